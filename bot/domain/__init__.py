@@ -1,0 +1,1 @@
+"""What Pagehand knows and decides: pure, with no input, output, clock or environment."""

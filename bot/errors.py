@@ -1,0 +1,134 @@
+"""Every error that Pagehand raises on purpose; each class names what is to be done about it.
+
+Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them and become one of these::
+
+    PagehandError
+    ├── ConfigError              settings are missing or malformed: tell the operator, all of them at once
+    ├── JobApiError
+    │   ├── JobApiUnreachable    certainly did not arrive: try again by itself
+    │   │   └── JobApiBusy       429, or 503 with Retry-After: the same, but when it says
+    │   ├── JobApiRefused        400, 422 and the like: give the person the API's own words, do not try again
+    │   ├── JobApiNotAllowed     401, 403: our key; tell whom to ask, requests wait
+    │   ├── NoSuchProject        404 to a create: tell the person
+    │   ├── JobGone              404 to a message or a get
+    │   └── JobApiUncertain      may have arrived: never repeat a create or message by itself
+    │       └── JobApiUnreadable the answer is not an Agent job
+    ├── ChatError
+    │   ├── ChatUnreachable      certainly did not arrive: try again
+    │   │   └── ChatBusy         429: the same, after Retry-After
+    │   ├── ChatUncertain        may have arrived: look for it before trying again
+    │   ├── ChatNotInChannel     join or say how to invite
+    │   ├── ChatRefused          this one message can't be had: record why, go on with the others
+    │   └── ChatNotAllowed       our token or its scopes: everything waits for the operator
+    └── StoreError
+        ├── StoreUnavailable     locked, restarting or cut off: try again
+        └── SchemaMismatch       the database is older or newer than this program: tell the operator
+"""
+
+
+class PagehandError(Exception):
+    """The root: anything that Pagehand expects can go wrong."""
+
+
+class ConfigError(PagehandError):
+    """Settings are missing or malformed; `faults` has a sentence for each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class JobApiError(PagehandError):
+    """The job API did not do what was asked. The message is safe to log; `words` is the API's own text."""
+
+    def __init__(self, message: str, *, words: str = "") -> None:
+        self.words = words
+        super().__init__(message)
+
+
+class JobApiUnreachable(JobApiError):
+    """Certainly did not arrive (no connection, DNS, TLS); `retry_after` is in seconds, where known."""
+
+    def __init__(self, message: str, *, words: str = "", retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, words=words)
+
+
+class JobApiBusy(JobApiUnreachable):
+    """429, or 503 with Retry-After: turned away at the door, so it certainly was not taken."""
+
+
+class JobApiRefused(JobApiError):
+    """The API understood and said no; `words` is why."""
+
+
+class JobApiNotAllowed(JobApiError):
+    """401 (`status`): the key is wrong or expired; 403: it lacks a scope or this address is not allowed."""
+
+    def __init__(self, message: str, *, status: int, words: str = "") -> None:
+        self.status = status
+        super().__init__(message, words=words)
+
+
+class NoSuchProject(JobApiError):
+    """404 to a create."""
+
+
+class JobGone(JobApiError):
+    """404 to a message or a get."""
+
+
+class JobApiUncertain(JobApiError):
+    """It may have arrived: a timeout after sending, a connection cut while waiting, a 5xx."""
+
+
+class JobApiUnreadable(JobApiUncertain):
+    """The answer says success, but is not an Agent job (HTML, empty, cut short, too long)."""
+
+
+class ChatError(PagehandError):
+    """Slack did not do what was asked; `reason` is Slack's own error code, where it gave one."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class ChatUnreachable(ChatError):
+    """Certainly did not arrive; `retry_after` is in seconds, where Slack said so."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(reason)
+
+
+class ChatBusy(ChatUnreachable):
+    """429: this method asks to wait, in this channel."""
+
+
+class ChatUncertain(ChatError):
+    """It may have arrived: a timeout, a cut connection, a 5xx."""
+
+
+class ChatNotInChannel(ChatError):
+    """The bot is not a member: a public channel can be joined, a private one only by invitation."""
+
+
+class ChatRefused(ChatError):
+    """Slack will not take this, however often it is tried."""
+
+
+class ChatNotAllowed(ChatError):
+    """The token is invalid or revoked, or a scope is missing."""
+
+
+class StoreError(PagehandError):
+    """The database did not do what was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """Locked, restarting, cut off or full: the work was not recorded, and may be tried again."""
+
+
+class SchemaMismatch(StoreError):
+    """The database's schema is not the one that this program knows."""

@@ -1,0 +1,80 @@
+/**
+ * Small pictures for the emoji that carry meaning here: a minimal Linux has no emoji font, and a receipt shown as an
+ * empty box says nothing. Each is drawn on a square of 20 by 20.
+ */
+
+import { svg } from "./dom.js";
+
+const path = (fill, d) => svg("path", { fill, d });
+const circle = (fill, cx, cy, r) => svg("circle", { fill, cx, cy, r });
+const stroke = (color, width, d) =>
+  svg("path", { d, fill: "none", stroke: color, "stroke-width": width, "stroke-linecap": "round", "stroke-linejoin": "round" });
+
+function picture(...shapes) {
+  return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true", focusable: "false" }, ...shapes);
+}
+
+export const DRAWINGS = {
+  white_check_mark: () =>
+    picture(svg("rect", { x: 1.5, y: 1.5, width: 17, height: 17, rx: 4, fill: "#2fa866" }), stroke("#fff", 2.6, "M5.6 10.4l3 3 5.8-6.6")),
+  eyes: () =>
+    picture(
+      ...[5.6, 14.4].flatMap((x) => [
+        svg("ellipse", { cx: x, cy: 10, rx: 4.1, ry: 6.2, fill: "#fff", stroke: "#8a8f98", "stroke-width": 0.9 }),
+        svg("ellipse", { cx: x - 1.2, cy: 11, rx: 2, ry: 2.9, fill: "#2d3138" }),
+        circle("#fff", x - 1.7, 9.8, 0.7),
+      ]),
+    ),
+  warning: () =>
+    picture(
+      path("#f5b82e", "M8.6 2.6a1.7 1.7 0 0 1 2.9 0l7.2 13a1.7 1.7 0 0 1-1.4 2.6H2.8a1.7 1.7 0 0 1-1.5-2.6z"),
+      stroke("#2d3138", 2, "M10 7.4v4.4"),
+      circle("#2d3138", 10, 15, 1.2),
+    ),
+  hourglass_flowing_sand: () =>
+    picture(
+      path("#e8eef5", "M5.2 3h9.6v2.4c0 2.2-3 3.4-3 4.6s3 2.4 3 4.600V17H5.200v-2.400c0-2.2 3-3.4 3-4.600s-3-2.4-3-4.600z"),
+      path("#e3a648", "M6.4 5.600h7.200c-.4 1.5-2.4 2.4-3 3.600h-1.200c-.6-1.2-2.6-2.1-3-3.600zM6.3 16.200c0-1.9 2.2-2.7 3.7-3.3 1.5.6 3.7 1.4 3.7 3.300z"),
+      stroke("#9a6a3c", 1.8, "M4.4 2.600h11.200M4.4 17.400h11.2"),
+    ),
+  "+1": () =>
+    picture(
+      path("#f7c744", "M7.2 9.200l2.7-6.400c.2-.5.8-.8 1.4-.6 1.2.3 1.8 1.5 1.5 2.700l-.6 2.600h4.100c1.2 0 2 1.1 1.7 2.200l-1.6 6.200c-.3 1-1.1 1.7-2.2 1.700H7.200z"),
+      svg("rect", { x: 1.8, y: 8.6, width: 4.2, height: 9.4, rx: 1.3, fill: "#e0a92c" }),
+    ),
+  heart: () =>
+    picture(path("#e0364f", "M10 17.600C4.6 13.7 1.6 10.7 1.6 7.2 1.6 4.7 3.5 2.9 5.9 2.900c1.6 0 3.1.8 4.1 2.3 1-1.5 2.5-2.3 4.1-2.3 2.4 0 4.3 1.8 4.3 4.3 0 3.5-3 6.5-8.4 10.400z")),
+  tada: () =>
+    picture(
+      path("#f0b43c", "M2 18L6.6 6.600l6.8 6.800z"),
+      path("#d9932b", "M3.4 14.600l2 2-3.4 1.400zM5.5 9.300l5.2 5.2-2.3.9-3.8-3.800z"),
+      stroke("#e0364f", 1.5, "M9.6 6.800c1.5-1.3 1.6-2.9.8-4.4"),
+      stroke("#3b8de0", 1.5, "M13.2 10.400c1.4-1 3-1 4.6-.1"),
+      circle("#3b8de0", 6.4, 3.4, 1.1),
+      circle("#2fa866", 14.2, 5.6, 1.2),
+      circle("#e0364f", 16.6, 14.2, 1.1),
+      circle("#a35bd6", 17.4, 2.8, 1),
+    ),
+  rocket: () =>
+    picture(
+      path("#e0364f", "M5 10.400l-3 2.6 3.7.2zM9.6 15l-2.6 3-.2-3.700z"),
+      path("#dfe5ec", "M18.3 1.700c-5-.3-9.3 2.5-12.5 8.500l4 4c6-3.2 8.8-7.5 8.5-12.500z"),
+      circle("#3b8de0", 12.9, 7.1, 1.9),
+      path("#f0a030", "M5.4 12.200l2.4 2.400c-1 1.6-2.6 2.6-5.2 2.8.2-2.6 1.2-4.2 2.8-5.200z"),
+    ),
+  question: () =>
+    picture(stroke("#d6455d", 3, "M6.6 6.400c.2-2 1.6-3.2 3.5-3.200s3.5 1.2 3.5 3c0 2.6-3.5 2.7-3.5 5.6"), circle("#d6455d", 10.1, 16.4, 1.8)),
+  x: () => picture(stroke("#d6384e", 3.6, "M4.4 4.400l11.2 11.200M15.6 4.400L4.4 15.6")),
+  slightly_smiling_face: () =>
+    picture(
+      circle("#f7c744", 10, 10, 8.5),
+      svg("ellipse", { cx: 7, cy: 8.2, rx: 1.2, ry: 1.6, fill: "#5c4410" }),
+      svg("ellipse", { cx: 13, cy: 8.2, rx: 1.2, ry: 1.6, fill: "#5c4410" }),
+      stroke("#5c4410", 1.5, "M6 12.400c2 2.4 6 2.4 8 0"),
+    ),
+  bulb: () =>
+    picture(
+      path("#f7d24a", "M10 1.600c3.3 0 5.8 2.5 5.8 5.6 0 2.4-1.5 3.6-2.4 5.2-.4.7-.5 1.4-.5 1.900H7.100c0-.5-.1-1.2-.5-1.900C5.7 10.8 4.2 9.6 4.2 7.200c0-3.1 2.5-5.6 5.8-5.600z"),
+      stroke("#8a8f98", 1.7, "M7.8 16.400h4.400M8.6 18.600h2.8"),
+    ),
+};
