@@ -46,7 +46,8 @@ class Chat(Protocol):
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """The `ts` of the message that carries this key: in the thread, or, while the thread has no `ts`, in the
-        channel since the thread was recorded."""
+        channel since the thread was recorded.
+        """
 
     async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
         """Makes `mark` the only one of Pagehand's marks on a message. Doing it twice is the same as once."""
@@ -120,7 +121,8 @@ class Transaction(Protocol):
 
     async def say(self, thread_id: str, saying: Saying) -> None:
         """Records a notice with the key `<thread id>/<saying's key>`. A key that is known already is left alone;
-        a CARD or MARK with a known key gets the new facts, a higher revision, and opens again."""
+        a CARD or MARK with a known key gets the new facts, a higher revision, and opens again.
+        """
 
     # -- reading and changing -------------------------------------------------------------------------------------
     async def thread(self, thread_id: str) -> Thread | None:
@@ -131,7 +133,8 @@ class Transaction(Protocol):
 
     async def save_known(self, thread_id: str, known: Known, *, poll_in: float | None) -> None:
         """Saves what is known, raises the thread's revision (so that a poll under way is dropped), and makes the watch
-        due in that many seconds, free of any claim (None: ends it)."""
+        due in that many seconds, free of any claim (None: ends it).
+        """
 
     async def set_card(self, thread_id: str, ts: str) -> None:
         """Records where the card was posted. Requests of the thread can go out from now on."""
@@ -157,13 +160,15 @@ class Transaction(Protocol):
     async def claim_requests(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
         """Takes due requests: the first open one of each thread (a start before follow-ups, these by `written_at`),
         a start only once the card is posted, a follow-up only once the job has its id. Marks them SENDING, counts the
-        attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain."""
+        attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain.
+        """
 
     async def claim_notices(
         self, owner: str, *, lease: float, limit: int, held_channels: Sequence[str] = ()
     ) -> Sequence[ClaimedNotice]:
         """Takes due notices: the first open one of each thread (by id), none of the held channels. One whose lease ran
-        out while it was being sent is taken as uncertain."""
+        out while it was being sent is taken as uncertain.
+        """
 
     async def claim_watches(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedWatch]:
         """Takes watches that are due and that nobody holds, the most overdue first."""
@@ -191,11 +196,13 @@ class Transaction(Protocol):
         """Saves polls whose watch `owner` still holds and whose thread has the same revision as when claimed: what is
         known, the sayings, the card where it changed, the next due time; frees the claims. Others are dropped (their
         watch is freed, due at once, if `owner` still holds it). Returns how many were saved. Unchanged ones cost one
-        row update."""
+        row update.
+        """
 
     async def release(self, owner: str) -> None:
         """Frees all that `owner` holds and has not begun: watches; notices and requests it holds become due at once,
-        those that may have been sent as uncertain."""
+        those that may have been sent as uncertain.
+        """
 
 
 class Store(Protocol):
@@ -203,7 +210,8 @@ class Store(Protocol):
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Runs `work` in one transaction and commits. Repeats it on a deadlock, a lock or a cut connection, so `work`
-        has no effects of its own; StoreUnavailable after bounded tries (about 10 s)."""
+        has no effects of its own; StoreUnavailable after bounded tries (about 10 s).
+        """
 
     async def close(self) -> None:
         """Gives back every connection."""
