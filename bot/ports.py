@@ -113,8 +113,8 @@ class Transaction(Protocol):
         """The time of this transaction on the store's clock (the database's own on PostgreSQL)."""
 
     # -- recording ----------------------------------------------------------------------------------------------
-    async def add_thread(self, thread: Thread) -> None:
-        """Records a new thread with its watch (not due: there is no job yet)."""
+    async def add_thread(self, thread: Thread) -> bool:
+        """Records a new thread with its watch (not due: there is no job yet); False where its id is known already."""
 
     async def add_request(self, request: Request, *, due_in: float = 0.0) -> bool:
         """Records a request; False, and nothing recorded, where its `source_key` is known already."""

@@ -74,7 +74,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Thread:
-    """The Slack thread of a job. `ts` is None until its card is posted; `revision` rises with every change of `known`."""
+    """The Slack thread of a job. `ts` is None till its card is posted; `revision` rises with each change of `known`."""
 
     id: str
     team_id: str

@@ -1,0 +1,131 @@
+"""From the job API's answer to a request to what becomes of the request, and what people are told. Pure."""
+
+from dataclasses import dataclass, replace
+
+from bot.domain.decide import Decision, OutOfReach, Polling, Seen, begin_round, decide, gone, next_look, out_of_reach
+from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Saying, Trouble, What
+
+SLOWEST_RETRY = 60.0
+PATIENCE = 60.0
+"""Seconds that a request may wait for the job API before the thread is told that it waits."""
+GIVE_UP_AFTER = 3 * 24 * 3600.0
+"""Seconds of outage after which a request is handed back to its person."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The job API took it and answered with the job."""
+
+    job: Job
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """The job API will not have it, however often it is asked. `reason`: api, project or gone; `words` are its own."""
+
+    reason: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """It may have arrived. `why` is for the log; `ask_again` where the server promises that the same key runs once."""
+
+    why: str
+    ask_again: bool = False
+
+
+Outcome = Taken | TurnedAway | OutOfReach | Unsure
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What becomes of a request. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
+
+    state: RequestState
+    known: Known
+    sayings: tuple[Saying, ...] = ()
+    mark: Mark | None = None
+    due_in: float = 0.0
+    poll_in: float | None = None
+    problem: str = ""
+
+
+def settle(
+    request: Request, known: Known, outcome: Outcome, now: float, polling: Polling, *, jitter: float = 0.5
+) -> Settlement:
+    """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
+    match outcome:
+        case Taken(job):
+            decision = _begun(request, known, job, now, polling, jitter=jitter)
+            mark = Mark.TAKEN if request.kind is RequestKind.FOLLOW_UP else None
+            return Settlement(RequestState.TAKEN, decision.known, decision.sayings, mark, poll_in=decision.next_in)
+        case TurnedAway():
+            settlement = _turned_away(request, known, outcome)
+        case OutOfReach():
+            settlement = _later(request, known, outcome, now, jitter)
+        case _:
+            settlement = _unsure(request, known, outcome, jitter)
+    return replace(settlement, poll_in=next_look(settlement.known, now, polling, jitter=jitter))
+
+
+def mark_key(request: Request) -> str:
+    """The key of the one reaction on a reply."""
+    return f"{request.id}/mark"
+
+
+def _begun(request: Request, known: Known, job: Job, now: float, polling: Polling, *, jitter: float) -> Decision:
+    if request.kind is RequestKind.START:
+        return decide(known, Seen(job), now, polling, jitter=jitter)
+    return begin_round(known, job, now, polling, jitter=jitter)
+
+
+def _turned_away(request: Request, known: Known, outcome: TurnedAway) -> Settlement:
+    if request.kind is RequestKind.START:
+        known = replace(known, trouble=Trouble.REFUSED, trouble_words=outcome.words)
+    elif outcome.reason == "gone":
+        known = gone(known)
+    saying = refusal(request, outcome.reason, outcome.words)
+    return Settlement(RequestState.REFUSED, known, (saying,), _problem_mark(request), problem=outcome.reason)
+
+
+def refusal(request: Request, reason: str, words: str = "") -> Saying:
+    """What the thread is told of a request that was not taken."""
+    facts = {**_whose(request), "reason": reason, "words": words}
+    return Saying(f"{request.id}/refused/{request.attempts}", What.REFUSED, facts)
+
+
+def _later(request: Request, known: Known, outcome: OutOfReach, now: float, jitter: float) -> Settlement:
+    known, sayings = out_of_reach(known, outcome, now, PATIENCE)
+    if known.out_since is not None and now - known.out_since >= GIVE_UP_AFTER:
+        return Settlement(
+            RequestState.REFUSED,
+            replace(known, out_since=None),
+            (*sayings, refusal(request, "too_old")),
+            _problem_mark(request),
+            problem="too_old",
+        )
+    due_in = max(_backoff(request.attempts, jitter), outcome.retry_after or 0.0)
+    return Settlement(RequestState.WAITING, known, tuple(sayings), due_in=due_in, problem=outcome.reason)
+
+
+def _unsure(request: Request, known: Known, outcome: Unsure, jitter: float) -> Settlement:
+    if outcome.ask_again:
+        due_in = _backoff(request.attempts, jitter)
+        return Settlement(RequestState.WAITING, known, due_in=due_in, problem=outcome.why)
+    if request.kind is RequestKind.START:
+        known = replace(known, trouble=Trouble.UNSURE, trouble_words="")
+    saying = Saying(f"{request.id}/unsure/{request.attempts}", What.UNSURE, _whose(request))
+    return Settlement(RequestState.UNSURE, known, (saying,), _problem_mark(request), problem=outcome.why)
+
+
+def _whose(request: Request) -> dict[str, str]:
+    return {"person": request.person_id, "request": request.id, "kind": request.kind.value}
+
+
+def _problem_mark(request: Request) -> Mark | None:
+    return Mark.PROBLEM if request.kind is RequestKind.FOLLOW_UP else None
+
+
+def _backoff(attempts: int, jitter: float) -> float:
+    return min(2.0 ** min(attempts, 10), SLOWEST_RETRY) * (0.75 + 0.5 * jitter)

@@ -1,0 +1,163 @@
+"""Intake: brings each request to the job API, and records what it answered."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+
+from bot.domain.decide import OutOfReach, Polling
+from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Thread
+from bot.domain.settle import Outcome, Settlement, Taken, TurnedAway, Unsure, refusal, settle
+from bot.errors import (
+    JobApiBusy,
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiRefused,
+    JobApiUnreachable,
+    JobGone,
+    NoSuchProject,
+    StoreUnavailable,
+)
+from bot.loops.loop import Loop
+from bot.ports import ClaimedRequest, Clock, JobApi, Store, Transaction
+from bot.service import CARD, marking
+
+logger = logging.getLogger(__name__)
+
+
+class Intake(Loop[ClaimedRequest]):
+    """Sends requests that are due. `call_limit` bounds one call in seconds, and is shorter than `lease`.
+
+    `asks_once`: the server promises that a repeated Idempotency-Key runs once, so that what may have arrived is simply
+    sent again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        job_api: JobApi,
+        *,
+        owner: str,
+        clock: Clock,
+        polling: Polling,
+        call_limit: float,
+        lease: float,
+        asks_once: bool,
+        recorded: Callable[[], None],
+        at_once: int = 8,
+        tick: float = 0.5,
+    ) -> None:
+        super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
+        self._store = store
+        self._job_api = job_api
+        self._polling = polling
+        self._call_limit = call_limit
+        self._asks_once = asks_once
+        self._recorded = recorded
+
+    async def take(self, limit: int) -> Sequence[ClaimedRequest]:
+        """Claims requests that are due."""
+        return await self._store.transact(lambda tx: tx.claim_requests(self._owner, lease=self._lease, limit=limit))
+
+    async def work(self, item: ClaimedRequest, taken_at: float) -> None:
+        """Sends one request, unless it may have been sent before, and records the outcome."""
+        if item.uncertain and not self._asks_once:
+            outcome: Outcome = Unsure("the process that sent it ended before the answer came")
+        elif not self.in_time(taken_at, self._call_limit):
+            await self._store.transact(lambda tx: self._hand_back(tx, item.request))
+            return
+        else:
+            outcome = await self._send(item.request, item.thread)
+        await self._record(item, outcome)
+
+    async def _send(self, request: Request, thread: Thread) -> Outcome:
+        try:
+            job = await self._call(request, thread)
+        except JobApiError as error:
+            return self._failure(request, error)
+        self.went_well()
+        return Taken(job)
+
+    async def _call(self, request: Request, thread: Thread) -> Job:
+        if request.kind is RequestKind.START:
+            return await self._job_api.create(thread.project_id, request.text, idempotency_key=request.id)
+        if thread.known.job is None:
+            raise JobGone("the thread has no job")
+        return await self._job_api.send_message(
+            thread.project_id, thread.known.job.id, request.text, idempotency_key=request.id
+        )
+
+    def _failure(self, request: Request, error: JobApiError) -> Outcome:  # noqa: PLR0911 - one row of the table each
+        logger.info("request %s: %s", request.id, error)
+        match error:
+            case JobApiBusy():
+                return OutOfReach("asks to wait", retry_after=error.retry_after)
+            case JobApiUnreachable():
+                self.went_wrong(error)
+                return OutOfReach("can't be reached", retry_after=error.retry_after)
+            case JobApiNotAllowed():
+                self.went_wrong(error)
+                return OutOfReach("does not let Pagehand in", status=error.status, retry_after=60.0)
+            case NoSuchProject():
+                return TurnedAway("project", error.words)
+            case JobGone():
+                return TurnedAway("gone", error.words)
+            case JobApiRefused():
+                return TurnedAway("api", error.words)
+            case _:
+                return Unsure(str(error), ask_again=self._asks_once)
+
+    async def _record(self, item: ClaimedRequest, outcome: Outcome) -> None:
+        """Records the outcome, however long the store is away: what the job API took must not be forgotten."""
+        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        while True:
+            try:
+                await self._store.transact(lambda tx: self._settle(tx, item, outcome, jitter))
+                break
+            except StoreUnavailable as error:
+                self.went_wrong(error)
+                await asyncio.sleep(1.0)
+        self._recorded()
+
+    async def _settle(self, tx: Transaction, item: ClaimedRequest, outcome: Outcome, jitter: float) -> None:
+        thread = await tx.thread(item.thread.id)
+        request = await tx.request(item.request.id)
+        if thread is None or request is None:
+            return
+        held = await tx.holds_request(request.id, self._owner)
+        late_truth = request.state is RequestState.UNSURE and isinstance(outcome, Taken)
+        if not held and not late_truth:
+            return
+        settlement = settle(request, thread.known, outcome, tx.now, self._polling, jitter=jitter)
+        await self._apply(tx, thread, request, settlement)
+
+    async def _apply(self, tx: Transaction, thread: Thread, request: Request, settlement: Settlement) -> None:
+        await tx.settle_request(request.id, settlement.state, problem=settlement.problem, due_in=settlement.due_in)
+        await save_known(tx, thread, settlement.known, poll_in=settlement.poll_in)
+        if settlement.mark is not None:
+            await tx.say(thread.id, marking(request, settlement.mark))
+        for saying in settlement.sayings:
+            await tx.say(thread.id, saying)
+        if request.kind is RequestKind.START and settlement.state is RequestState.REFUSED:
+            await refuse_follow_ups(tx, thread.id)
+
+    async def _hand_back(self, tx: Transaction, request: Request) -> None:
+        """Gives a request back that was certainly not sent, if nobody else has taken it over."""
+        if await tx.holds_request(request.id, self._owner):
+            await tx.settle_request(request.id, RequestState.WAITING)
+
+
+async def save_known(tx: Transaction, thread: Thread, known: Known, *, poll_in: float | None) -> None:
+    """Saves what is known, if it is news, and has the card show it."""
+    if known == thread.known:
+        return
+    await tx.save_known(thread.id, known, poll_in=poll_in)
+    await tx.say(thread.id, CARD)
+
+
+async def refuse_follow_ups(tx: Transaction, thread_id: str) -> None:
+    """Tells those who have replied already that there will be no job to steer."""
+    for follow_up in await tx.open_follow_ups(thread_id):
+        await tx.settle_request(follow_up.id, RequestState.REFUSED, problem="not_started")
+        await tx.say(thread_id, marking(follow_up, Mark.PROBLEM))
+        await tx.say(thread_id, refusal(follow_up, "not_started"))

@@ -1,0 +1,113 @@
+"""The frame of the three loops: take what is due, work on it side by side, wait to be woken."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from bot.errors import StoreError
+from bot.ports import Clock
+
+logger = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+
+class Loop(ABC, Generic[Item]):
+    """Takes work as it falls due, at most `at_once` pieces at a time.
+
+    `lease` is how long the store keeps others away from what was taken, in seconds; `tick` how long to wait when there
+    is nothing to do and nobody calls `wake`. `owner` is this process's name, unique to its start.
+    """
+
+    def __init__(self, *, owner: str, clock: Clock, lease: float, at_once: int, tick: float) -> None:
+        self._owner = owner
+        self._clock = clock
+        self._lease = lease
+        self._at_once = at_once
+        self._tick = tick
+        self._woken = asyncio.Event()
+        self._stopping = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.failing_since: float | None = None
+        """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
+
+    @abstractmethod
+    async def take(self, limit: int) -> Sequence[Item]:
+        """Claims at most `limit` pieces of work."""
+
+    @abstractmethod
+    async def work(self, item: Item, taken_at: float) -> None:
+        """Does one piece. `taken_at` is the monotonic time just before it was claimed."""
+
+    def wake(self) -> None:
+        """There may be work now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Works until `stop`."""
+        while not self._stopping:
+            self._woken.clear()
+            free = self._at_once - len(self._tasks)
+            found = await self._take(free) if free else 0
+            if found < free or not free:
+                await self._wait()
+
+    async def stop(self, patience: float) -> None:
+        """Takes nothing more, and gives what is under way `patience` seconds to end; the rest is cancelled."""
+        self._stopping = True
+        self.wake()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=patience)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def in_time(self, taken_at: float, needed: float) -> bool:
+        """Whether something that takes up to `needed` seconds still ends before others may take this over."""
+        return self._clock.monotonic() + needed <= taken_at + self._lease
+
+    def went_well(self) -> None:
+        """Notes that the loop gets somewhere, and logs the recovery."""
+        if self.failing_since is not None:
+            lasted = self._clock.monotonic() - self.failing_since
+            logger.warning("%s: works again after %.0f s", type(self).__name__, lasted)
+            self.failing_since = None
+
+    def went_wrong(self, why: object) -> None:
+        """Notes that the loop gets nowhere; only the first failure is logged."""
+        if self.failing_since is None:
+            self.failing_since = self._clock.monotonic()
+            logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
+
+    async def _take(self, limit: int) -> int:
+        taken_at = self._clock.monotonic()
+        try:
+            items = await self.take(limit)
+        except StoreError as error:
+            self.went_wrong(error)
+            return 0
+        for item in items:
+            task = asyncio.create_task(self._work(item, taken_at))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+        return len(items)
+
+    async def _work(self, item: Item, taken_at: float) -> None:
+        try:
+            await self.work(item, taken_at)
+        except StoreError as error:
+            self.went_wrong(error)
+        except Exception:
+            # A fault of ours in one piece must not stop the others; its lease runs out, and it is tried again.
+            logger.exception("%s: a piece of work failed", type(self).__name__)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.wake()
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.wait_for(self._woken.wait(), self._tick)
+        except TimeoutError:
+            return

@@ -1,0 +1,129 @@
+"""The watch: polls each job when it is due, decides what the sighting means, and records state and notices together."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.domain.decide import NotFound, OutOfReach, Polling, Seen, Sighting, decide
+from bot.domain.models import Thread
+from bot.errors import (
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiUnreachable,
+    JobApiUnreadable,
+    JobGone,
+    StoreError,
+)
+from bot.loops.loop import Loop
+from bot.ports import Clock, JobApi, Polled, Store, Transaction
+
+logger = logging.getLogger(__name__)
+
+GATHER = 0.2
+"""Seconds over which results are gathered into one transaction: one commit then serves many polls."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """A job to poll. `now` is the store's time when it was claimed."""
+
+    thread: Thread
+    now: float
+
+
+class Watch(Loop[Due]):
+    """Polls jobs that are due. `call_limit` bounds one call in seconds, and is shorter than `lease`."""
+
+    def __init__(
+        self,
+        store: Store,
+        job_api: JobApi,
+        *,
+        owner: str,
+        clock: Clock,
+        polling: Polling,
+        call_limit: float,
+        lease: float,
+        recorded: Callable[[], None],
+        at_once: int = 50,
+        tick: float = 0.5,
+    ) -> None:
+        super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
+        self._store = store
+        self._job_api = job_api
+        self._polling = polling
+        self._call_limit = call_limit
+        self._recorded = recorded
+        self._gathered: list[tuple[Polled, asyncio.Future[None]]] = []
+        self._saving: asyncio.Task[None] | None = None
+
+    async def take(self, limit: int) -> Sequence[Due]:
+        """Claims watches that are due."""
+
+        async def claim(tx: Transaction) -> list[Due]:
+            claimed = await tx.claim_watches(self._owner, lease=self._lease, limit=limit)
+            return [Due(watch.thread, tx.now) for watch in claimed]
+
+        return await self._store.transact(claim)
+
+    async def work(self, item: Due, taken_at: float) -> None:
+        """Polls one job. When the process was paused for too long, the claim is left to run out."""
+        if not self.in_time(taken_at, self._call_limit):
+            return
+        seen = await self._look(item.thread)
+        now = item.now + self._clock.monotonic() - taken_at
+        jitter = random.random()  # noqa: S311 - spreads polls, guards nothing
+        decision = decide(item.thread.known, seen, now, self._polling, jitter=jitter)
+        polled = Polled(item.thread, decision.known, decision.sayings, decision.card_changed, decision.next_in)
+        await self._save(polled)
+
+    async def _look(self, thread: Thread) -> Sighting:
+        if thread.known.job is None:
+            return NotFound()
+        try:
+            job = await self._job_api.get(thread.project_id, thread.known.job.id)
+        except JobApiError as error:
+            return self._failure(error)
+        self.went_well()
+        return Seen(job)
+
+    def _failure(self, error: JobApiError) -> Sighting:
+        match error:
+            case JobGone():
+                return NotFound()
+            case JobApiNotAllowed():
+                self.went_wrong(error)
+                return OutOfReach("does not let Pagehand in", status=error.status)
+            case JobApiUnreachable():
+                self.went_wrong(error)
+                return OutOfReach("can't be reached", retry_after=error.retry_after)
+            case JobApiUnreadable():
+                return OutOfReach("gives answers that make no sense")
+            case _:
+                return OutOfReach("does not answer properly")
+
+    async def _save(self, polled: Polled) -> None:
+        """Saves a result together with those of the others that come in at the same time."""
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._gathered.append((polled, saved))
+        if self._saving is None:
+            self._saving = asyncio.create_task(self._save_gathered())
+        await saved
+
+    async def _save_gathered(self) -> None:
+        await asyncio.sleep(GATHER)
+        gathered, self._gathered, self._saving = self._gathered, [], None
+        polls = [polled for polled, _ in gathered]
+        try:
+            await self._store.transact(lambda tx: tx.save_polls(polls, self._owner))
+        except StoreError as error:
+            # Nothing is lost: the claims run out, and the jobs are polled again.
+            self.went_wrong(error)
+        finally:
+            for _, saved in gathered:
+                if not saved.done():
+                    saved.set_result(None)
+        if any(polled.sayings or polled.card_changed for polled in polls):
+            self._recorded()
