@@ -1,0 +1,103 @@
+/** The middle of the page: a channel's header, messages, hints and composer. */
+
+import { Composer } from "./composer.js";
+import { h, replace } from "./dom.js";
+import { icon } from "./icons.js";
+import { inline } from "./inline.js";
+import { MessageList } from "./messages.js";
+import { parseInline } from "./mrkdwn.js";
+import { avatar, badges, displayName } from "./people.js";
+
+export class ChannelPane {
+  #store;
+  #actions;
+  #title = h("h1", { class: "channel-title", "data-testid": "channel-title" });
+  #topic = h("p", { class: "topic" });
+  #hint = h("div", { class: "hint", hidden: true });
+  #composer;
+
+  constructor({ store, actions, openSidebar }) {
+    this.#store = store;
+    this.#actions = actions;
+    this.list = new MessageList({ store, actions, testid: "messages" });
+    this.#composer = new Composer({
+      store,
+      testid: "composer",
+      commands: true,
+      onArrowUp: () => this.list.editLast(),
+      onSend: (text) => {
+        this.list.toBottom();
+        return actions.send({ channel: store.route.channel, text });
+      },
+    });
+    const drawer = h("button", { type: "button", class: "tool drawer-button", "aria-label": "Channels and people", "aria-controls": "sidebar", on: { click: openSidebar } }, icon("menu"));
+    const header = h("header", { class: "pane-header" }, drawer, h("div", { class: "pane-title" }, this.#title, this.#topic));
+    this.element = h("main", { class: "channel-pane" }, header, this.list.element, this.#hint, this.#composer.element);
+  }
+
+  focus() {
+    this.#composer.focus();
+  }
+
+  /** `newAfter`: where the line above new messages stands, or null. */
+  render({ newAfter }) {
+    const store = this.#store;
+    const channel = store.channel(store.route.channel);
+    if (!channel) return this.#renderNone();
+    const name = channel.is_im ? store.title(channel) : `#${channel.name}`;
+    this.#renderHeader(channel);
+    this.list.show({
+      view: `${store.me.id} ${channel.id}`,
+      label: channel.is_im ? `Messages with ${name}` : `Messages in ${name}`,
+      intro: intro(channel, store),
+      messages: store.inChannel(channel.id),
+      newAfter,
+    });
+    const joined = channel.is_member || channel.is_im;
+    this.#composer.element.hidden = !joined;
+    this.#composer.use(`${store.me.id} ${channel.id}`, { label: `Message ${name}`, placeholder: `Message ${name}` });
+    this.#renderHint(channel, joined);
+    return undefined;
+  }
+
+  #renderNone() {
+    replace(this.#title, "No channels");
+    this.#composer.element.hidden = true;
+  }
+
+  #renderHeader(channel) {
+    const store = this.#store;
+    const other = channel.is_im ? store.person(channel.user) : null;
+    const mark = channel.is_im ? avatar(other, "small") : icon(channel.is_private ? "lock" : "hash");
+    const shared = channel.is_ext_shared && h("span", { class: "badge badge-outside" }, "Shared");
+    replace(this.#title, mark, h("bdi", {}, store.title(channel)), shared, other && badges(other));
+    replace(this.#topic, inline(parseInline(channel.topic ?? "", { autolink: true }), store));
+  }
+
+  #renderHint(channel, joined) {
+    const bot = this.#store.app;
+    const asks = !joined ? "join" : bot && !channel.is_im && !channel.bot_is_member ? "invite" : "";
+    const key = `${asks} ${channel.id} ${bot?.id}`;
+    this.#hint.hidden = !asks;
+    if (this.#hint.dataset.shows === key) return;
+    this.#hint.dataset.shows = key;
+    const button = (label, testid, click) => h("button", { type: "button", class: "button primary", "data-testid": testid, on: { click } }, label);
+    if (asks === "join") {
+      const join = () => this.#actions.join({ channel: channel.id });
+      replace(this.#hint, h("p", {}, "You are looking at ", h("b", {}, `#${channel.name}`), " without being in it."), button("Join channel", "join-channel", join));
+    } else if (asks === "invite") {
+      const name = displayName(bot);
+      const invite = () => this.#actions.invite({ channel: channel.id, text: `/invite @${bot.name}` });
+      replace(this.#hint, h("p", {}, h("b", {}, name), ` isn't in #${channel.name} yet.`), button(`Invite ${name}`, "invite-bot", invite));
+    }
+  }
+}
+
+function intro(channel, store) {
+  if (channel.is_im) {
+    const other = store.person(channel.user);
+    return [avatar(other, "large"), h("h2", {}, store.title(channel)), h("p", {}, "This is the start of your direct messages.")];
+  }
+  const kind = channel.is_private ? "Only people who were invited can see this channel." : "Everyone in the workspace can see this channel.";
+  return [h("span", { class: "intro-mark" }, icon(channel.is_private ? "lock" : "hash")), h("h2", {}, h("bdi", {}, channel.name)), h("p", {}, `This is where #${channel.name} begins. ${kind}`)];
+}
