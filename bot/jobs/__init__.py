@@ -1,0 +1,1 @@
+"""The job API's edge: its wire format, its faults, and the client."""

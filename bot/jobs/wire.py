@@ -1,0 +1,176 @@
+"""The job API's JSON (specification, parts 2 and 4): read tolerantly, for it promises little, and written exactly."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from bot.domain.models import Job
+from bot.errors import JobApiUnreadable
+
+MAX_BODY = 1 << 20
+"""The longest answer that is read, in bytes; a job takes less than a thousand."""
+MAX_WORDS = 500
+MAX_ID = 500
+MAX_LINK = 3000
+"""The longest link that Slack takes on a button, in characters."""
+
+_BOM = b"\xef\xbb\xbf"
+_HTML = re.compile(r"<\s*/?\s*(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
+_WORD_FIELDS = ("error", "message", "detail", "msg", "title")
+
+
+def clean(text: str, limit: int) -> str:
+    """One line of at most `limit` printable characters: no control, invisible or text-direction characters."""
+    if not text.isprintable() or "  " in text:
+        text = "".join(filter(str.isprintable, " ".join(text.split())))
+    text = text.strip()
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _optional(limit: int) -> Callable[[Any], str | None]:
+    def read(value: Any) -> str | None:
+        return clean(value, limit) or None if isinstance(value, str) else None
+
+    return read
+
+
+def _repository(value: Any) -> Any:
+    # An address that git can push to may hold a token, which is nobody's business in a channel.
+    return _URL_CREDENTIALS.sub(r"\1", value) if isinstance(value, str) else None
+
+
+def _link(value: Any) -> str | None:
+    # A shortened link would lead elsewhere, so one that is too long counts as missing.
+    return clean(value, MAX_LINK) or None if isinstance(value, str) and len(value) <= MAX_LINK else None
+
+
+def _id(value: Any) -> str:
+    """Never altered, since it addresses the job; refused if no path can hold it."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    text = str(value) if number else value
+    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > MAX_ID:
+        raise ValueError("not an id")
+    if text in {".", ".."}:
+        raise ValueError("a path segment with a meaning of its own")
+    return text
+
+
+def _status(value: Any) -> str:
+    if not isinstance(value, str) or not (text := clean(value, 100)):
+        raise ValueError("not a status")
+    return text
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+
+class Source(_Wire):
+    """Where a job works."""
+
+    repository: Annotated[str | None, BeforeValidator(_optional(500)), BeforeValidator(_repository)] = None
+    ref: Annotated[str | None, BeforeValidator(_optional(300))] = None
+
+
+def _source(value: Any) -> Any:
+    return value if isinstance(value, dict | Source) else Source()
+
+
+class AgentJob(_Wire):
+    """The Agent job. Only an id and a status are needed; of the others, what has the wrong type counts as missing.
+
+    Write it with `model_dump_json(by_alias=True)`.
+    """
+
+    id: Annotated[str, BeforeValidator(_id)]
+    status: Annotated[str, BeforeValidator(_status)]
+    source: Annotated[Source, BeforeValidator(_source)] = Source()
+    model: Annotated[str | None, BeforeValidator(_optional(200))] = None
+    pr_link: Annotated[str | None, BeforeValidator(_link), Field(alias="prLink")] = None
+    created_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="createdAt")] = None
+    archived_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="archivedAt")] = None
+
+    def to_job(self) -> Job:
+        """The same in the domain's words."""
+        return Job(
+            id=self.id,
+            status=self.status,
+            pr_link=self.pr_link,
+            repository=self.source.repository,
+            ref=self.source.ref,
+            model=self.model,
+            created_at=self.created_at,
+            archived_at=self.archived_at,
+        )
+
+
+class PromptBody(_Wire):
+    """The body of both POST operations."""
+
+    prompt: str
+
+
+def prompt_body(prompt: str) -> bytes:
+    """The bytes to send. Half of a surrogate pair, which UTF-8 can't carry, becomes a replacement character."""
+    sound = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return PromptBody(prompt=sound).model_dump_json().encode()
+
+
+def parse_job(body: bytes) -> Job:
+    """Reads an Agent job; JobApiUnreadable for any other bytes."""
+    problem = _not_a_job(body)
+    if not problem:
+        try:
+            return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job()
+        except ValidationError as fault:
+            problem = _problem(fault)
+    # Raised out here, so that the answer is not carried along as the error's context.
+    raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
+
+
+def _not_a_job(body: bytes) -> str:
+    if len(body) > MAX_BODY:
+        return f"it is longer than {MAX_BODY} bytes"
+    start = body[:100].lstrip()
+    if not start and not body.strip():
+        return "it is empty"
+    return "it is a web page" if start.startswith(b"<") else ""
+
+
+def _problem(fault: ValidationError) -> str:
+    details = fault.errors(include_url=False, include_context=False, include_input=False)
+    named = {str(detail["loc"][0]) for detail in details if detail["loc"]}
+    return f"it has no usable {' and no usable '.join(sorted(named))}" if named else "it is no complete JSON object"
+
+
+def said_in(body: bytes) -> str:
+    """The API's own words in the body of an error, as they came: `{"error": "..."}` and other common shapes.
+
+    Empty where there are none, or where they are a web page. Pass them through `clean` before they are shown.
+    """
+    if len(body) > MAX_BODY:
+        return ""
+    try:
+        data = from_json(body.removeprefix(_BOM))
+    except ValueError:
+        return ""
+    text = "; ".join(_words(data))
+    return "" if _HTML.search(text) else text
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.strip():
+        yield value
+    elif isinstance(value, list):
+        for item in value[:5]:
+            yield from _words(item)
+    elif isinstance(value, dict):
+        for name in _WORD_FIELDS:
+            if found := list(_words(value.get(name))):
+                yield from found
+                return

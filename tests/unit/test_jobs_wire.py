@@ -1,0 +1,248 @@
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.models import Job
+from bot.errors import JobApiUnreadable
+from bot.jobs.faults import LONGEST_WAIT, retry_after
+from bot.jobs.wire import MAX_BODY, MAX_ID, MAX_LINK, AgentJob, Source, clean, parse_job, prompt_body, said_in
+
+WHOLE: dict[str, Any] = {
+    "id": "job_1",
+    "status": "completed",
+    "source": {"repository": "acme/docs", "ref": "main", "depth": 1},
+    "model": "writer-2",
+    "prLink": "https://git.example/acme/docs/pull/7",
+    "createdAt": "2025-03-01T10:00:00Z",
+    "archivedAt": "2025-03-02T10:00:00Z",
+    "novelty": [1, 2],
+}
+BARE = Job(id="job_1", status="active")
+FIELDS = ("id", "status", "source", "model", "prLink", "createdAt", "archivedAt")
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*FIELDS, "ref"]), inner, max_size=7),
+    max_leaves=20,
+)
+
+
+def body(**fields: Any) -> bytes:
+    return json.dumps({"id": "job_1", "status": "active", **fields}).encode()
+
+
+def test_reads_every_field_and_ignores_unknown_ones() -> None:
+    assert parse_job(json.dumps(WHOLE).encode()) == Job(
+        id="job_1",
+        status="completed",
+        pr_link="https://git.example/acme/docs/pull/7",
+        repository="acme/docs",
+        ref="main",
+        model="writer-2",
+        created_at="2025-03-01T10:00:00Z",
+        archived_at="2025-03-02T10:00:00Z",
+    )
+
+
+def test_an_id_and_a_status_are_enough() -> None:
+    assert parse_job(body()) == BARE
+    assert parse_job(b"\xef\xbb\xbf" + body()) == BARE
+
+
+@pytest.mark.parametrize("wrong", [None, 7, True, [], {}, "", " \n", {"repository": 3, "ref": ["x"]}])
+@pytest.mark.parametrize("field", FIELDS[2:])
+def test_optional_fields_of_the_wrong_type_count_as_missing(field: str, wrong: object) -> None:
+    assert parse_job(body(**{field: wrong})) == BARE
+
+
+@pytest.mark.parametrize(("given_id", "text"), [(42, "42"), (10**30, "1" + "0" * 30), (1.5, "1.5"), ("a b/ü", "a b/ü")])
+def test_a_number_becomes_a_textual_id_and_text_is_never_altered(given_id: object, text: str) -> None:
+    assert parse_job(body(id=given_id)).id == text
+
+
+@pytest.mark.parametrize(
+    "bad_id", [None, "", "  ", True, [], {"id": 1}, ".", "..", "a\nb", "a\u202eb", "x" * (MAX_ID + 1)]
+)
+def test_an_id_that_cannot_address_a_job_is_unreadable(bad_id: object) -> None:
+    with pytest.raises(JobApiUnreadable, match="no usable id"):
+        parse_job(body(id=bad_id))
+
+
+@pytest.mark.parametrize("number", [b"1" * 5000, b"1e999", b"NaN", b"-Infinity"])
+def test_a_number_that_is_none_is_unreadable(number: bytes) -> None:
+    with pytest.raises(JobApiUnreadable):
+        parse_job(b'{"id": %s, "status": "active"}' % number)
+
+
+@pytest.mark.parametrize("bad", [None, "", "\t", 1, True, ["active"], "\u200b\u202e"])
+def test_a_status_that_is_not_a_word_is_unreadable(bad: object) -> None:
+    with pytest.raises(JobApiUnreadable, match="no usable status"):
+        parse_job(body(status=bad))
+
+
+@pytest.mark.parametrize("status", ["queued", "Completed", "待機中", "in review"])
+def test_an_unknown_status_is_kept_as_seen(status: str) -> None:
+    assert parse_job(body(status=status)).status == status
+
+
+def test_what_is_shown_is_bounded_and_printable() -> None:
+    job = parse_job(
+        body(status="s" * 9999, model="a\x00b\x1b[31m\u202e", source={"ref": "r" * 9999, "repository": "x\r\ny"})
+    )
+    assert job.status == "s" * 99 + "…"
+    assert job.model == "ab[31m"
+    assert job.ref is not None
+    assert len(job.ref) == 300
+    assert job.repository == "x y"
+
+
+def test_a_link_is_never_shortened_into_another_one() -> None:
+    long = "https://git.example/" + "x" * MAX_LINK
+    assert parse_job(body(prLink=long)).pr_link is None
+    assert parse_job(body(prLink=long[:MAX_LINK])).pr_link == long[:MAX_LINK]
+
+
+def test_credentials_in_a_repository_address_are_left_out() -> None:
+    job = parse_job(body(source={"repository": "https://bot:ghp_secret@git.example/acme/docs"}))
+    assert job.repository == "https://git.example/acme/docs"
+    assert parse_job(body(source={"repository": "git@git.example:acme/docs"})).repository == "git@git.example:acme/docs"
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"<!doctype html><p>Bad gateway", "web page"),
+        (b'{"id": "job_1", "sta', "no complete JSON"),
+        (b"[]", "no complete JSON"),
+        (b"null", "no complete JSON"),
+        (b"\xff\xfe", "no complete JSON"),
+        (b"[" * 100_000, "no complete JSON"),
+        (b"{}", "no usable id and no usable status"),
+        (b" " * (MAX_BODY + 1), "longer than"),
+    ],
+)
+def test_says_why_an_answer_is_not_a_job_and_keeps_none_of_it(answer: bytes, problem: str) -> None:
+    with pytest.raises(JobApiUnreadable, match=problem) as caught:
+        parse_job(answer)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_are_a_job_or_unreadable(answer: bytes) -> None:
+    try:
+        job = parse_job(answer)
+    except JobApiUnreadable:
+        return
+    assert job.id
+    assert job.status
+    assert all(text is None or text.isprintable() for text in vars(job).values())
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS[2:], json_values)))
+def test_no_optional_field_can_spoil_a_job(fields: dict[str, Any]) -> None:
+    # Half a surrogate pair is not JSON that can be exchanged (RFC 8259, 8.2), and NaN is none at all.
+    job = parse_job(json.dumps({**fields, "id": "job_1", "status": "active"}).encode())
+    assert (job.id, job.status) == ("job_1", "active")
+
+
+@given(st.text(), st.text(min_size=1).map(lambda text: clean(text, 90)).filter(bool))
+def test_what_is_written_can_be_read(repository: str, status: str) -> None:
+    written = AgentJob(id="7", status=status, source=Source(repository=repository, ref=None), pr_link="https://x/1")
+    raw = written.model_dump_json(by_alias=True)
+    assert set(json.loads(raw)) == set(FIELDS)
+    assert parse_job(raw.encode()) == written.to_job()
+
+
+@given(st.text(st.characters()))
+def test_a_prompt_is_sent_as_written(prompt: str) -> None:
+    assert json.loads(prompt_body(prompt)) == {"prompt": prompt}
+
+
+def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_joined() -> None:
+    assert json.loads(prompt_body("a\ud83d b\ud83d\ude00")) == {"prompt": "a\ufffd b😀"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"error": "Prompt is too long"}, "Prompt is too long"),
+        ({"error": {"code": 3, "message": "No such branch"}}, "No such branch"),
+        ({"message": "Quota used up"}, "Quota used up"),
+        ({"detail": "Not here"}, "Not here"),
+        ({"detail": [{"loc": ["body"], "msg": "too short"}, {"msg": "no"}]}, "too short; no"),
+        ({"type": "about:blank", "title": "Gone fishing"}, "Gone fishing"),
+        ({"error": "", "message": "second"}, "second"),
+        ({"error": 5}, ""),
+        ({"error": "<html><body>nginx</body></html>"}, ""),
+        ({"error": "branch <main> is protected"}, "branch <main> is protected"),
+        ([], ""),
+    ],
+)
+def test_finds_the_apis_own_words(answer: object, words: str) -> None:
+    assert said_in(json.dumps(answer).encode()) == words
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>no</html>", b"plain", b'{"error": "cut', b"\xff", b"[" * 100_000])
+def test_other_bodies_have_no_words(answer: bytes) -> None:
+    assert said_in(answer) == ""
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
+def test_looking_for_words_never_fails(answer: bytes) -> None:
+    said_in(answer)
+
+
+@given(st.text(st.characters()), st.integers(1, 600))
+def test_clean_is_one_bounded_printable_line(text: str, limit: int) -> None:
+    once = clean(text, limit)
+    assert len(once) <= limit
+    assert once.isprintable()
+
+
+HOUR_OFF = {"date": "Wed, 01 Jan 2025 00:00:00 GMT"}  # the server's clock is nowhere near ours
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "wait"),
+    [
+        ("0", {}, 0.0),
+        ("7", {}, 7.0),
+        ("1.5", {}, 1.5),
+        (" 30 ", {}, 30.0),
+        ("3601", {}, LONGEST_WAIT),
+        ("9" * 20, {}, LONGEST_WAIT),
+        ("Wed, 01 Jan 2025 00:00:30 GMT", HOUR_OFF, 30.0),
+        ("Wed, 01 Jan 2025 09:00:00 GMT", HOUR_OFF, LONGEST_WAIT),
+        ("Tue, 31 Dec 2024 00:00:00 GMT", HOUR_OFF, 0.0),
+        ("Wed, 01 Jan 2020 00:00:00 GMT", {}, 0.0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", {"date": "soon"}, LONGEST_WAIT),
+        ("-5", {}, None),
+        ("", {}, None),
+        ("soon", {}, None),
+        ("nan", {}, None),
+        ("inf", {}, None),
+        ("1e9", {}, None),
+        ("٣", {}, None),
+        ("9" * 5000, {}, None),
+        ("Wed, 01 Jan 99999 00:00:00 GMT", {}, None),
+    ],
+)
+def test_retry_after(value: str, more: dict[str, str], wait: float | None) -> None:
+    assert retry_after({"retry-after": value, **more}) == wait
+
+
+def test_no_retry_after() -> None:
+    assert retry_after(httpx.Headers()) is None
+
+
+@given(st.text(), st.text())
+def test_retry_after_is_bounded_whatever_it_says(value: str, date: str) -> None:
+    wait = retry_after({"retry-after": value, "date": date})
+    assert wait is None or 0.0 <= wait <= LONGEST_WAIT
