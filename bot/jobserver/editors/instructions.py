@@ -1,0 +1,204 @@
+"""What the built-in editor understands: a prompt becomes a list of instructions, or none at all.
+
+    Replace "x" with "y" [in docs/start.md | in the guides]
+    Fix the spelling [in ...]
+    Add a page called X [in ...] with the text: ...
+    Add a section called X to PAGE with the text: ...
+
+Several may follow each other, joined by "and", "also", "then", full stops or new lines. Text after "with the text:"
+runs to its closing quotation mark, or to the end of the prompt. A prompt of which any part is not understood gives no
+instructions: half of what somebody asked for may be the opposite of what they meant.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Exact text, wherever it stands in the documents."""
+
+    old: str
+    new: str
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class FixSpelling:
+    """Misspelt words with one known correction."""
+
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class AddPage:
+    """A new document."""
+
+    title: str
+    text: str
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class AddSection:
+    """A new last section of a document."""
+
+    title: str
+    page: str
+    text: str
+
+
+Instruction = Replace | FixSpelling | AddPage | AddSection
+
+
+def _quoted(name: str) -> str:
+    return (
+        rf"(?:[\"“”„](?P<{name}_double>[^\"“”„]*)[\"“”]|`(?P<{name}_code>[^`]*)`"
+        rf"|['\u2018\u2019](?P<{name}_single>[^\n]*?)['\u2019](?!\w))"
+    )
+
+
+_CONNECTOR = re.compile(
+    r"(?:[\s,;.!]|[-*•](?=\s)|\d{1,2}[.)](?=\s)|(?:and|also|then|please|finally|next)\b)+", re.IGNORECASE
+)
+_VERB = r"(?:replace|change|substitute|fix|correct|repair|check|add|create|write)"
+_STOP = r"(?=[ \t]*(?:\Z|\n|[.,;!](?:\s|\Z)|\s(?:and|also|then)\b|\swith\b))"
+_WORDS = r"[^\s,;\"“”]{1,200}?(?:[ \t]+(?!(?:and|also|then|with)\b)[^\s,;\"“”]{1,200}?){0,5}?"
+_PREPOSITION = r"(?:in|within|inside|under|throughout|across|to|of)"
+_WHERE = (
+    rf"(?:[ \t]+everywhere|[ \t]+{_PREPOSITION}[ \t]+"
+    rf"(?:{_quoted('where')}|(?P<where>{_WORDS}){_STOP}))?"
+)
+_SPELLING = r"(?:spelling(?:[ \t]+(?:mistakes?|errors?))?|typos?|misspellings?|misspelled[ \t]+words)"
+_ARTICLE = r"(?:(?:a|an|the|one|another|new)[ \t]+){0,3}"
+_CALLED = r"(?:[ \t]+(?:called|named|titled|entitled|with[ \t]+the[ \t]+title))?"
+_TEXT = r"[ \t]+(?:with|containing)[ \t]+(?:(?:the|this)[ \t]+)?(?:following[ \t]+)?(?:text|content|body)[ \t]*(?::|\n)"
+
+_REPLACE = re.compile(
+    rf"(?:replace|change|substitute)[ \t]+(?:(?:all|every|each|the|of|words?|text|phrase|occurrences?)[ \t]+){{0,5}}"
+    rf"{_quoted('old')}\s+(?:with|by|to|into)\s+{_quoted('new')}{_WHERE}",
+    re.IGNORECASE,
+)
+_FIX = re.compile(
+    rf"(?:(?:fix|correct|repair|check)(?:[ \t]+and[ \t]+(?:fix|correct))?)[ \t]+"
+    rf"(?:(?:all|any|every|the|our)[ \t]+){{0,3}}"
+    rf"{_SPELLING}(?:[ \t]+and[ \t]+(?:the[ \t]+)?{_SPELLING})?{_WHERE}",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(
+    rf"(?:add|create|write)[ \t]+{_ARTICLE}page{_CALLED}[ \t]+"
+    rf"(?:{_quoted('title')}{_WHERE}|(?P<title>[^\s\"“”][^\n\"“”]{{0,150}}?)){_TEXT}",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(
+    rf"(?:add|create|write)[ \t]+{_ARTICLE}section{_CALLED}[ \t]+"
+    rf"(?:{_quoted('title')}|(?P<title>[^\s\"“”][^\n\"“”]{{0,150}}))[ \t]+(?:to|in|on)[ \t]+"
+    rf"(?:{_quoted('page')}|(?P<page>[^\s\"“”][^\n\"“”]{{0,150}}?))(?:[ \t]+page)?{_TEXT}",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(rf"[\s,;.!]*(?:\Z|(?:[\s,;.!]|(?:and|also|then|please)\b)+{_VERB}\b)", re.IGNORECASE)
+_MOST = 50  # more in one prompt is no instruction a person wrote
+_CLOSING = {'"': '"“”', "“": '"”', "”": '"”', "„": '"“”', "\u2018": "\u2019'", "`": "`"}
+_NOT_PLACES = re.compile(
+    r"(?:(?:the|all|every|each|our|of|whole|entire)[ \t]+){0,4}"
+    r"(?:documentation|everything|files?|pages?|documents?|repository)",
+    re.IGNORECASE,
+)
+
+
+def parse(prompt: str) -> tuple[Instruction, ...]:
+    """The instructions in a prompt, in order; empty if any part of it is not understood."""
+    found: list[Instruction] = []
+    position = _skip(prompt, 0)
+    while position < len(prompt) and len(found) <= _MOST:
+        step = _one(prompt, position)
+        if step is None:
+            return ()
+        instruction, end = step
+        found.append(instruction)
+        position = _skip(prompt, end)
+        if position == end < len(prompt):
+            return ()
+    return tuple(found) if len(found) <= _MOST else ()
+
+
+def _skip(prompt: str, position: int) -> int:
+    match = _CONNECTOR.match(prompt, position)
+    return match.end() if match else position
+
+
+def _one(prompt: str, position: int) -> tuple[Instruction, int] | None:
+    for pattern, build in _READERS:
+        if match := pattern.match(prompt, position):
+            return build(match)
+    return None
+
+
+def _replace(match: re.Match[str]) -> tuple[Instruction, int] | None:
+    old, new = _value(match, "old"), _value(match, "new")
+    if not old or new is None or old == new:
+        return None
+    return Replace(old, new, _place(match)), match.end()
+
+
+def _fix(match: re.Match[str]) -> tuple[Instruction, int] | None:
+    return FixSpelling(_place(match)), match.end()
+
+
+def _page(match: re.Match[str]) -> tuple[Instruction, int] | None:
+    title = _title(match)
+    text, end = _text(match.string, match.end())
+    return (AddPage(title, text, _place(match)), end) if title and text else None
+
+
+def _section(match: re.Match[str]) -> tuple[Instruction, int] | None:
+    title, page = _title(match), (_value(match, "page") or "").strip()
+    text, end = _text(match.string, match.end())
+    return (AddSection(title, _without_article(page), text), end) if title and page and text else None
+
+
+_Reader = Callable[[re.Match[str]], tuple[Instruction, int] | None]
+_READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (_REPLACE, _replace),
+    (_FIX, _fix),
+    (_PAGE, _page),
+    (_SECTION, _section),
+)
+
+
+def _value(match: re.Match[str], name: str) -> str | None:
+    groups = match.groupdict()
+    names = (name, f"{name}_double", f"{name}_single", f"{name}_code")
+    return next((groups[key] for key in names if groups.get(key) is not None), None)
+
+
+def _title(match: re.Match[str]) -> str:
+    return " ".join((_value(match, "title") or "").split())
+
+
+def _place(match: re.Match[str]) -> str | None:
+    place = (_value(match, "where") or "").strip().rstrip(".,;:!")
+    if not place or _NOT_PLACES.fullmatch(place):
+        return None
+    return _without_article(place)
+
+
+def _without_article(place: str) -> str:
+    place = re.sub(r"^(?:(?:the|our|all|file|folder|directory|page)[ \t]+){1,3}(?=\S)", "", place, flags=re.IGNORECASE)
+    return re.sub(r"(?<=\S)[ \t]+(?:folder|directory|file|page|pages|section)$", "", place, flags=re.IGNORECASE)
+
+
+def _text(prompt: str, start: int) -> tuple[str, int]:
+    """The text that begins here and the place after it."""
+    body = prompt[start:].lstrip()
+    offset = len(prompt) - len(body)
+    for end in _closing_marks(body):
+        if _NEXT.match(body, end + 1):
+            return body[1:end].strip(), offset + end + 1
+    return body.strip(), len(prompt)
+
+
+def _closing_marks(body: str) -> Iterator[int]:
+    marks = _CLOSING.get(body[:1], "")
+    return (index for index, character in enumerate(body) if index and character in marks)
