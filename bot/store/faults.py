@@ -1,0 +1,128 @@
+"""What can go wrong with a database: what it is in Pagehand's words, and whether trying again helps."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import asyncpg
+from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from bot.errors import SchemaMismatch, StoreError, StoreUnavailable
+
+T = TypeVar("T")
+
+PATIENCE = 10.0
+"""Seconds after which no new try is made."""
+_LONGEST_PAUSE = 1.0
+
+_FULL = "The database's disk is full. Nothing was lost; make room on it and Pagehand goes on by itself."
+_SCHEMA = "The database's tables are not those that this version of Pagehand knows. Run `pagehand migrate`."
+
+_SQLITE_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SQLITE_LASTING: dict[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_FULL: (StoreUnavailable, _FULL),
+    sqlite3.SQLITE_IOERR: (StoreUnavailable, "The database's disk could not be read or written."),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreUnavailable,
+        "The database's file could not be opened. Check its path and its owner.",
+    ),
+    sqlite3.SQLITE_READONLY: (StoreUnavailable, "The database's file may not be written. Check its owner."),
+    sqlite3.SQLITE_CORRUPT: (StoreError, "The database's file is damaged. Restore it from a backup."),
+    sqlite3.SQLITE_NOTADB: (StoreError, "The database's file is not a SQLite database. Check its path."),
+}
+_POSTGRES_LASTING: dict[str, tuple[type[StoreError], str]] = {
+    "53100": (StoreUnavailable, _FULL),
+    "42P01": (SchemaMismatch, _SCHEMA),
+    "42703": (SchemaMismatch, _SCHEMA),
+    "28P01": (StoreError, "The database refuses the password. Check DATABASE_URL."),
+    "28000": (StoreError, "The database refuses this user. Check DATABASE_URL."),
+    "3D000": (StoreError, "There is no database of this name. Check DATABASE_URL."),
+    "42501": (StoreError, "The database's user may not do this. Let it create and change tables in its schema."),
+}
+"""By SQLSTATE."""
+_POSTGRES_PASSING = ("08", "40", "53", "55", "57", "25P03", "25006")
+"""Beginnings of SQLSTATEs: connection lost, rolled back, too much in use, locked, shut down or cancelled, idle for too
+long, read-only for the moment (a standby that is taking over)."""
+_CUT_OFF = (OSError, TimeoutError, InterfaceError, PoolTimeout, asyncpg.InterfaceError)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`passing`: worth another try at once."""
+
+    error: StoreError
+    passing: bool = False
+
+
+def fault_of(error: Exception) -> Fault | None:
+    """What a foreign error means; None for one that no database raised."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    sqlstate = getattr(cause, "sqlstate", None)
+    if isinstance(cause, sqlite3.Error):
+        return _sqlite_fault(cause)
+    if sqlstate is not None:
+        return _postgres_fault(str(sqlstate), type(cause).__name__)
+    if isinstance(error, asyncpg.exceptions.ClientConfigurationError):
+        return Fault(StoreError("DATABASE_URL can't be understood as the URL of a PostgreSQL database."))
+    if isinstance(error, _CUT_OFF) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+        return Fault(StoreUnavailable(f"The database can't be reached ({type(cause).__name__})."), passing=True)
+    return Fault(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
+
+
+def _unexpected(cause: object) -> StoreError:
+    return StoreError(f"The database did not do what was asked ({type(cause).__name__}).")
+
+
+def _sqlite_fault(cause: sqlite3.Error) -> Fault:
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in _SQLITE_PASSING:
+        return Fault(StoreUnavailable("The database is locked by another program."), passing=True)
+    if code in _SQLITE_LASTING:
+        kind, words = _SQLITE_LASTING[code]
+        return Fault(kind(words))
+    if str(cause).startswith(("no such table", "no such column")):
+        return Fault(SchemaMismatch(_SCHEMA))
+    return Fault(_unexpected(cause))
+
+
+def _postgres_fault(sqlstate: str, name: str) -> Fault:
+    if sqlstate in _POSTGRES_LASTING:
+        kind, words = _POSTGRES_LASTING[sqlstate]
+        return Fault(kind(words))
+    # A migration by another instance makes the statements prepared before it void; SQLAlchemy prepares them anew.
+    if sqlstate.startswith(_POSTGRES_PASSING) or name == "InvalidCachedStatementError":
+        return Fault(
+            StoreUnavailable(f"The database is not available at the moment (SQLSTATE {sqlstate})."), passing=True
+        )
+    return Fault(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
+
+
+async def patiently(attempt: Callable[[float], Awaitable[T]], *, patience: float = PATIENCE) -> T:
+    """Awaits `attempt`, again and again while what stops it may pass.
+
+    Args:
+        attempt: Gets the time on the loop's clock at which patience ends.
+        patience: In seconds.
+
+    Raises:
+        StoreError: What the database's error means.
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + patience
+    pause = 0.02
+    while True:
+        try:
+            return await attempt(end)
+        except Exception as error:
+            fault = fault_of(error)
+            if fault is None:
+                raise
+            wait = random.uniform(pause / 2, pause)  # noqa: S311 - jitter, not a secret
+            if not fault.passing or clock() + wait > end:
+                raise fault.error from error
+        await asyncio.sleep(wait)
+        pause = min(pause * 2, _LONGEST_PAUSE)

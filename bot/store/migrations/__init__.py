@@ -1,0 +1,1 @@
+"""Alembic's migrations: `versions/`, one file a step, never changed once released."""

@@ -1,0 +1,160 @@
+"""Recording, reading and changing: what listeners and the service do."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import and_, bindparam, case, exists, insert, select, update
+
+from bot.domain.models import Known, NoticeKind, Request, RequestKind, RequestState, Saying, Thread
+from bot.store.rows import LASTING, Unreadable, known_values, notice_values, request_from, request_values, thread_values
+from bot.store.session import Session
+from bot.store.tables import NoticeState, notices, requests, threads, watches
+
+_THREAD_AT = (
+    select(threads)
+    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("card_ts"))
+    .with_for_update(key_share=True)
+)
+_REQUEST = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
+_START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
+_FOLLOW_UPS = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state == RequestState.WAITING,
+    )
+    .order_by(requests.c.written_at, requests.c.recorded_at, requests.c.id)
+)
+_HELD = (
+    select(requests.c.id)
+    .where(
+        requests.c.id == bindparam("request"),
+        requests.c.claimed_by == bindparam("owner"),
+        requests.c.state == RequestState.SENDING,
+    )
+    .with_for_update()
+)
+_CARD_NOT_POSTED = and_(
+    notices.c.kind == NoticeKind.CARD,
+    exists().where(threads.c.id == notices.c.thread_id, threads.c.ts.is_(None)).correlate(notices),
+)
+
+
+class Recording(Session):
+    """The methods of Transaction under "recording" and "reading and changing"; `thread` is Session's."""
+
+    async def add_thread(self, thread: Thread) -> bool:
+        """Records a new thread with its watch (not due: there is no job yet); False where its id is known already."""
+        added = await self._connection.execute(
+            self._insert(threads).values(thread_values(thread)).on_conflict_do_nothing(index_elements=[threads.c.id])
+        )
+        if added.rowcount == 1:
+            await self._connection.execute(insert(watches).values(thread_id=thread.id))
+        return added.rowcount == 1
+
+    async def add_request(self, request: Request, *, due_in: float = 0.0) -> bool:
+        """Records a request; False, and nothing recorded, where its `source_key` is known already."""
+        values = request_values(request)
+        if request.state is RequestState.WAITING:
+            values["due_at"] = self._now + due_in
+        added = await self._connection.execute(self._insert(requests).values(values).on_conflict_do_nothing())
+        return added.rowcount == 1
+
+    async def say(self, thread_id: str, saying: Saying) -> None:
+        """Records a notice, or opens it again (see the port)."""
+        await self._lock(thread_id)
+        await self._say_all([(thread_id, saying)])
+
+    async def _say_all(self, sayings: Iterable[tuple[str, Saying]]) -> None:
+        """Records notices of threads that are locked."""
+        once: list[dict[str, Any]] = []
+        lasting: list[dict[str, Any]] = []
+        for thread_id, saying in sayings:
+            kept = lasting if saying.kind in LASTING else once
+            kept.append(notice_values(thread_id, saying, self._now))
+        if once:
+            known_key = [notices.c.key]
+            await self._connection.execute(self._insert(notices).on_conflict_do_nothing(index_elements=known_key), once)
+        if lasting:
+            await self._connection.execute(self._insert_or_open_again(), lasting)
+
+    def _insert_or_open_again(self) -> Any:
+        """A notice under way stays claimed: its holder's result closes only the revision that was delivered."""
+        insert = self._insert(notices)
+        new = insert.excluded
+        under_way = notices.c.state == NoticeState.SENDING
+        return insert.on_conflict_do_update(
+            index_elements=[notices.c.key],
+            set_={
+                "what": new.what,
+                "facts": new.facts,
+                "revision": notices.c.revision + 1,
+                "state": case((under_way, notices.c.state), else_=NoticeState.WAITING),
+                "due_at": case((under_way, notices.c.due_at), else_=new.due_at),
+                "attempts": case((under_way, notices.c.attempts), else_=0),
+                "plain": False,
+                # Whether a card's post arrived stays open till its ts is known; all else can safely be done twice.
+                "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
+                "problem": "",
+            },
+        )
+
+    async def thread_at(self, channel_id: str, ts: str) -> Thread | None:
+        """The thread whose card has this `ts`, locked till the end of the transaction."""
+        return await self._locked_thread(_THREAD_AT, channel=channel_id, card_ts=ts)
+
+    async def save_known(self, thread_id: str, known: Known, *, poll_in: float | None) -> None:
+        """Saves what is known, and makes the watch due, free of any claim."""
+        await self._connection.execute(
+            update(threads)
+            .where(threads.c.id == thread_id)
+            .values(**known_values(known), revision=threads.c.revision + 1)
+        )
+        due_at = None if poll_in is None else self._now + poll_in
+        await self._connection.execute(
+            update(watches)
+            .where(watches.c.thread_id == thread_id)
+            .values(due_at=due_at, claimed_by=None, claimed_until=None)
+        )
+
+    async def set_card(self, thread_id: str, ts: str) -> None:
+        """Records where the card was posted."""
+        await self._connection.execute(update(threads).where(threads.c.id == thread_id).values(ts=ts))
+
+    async def request(self, request_id: str) -> Request | None:
+        """One request, locked."""
+        rows = await self._rows(_REQUEST, request=request_id)
+        return request_from(rows[0]) if rows else None
+
+    async def start_request(self, thread_id: str) -> Request | None:
+        """The request that started the thread."""
+        rows = await self._rows(_START, thread=thread_id)
+        return request_from(rows[0]) if rows else None
+
+    async def open_follow_ups(self, thread_id: str) -> Sequence[Request]:
+        """The thread's follow-ups that wait to be sent, in the order they were written."""
+        readable: list[Request] = []
+        unreadable: list[tuple[str, Unreadable]] = []
+        for row in await self._rows(_FOLLOW_UPS, thread=thread_id):
+            try:
+                readable.append(request_from(row))
+            except Unreadable as error:
+                unreadable.append((row[requests.c.id], error))
+        await self._set_aside(requests, unreadable)
+        return readable
+
+    async def settle_request(
+        self, request_id: str, state: RequestState, *, problem: str = "", due_in: float = 0.0
+    ) -> None:
+        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim."""
+        due_at = self._now + due_in if state is RequestState.WAITING else None
+        await self._connection.execute(
+            update(requests)
+            .where(requests.c.id == request_id)
+            .values(state=state, problem=problem, due_at=due_at, claimed_by=None, claimed_until=None)
+        )
+
+    async def holds_request(self, request_id: str, owner: str) -> bool:
+        """Whether `owner` still has the claim: it has until somebody else takes it, even when its lease ran out."""
+        return bool(await self._rows(_HELD, request=request_id, owner=owner))

@@ -1,0 +1,163 @@
+"""The tables. A change here needs a migration; a test compares the two.
+
+One rule is common to watches, requests and notices: `due_at` is when the row may next be taken (NULL: nothing is left
+to do), and it can be taken while nobody's claim on it lasts (`claimed_until`). Times are seconds since the epoch.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from bot.domain.models import NoticeKind, RequestKind, RequestState
+from bot.store.text import CleanText, KeyText
+
+LAST_TIME = 100_000_000_000
+"""No time beyond this one (the year 5138) is a time; refuses NaN and infinity too."""
+
+
+class NoticeState(StrEnum):
+    """Where a notice stands: the first two are open."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    DONE = "done"
+    GIVEN_UP = "given_up"
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+    listed = ", ".join(f"'{word}'" for word in words)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+def _time(column: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)
+
+
+def _queue_rules() -> tuple[CheckConstraint, ...]:
+    return (
+        CheckConstraint("(due_at IS NOT NULL) = (state IN ('waiting', 'sending'))", name="open_is_due"),
+        CheckConstraint("(claimed_by IS NOT NULL) = (state = 'sending')", name="sending_is_claimed"),
+        CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+        CheckConstraint("attempts >= 0", name="attempts"),
+        _time("due_at"),
+        _time("claimed_until"),
+    )
+
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("id", KeyText, primary_key=True),
+    Column("team_id", CleanText, nullable=False),
+    Column("channel_id", CleanText, nullable=False),
+    Column("ts", CleanText),
+    Column("asker_id", CleanText, nullable=False),
+    Column("prompt", CleanText, nullable=False),
+    Column("project_id", CleanText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("job_id", CleanText),
+    Column("known", CleanText, nullable=False),
+    Column("revision", Integer, nullable=False),
+    UniqueConstraint("channel_id", "ts"),
+    CheckConstraint("revision >= 0", name="revision"),
+    _time("created_at"),
+)
+"""`known` is the JSON of a Known; `job_id` repeats its job's id, since follow-ups wait for it."""
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_watched"),
+    _time("due_at"),
+    _time("claimed_until"),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", KeyText, primary_key=True),
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("source_key", KeyText, nullable=False, unique=True),
+    Column("person_id", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+    Column("written_at", CleanText().with_variant(CleanText(collation="C"), "postgresql"), nullable=False),
+    Column("recorded_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("first_tried_at", Double),
+    Column("problem", CleanText, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    _one_of("kind", RequestKind),
+    _one_of("state", RequestState),
+    _time("recorded_at"),
+    _time("first_tried_at"),
+    *_queue_rules(),
+)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("key", KeyText, nullable=False, unique=True),
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("what", CleanText, nullable=False),
+    Column("facts", CleanText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("uncertain", Boolean, nullable=False),
+    Column("plain", Boolean, nullable=False),
+    Column("posted_ts", CleanText),
+    Column("problem", CleanText, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    _one_of("kind", NoticeKind),
+    _one_of("state", NoticeState),
+    CheckConstraint("revision >= 0", name="revision"),
+    _time("created_at"),
+    *_queue_rules(),
+    sqlite_autoincrement=True,
+)
+"""`facts` is a JSON object of texts. Ids are never used again, so that their order is the order of recording."""
+
+for _queue in (watches, requests, notices):
+    Index(
+        None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
+    )
+for _queue in (requests, notices):
+    Index(None, _queue.c.thread_id, _queue.c.due_at)
