@@ -1,0 +1,87 @@
+"""The arguments of a Web API call, whichever way they came, read with Slack's own refusals."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.workspace.errors import SlackError
+from bot.workspace.messages import is_timestamp
+from bot.workspace.models import Json
+
+DIGITS = 12
+_TRUE = frozenset({"true", "1", "t", "yes", "on"})
+
+
+class Arguments:
+    """Values by name. Null and, in forms, empty text count as not given."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = {name: value for name, value in values.items() if value is not None}
+
+    def as_dict(self) -> Json:
+        return dict(self._values)
+
+    def given(self, name: str) -> bool:
+        return name in self._values
+
+    def text(self, name: str, default: str = "") -> str:
+        """Text; numbers are taken as their digits, since forms can't tell them apart."""
+        value = self._values.get(name, default)
+        if isinstance(value, bool | dict | list):
+            raise invalid_argument(f"must be a string [json-pointer:/{name}]")
+        return str(value)
+
+    def required(self, name: str) -> str:
+        value = self.text(name)
+        if not value:
+            raise invalid_argument(f"missing required field: {name}")
+        return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        value = self._values.get(name, default)
+        if isinstance(value, bool):
+            return value
+        return str(value).lower() in _TRUE
+
+    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
+        """A whole number, kept within its bounds. Other text is refused as ``invalid_limit`` would be."""
+        value = self._values.get(name, default)
+        if isinstance(value, bool | dict | list | float) or not _is_integer(value):
+            raise invalid_argument(f"must be an integer [json-pointer:/{name}]")
+        number = int(value)
+        if number < low:
+            raise SlackError("invalid_limit")
+        return min(number, high)
+
+    def timestamp(self, name: str) -> str | None:
+        """A timestamp in Slack's form or in whole seconds; None when not given."""
+        value = self.text(name)
+        if not value:
+            return None
+        if is_timestamp(value):
+            return value
+        if _is_integer(value) and int(value) >= 0:
+            return f"{int(value)}.000000"
+        raise SlackError(f"invalid_ts_{name}" if name in {"oldest", "latest"} else "invalid_arguments")
+
+    def structure(self, name: str, wrong: str) -> Any:
+        """A JSON value given as itself or as text. Text that is not JSON raises the error ``wrong``."""
+        value = self._values.get(name)
+        if not isinstance(value, str):
+            return value
+        if not value.strip():
+            return None
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            raise SlackError(wrong) from None
+
+
+def invalid_argument(message: str) -> SlackError:
+    return SlackError("invalid_arguments", messages=[message])
+
+
+def _is_integer(value: object) -> bool:
+    text = str(value)
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= DIGITS

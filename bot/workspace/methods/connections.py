@@ -1,0 +1,29 @@
+"""``auth.test`` and ``apps.connections.open``."""
+
+from bot.workspace.call import Call, Method
+from bot.workspace.errors import SlackError
+from bot.workspace.models import Json
+
+
+def auth_test(call: Call) -> Json:
+    return {
+        "url": f"{call.origin}/",
+        "team": call.state.team.name,
+        "user": call.app.name,
+        "team_id": call.state.team.id,
+        "user_id": call.app.bot_user_id,
+        "bot_id": call.app.bot_id,
+        "is_enterprise_install": False,
+    }
+
+
+def connections_open(call: Call) -> Json:
+    if not call.app.socket_mode:
+        raise SlackError("socket_mode_not_enabled")
+    return {"url": call.open_socket_url()}
+
+
+METHODS = {
+    "auth.test": Method(auth_test, per_minute=600),
+    "apps.connections.open": Method(connections_open, app_token=True, per_minute=60),
+}

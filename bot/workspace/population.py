@@ -1,0 +1,46 @@
+"""Who and what is there when a workspace starts: enough to try every rule of access.
+
+Ids are fixed, so that a kept workspace and its bot know each other again.
+"""
+
+from bot.workspace.app_config import AppConfig
+from bot.workspace.models import Channel, Person, Team
+from bot.workspace.state import SLACKBOT, State
+
+HOME = Team("T0LOCAL01", "Local workspace", "local")
+PARTNER = Team("T0PARTNER", "Partner Ltd", "partner")
+ANA = Person("U0ANA0001", "ana", "Ana Silva", HOME.id, color="2b6cb0", is_admin=True)
+BEN = Person("U0BEN0001", "ben", "Ben Okafor", HOME.id, color="b7791f")
+GIA = Person("U0GIA0001", "gia", "Gia Rossi (guest)", HOME.id, color="276749", is_restricted=True)
+EMIL = Person("U0EMIL001", "emil", "Emil Novak", PARTNER.id, color="97266d")
+
+
+def populate(state: State, app: AppConfig) -> None:
+    """Add the default people, the app's bot, and channels of every kind.
+
+    The bot is in #docs and #partners (shared with Emil's team) and has a direct conversation with each
+    member of the home team; it is not in #general (public) and not in #leads (private).
+    """
+    state.teams[PARTNER.id] = PARTNER
+    for person in (ANA, BEN, GIA, EMIL):
+        state.add_person(person)
+    state.add_person(Person(SLACKBOT, "slackbot", "Slackbot", HOME.id, color="757575", is_bot=True))
+    add_bot(state, app)
+    everyone = [ANA.id, BEN.id, GIA.id]
+    created = int(state.now())
+    for channel in (
+        Channel("C0DOCS001", "docs", created, ANA.id, topic="Documentation", members=[*everyone, app.bot_user_id]),
+        Channel("C0GENERAL", "general", created, ANA.id, topic="For everyone", members=[ANA.id, BEN.id]),
+        Channel("C0LEADS01", "leads", created, BEN.id, is_private=True, members=[ANA.id, BEN.id]),
+        Channel(
+            "C0PARTNER", "partners", created, ANA.id, is_ext_shared=True, members=[ANA.id, EMIL.id, app.bot_user_id]
+        ),
+    ):
+        state.add_channel(channel)
+    for user in everyone:
+        state.direct_channel(app.bot_user_id, user)
+
+
+def add_bot(state: State, app: AppConfig) -> None:
+    """Add the app's bot user, or bring its name up to date in a kept workspace."""
+    state.add_person(Person(app.bot_user_id, app.name, app.display_name, HOME.id, color="1f7a5c", is_bot=True))

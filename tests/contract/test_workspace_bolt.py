@@ -1,0 +1,166 @@
+"""A real slack-bolt app over a real Socket Mode connection, with the workspace in Slack's place."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import WorkspaceServer
+
+
+@asynccontextmanager
+async def connected(workspace: WorkspaceServer, app: AsyncApp) -> AsyncIterator[Any]:
+    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=app.client, ping_interval=1)
+    try:
+        await handler.connect_async()
+        await workspace.wait_for(lambda: workspace.connected)
+        yield handler
+    finally:
+        await handler.close_async()
+
+
+def bolt_app(workspace: WorkspaceServer) -> AsyncApp:
+    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    return AsyncApp(client=client, signing_secret=workspace.signing_secret)
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer(redeliver_after=1.0, retry_delays=(0.01, 0.02, 0.03))
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: WorkspaceServer) -> None:
+    app = bolt_app(workspace)
+    seen: list[dict[str, Any]] = []
+
+    @app.command("/docs")
+    async def docs(ack: Any, command: dict[str, Any]) -> None:
+        seen.append(command)
+        await ack(f"You said: {command['text']}")
+
+    async with connected(workspace, app):
+        ana = workspace.person("ana")
+        answer = await ana.command("docs", "/docs", "tell @ben about #general & <more>")
+
+    assert answer.ok
+    assert answer.text.startswith("You said: tell &lt;@U0BEN0001&gt;") or "<@U0BEN0001>" in answer.text
+    assert seen[0]["text"] == "tell <@U0BEN0001> about <#C0GENERAL|general> &amp; &lt;more&gt;"
+    assert seen[0]["channel_name"] == "docs"
+    assert [m.text for m in ana.ephemerals("docs")] == [answer.text]
+    assert workspace.person("ben").ephemerals("docs") == []
+
+
+async def test_a_command_that_nobody_acknowledges_times_out(workspace: WorkspaceServer) -> None:
+    workspace._deliveries.ack_within = 0.1
+    app = bolt_app(workspace)
+    release = asyncio.Event()
+
+    @app.command("/docs")
+    async def docs() -> None:
+        await release.wait()
+
+    async with connected(workspace, app):
+        ana = workspace.person("ana")
+        answer = await ana.command("docs", "/docs", "x")
+        release.set()
+
+    assert answer.timeout
+    assert [m.text for m in ana.ephemerals("docs")] == ['/docs failed with the error "operation_timeout"']
+
+
+async def test_a_command_without_a_connection_fails_at_once(workspace: WorkspaceServer) -> None:
+    answer = await workspace.person("ana").command("docs", "/docs", "x")
+    assert answer.error == "dispatch_failed"
+
+
+async def test_a_whole_conversation(workspace: WorkspaceServer) -> None:
+    app = bolt_app(workspace)
+    replies: list[dict[str, Any]] = []
+    pressed: list[dict[str, Any]] = []
+
+    @app.command("/docs")
+    async def docs(ack: Any, command: dict[str, Any], client: AsyncWebClient) -> None:
+        await ack()
+        button = {"type": "button", "action_id": "stop", "text": {"type": "plain_text", "text": "Stop"}, "value": "1"}
+        blocks: list[dict[str, Any]] = [
+            {"type": "section", "text": {"type": "mrkdwn", "text": "the card"}},
+            {"type": "actions", "block_id": "b", "elements": [button]},
+        ]
+        await client.chat_postMessage(channel=command["channel_id"], text="the card", blocks=blocks)
+
+    @app.event("message")
+    async def on_message(event: dict[str, Any], client: AsyncWebClient) -> None:
+        replies.append(event)
+        await client.reactions_add(channel=event["channel"], timestamp=event["ts"], name="eyes")
+
+    @app.action("stop")
+    async def stop(ack: Any, body: dict[str, Any], respond: Any) -> None:
+        await ack()
+        pressed.append(body)
+        await respond(text="stopped", replace_original=False)
+
+    async with connected(workspace, app):
+        ana, ben = workspace.person("ana"), workspace.person("ben")
+        assert (await ana.command("docs", "/docs", "go")).ok
+        card = (await workspace.wait_for(lambda: workspace.messages("docs")))[0]
+        reply = await ben.say("docs", "and also & this", thread_ts=card.ts)
+        await workspace.wait_for(lambda: reply.reactions.get("eyes"))
+        assert (await ana.press("docs", card.ts, "stop")).ok
+        await workspace.wait_for(lambda: ana.ephemerals("docs"))
+
+    assert replies[0]["text"] == "and also &amp; this"
+    assert replies[0]["thread_ts"] == card.ts
+    assert replies[0]["parent_user_id"] == workspace.app.bot_user_id
+    assert replies[0]["user"] == ben.id
+    assert replies[0]["blocks"][0]["type"] == "rich_text"
+    assert pressed[0]["container"]["message_ts"] == card.ts
+    assert pressed[0]["actions"][0]["value"] == "1"
+    assert [m.text for m in ana.ephemerals("docs")] == ["stopped"]
+    assert [m.text for m in workspace.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
+
+
+async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: WorkspaceServer) -> None:
+    workspace._deliveries.ack_within = 0.1
+    app = bolt_app(workspace)
+    attempts: list[tuple[str, str]] = []
+
+    @app.middleware
+    async def fail_twice(req: Any, next: Any) -> None:  # noqa: A002 - Bolt finds arguments by name
+        attempts.append((req.headers["x-slack-retry-num"][0], req.headers["x-slack-retry-reason"][0]))
+        if len(attempts) < 3:
+            raise RuntimeError("not now")
+        await next()
+
+    @app.event("message")
+    async def on_message() -> None:
+        return
+
+    async with connected(workspace, app):
+        await workspace.person("ana").say("docs", "hello")
+        await workspace.wait_for(lambda: any(d.acked for d in workspace.deliveries))
+
+    assert attempts == [("0", ""), ("1", "timeout"), ("2", "timeout")]
+
+
+async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: WorkspaceServer) -> None:
+    app = bolt_app(workspace)
+
+    @app.command("/docs")
+    async def docs(ack: Any) -> None:
+        await ack("here")
+
+    async with connected(workspace, app):
+        opened = sum(call.method == "apps.connections.open" for call in workspace.calls)
+        assert await workspace.disconnect("refresh_requested") == 1
+        await workspace.wait_for(
+            lambda: sum(c.method == "apps.connections.open" for c in workspace.calls) > opened and workspace.connected
+        )
+        assert (await workspace.person("ana").command("docs", "/docs", "x")).text == "here"
