@@ -85,11 +85,12 @@ class App {
     });
   }
 
-  /** An address without a channel, or with one this person can't see, opens the first that they are in. */
+  /** An address without a channel, or with one this person can't see, opens one they are in, with the bot if there is one. */
   #openSomeChannel() {
     const { route, conversations } = this.#store;
     if (this.#store.channel(route.channel)) return;
-    const first = conversations.find((c) => !c.is_im && c.is_member) ?? conversations[0];
+    const mine = conversations.filter((c) => !c.is_im && c.is_member);
+    const first = mine.find((c) => c.bot_is_member) ?? mine[0] ?? conversations[0];
     location.replace(makeHref({ as: route.as, channel: first?.id ?? null, thread: null }));
   }
 

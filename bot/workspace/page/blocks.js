@@ -64,6 +64,7 @@ function image(block, view) {
 function element(part, block, view, press) {
   if (part?.type === "button") return button(part, block, press);
   if (part?.type === "image") return picture(part, "accessory-image");
+  if (part?.type === "static_select" || part?.type === "overflow") return menu(part, block, press);
   return h("span", { class: "quiet" }, `(A “${part?.type ?? "nameless"}” element isn't shown here)`);
 }
 
@@ -113,6 +114,19 @@ async function pressed(event, node, { part, block, press, href }) {
   node.setAttribute("aria-busy", "true");
   await press(part, block);
   node.removeAttribute("aria-busy");
+}
+
+/** A choice of options as the browser's own list; choosing sends the option's value. */
+function menu(part, block, press) {
+  const hint = part.placeholder?.text || (part.type === "overflow" ? "More…" : "Choose…");
+  const options = (part.options ?? []).map((option) => h("option", { value: option.value }, option.text?.text));
+  const node = h("select", { class: "menu-select", "aria-label": hint, "data-action-id": part.action_id, "data-focus": `${block.block_id}/${part.action_id}` }, h("option", { value: "" }, hint), options);
+  node.addEventListener("change", async () => {
+    const { value } = node;
+    node.value = "";
+    if (value && (!part.confirm || (await confirmDialog(confirmation(part.confirm))))) await press({ ...part, value }, block);
+  });
+  return node;
 }
 
 function confirmation({ title, text, confirm, deny, style }) {

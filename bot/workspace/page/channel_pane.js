@@ -53,10 +53,9 @@ export class ChannelPane {
       messages: store.inChannel(channel.id),
       newAfter,
     });
-    const joined = channel.is_member || channel.is_im;
-    this.#composer.element.hidden = !joined;
+    this.#composer.element.hidden = !store.canWrite(channel);
     this.#composer.use(`${store.me.id} ${channel.id}`, { label: `Message ${name}`, placeholder: `Message ${name}` });
-    this.#renderHint(channel, joined);
+    this.#renderHint(channel);
     return undefined;
   }
 
@@ -74,15 +73,17 @@ export class ChannelPane {
     replace(this.#topic, inline(parseInline(channel.topic ?? "", { autolink: true }), store));
   }
 
-  #renderHint(channel, joined) {
+  #renderHint(channel) {
     const bot = this.#store.app;
-    const asks = !joined ? "join" : bot && !channel.is_im && !channel.bot_is_member ? "invite" : "";
+    const asks = whatToAsk(channel, bot);
     const key = `${asks} ${channel.id} ${bot?.id}`;
     this.#hint.hidden = !asks;
     if (this.#hint.dataset.shows === key) return;
     this.#hint.dataset.shows = key;
     const button = (label, testid, click) => h("button", { type: "button", class: "button primary", "data-testid": testid, on: { click } }, label);
-    if (asks === "join") {
+    if (asks === "archived") {
+      replace(this.#hint, h("p", {}, h("b", {}, `#${channel.name}`), " is archived: it can be read, but nothing can be written here."));
+    } else if (asks === "join") {
       const join = () => this.#actions.join({ channel: channel.id });
       replace(this.#hint, h("p", {}, "You are looking at ", h("b", {}, `#${channel.name}`), " without being in it."), button("Join channel", "join-channel", join));
     } else if (asks === "invite") {
@@ -91,6 +92,14 @@ export class ChannelPane {
       replace(this.#hint, h("p", {}, h("b", {}, name), ` isn't in #${channel.name} yet.`), button(`Invite ${name}`, "invite-bot", invite));
     }
   }
+}
+
+/** What the bar above the composer is about: "archived", "join", "invite" or nothing. */
+function whatToAsk(channel, bot) {
+  if (channel.is_im) return "";
+  if (channel.is_archived) return "archived";
+  if (!channel.is_member) return "join";
+  return bot && !channel.bot_is_member ? "invite" : "";
 }
 
 function intro(channel, store) {

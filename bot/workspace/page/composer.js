@@ -38,6 +38,7 @@ export class Composer {
   #listen() {
     this.input.addEventListener("keydown", (event) => this.#keydown(event));
     this.input.addEventListener("input", () => {
+      this.#tell(null);
       this.#suggestions.update();
       this.#drawn();
     });

@@ -25,7 +25,8 @@ export const OFFERED = [
   "slightly_smiling_face", "bulb",
 ];
 
-const ALIASES = { thumbsup: "+1", hourglass: "hourglass_flowing_sand", smile: "slightly_smiling_face" };
+/** Shortcodes that share a drawing. */
+const ALIASES = { thumbsup: "+1", hourglass: "hourglass_flowing_sand", smile: "slightly_smiling_face", pencil: "memo", arrows_counterclockwise: "repeat" };
 
 /** A picture with its shortcode as its name; `:name:` as text for one nobody knows. */
 export function emoji(name) {

@@ -14,7 +14,25 @@ function picture(...shapes) {
   return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true", focusable: "false" }, ...shapes);
 }
 
+const dot = (color) => () => picture(svg("circle", { fill: color, cx: 10, cy: 10, r: 7.5, stroke: "#6b747d", "stroke-width": 0.6 }));
+
 export const DRAWINGS = {
+  white_circle: dot("#f2f4f6"),
+  red_circle: dot("#d6384e"),
+  large_blue_circle: dot("#3b8de0"),
+  large_green_circle: dot("#2fa866"),
+  large_yellow_circle: dot("#f5c518"),
+  repeat: () => picture(stroke("#3b8de0", 2, "M3.5 9V8a3 3 0 0 1 3-3h9M13 2.2L15.8 5 13 7.8M16.5 11v1a3 3 0 0 1-3 3h-9M7 12.2L4.2 15 7 17.8")),
+  memo: () =>
+    picture(
+      path("#eef2f6", "M4 2.5h9.5v15H4z"),
+      stroke("#8a8f98", 1, "M4 2.5h9.5v15H4zM6 6h5.5M6 9h5.5M6 12h3"),
+      stroke("#e3a648", 2.4, "M16.8 7.5l-5 6"),
+      stroke("#2d3138", 1.4, "M11.5 14l-.5 1.3"),
+    ),
+  package: () =>
+    picture(path("#c98f56", "M2.5 6h15v11h-15z"), path("#e0ae78", "M4 3h12l1.5 3h-15z"), path("#f3dcbb", "M8.7 3h2.6v7H8.7z")),
+  link: () => picture(stroke("#8a97a5", 2.2, "M8.3 11.7l3.4-3.4M9 6l2-2a3.5 3.5 0 0 1 5 5l-2 2M11 14l-2 2a3.5 3.5 0 0 1-5-5l2-2")),
   white_check_mark: () =>
     picture(svg("rect", { x: 1.5, y: 1.5, width: 17, height: 17, rx: 4, fill: "#2fa866" }), stroke("#fff", 2.6, "M5.6 10.4l3 3 5.8-6.6")),
   eyes: () =>

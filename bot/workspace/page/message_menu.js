@@ -58,8 +58,15 @@ export class MessageMenu {
     if (this.#picker) return this.#closePicker();
     this.#picker = h("div", { class: "picker", role: "group", "aria-label": "Emoji" }, OFFERED.map((name) => this.#reaction(name, message)));
     this.element.append(this.#picker);
+    this.#picker.classList.toggle("above", this.#hasRoomAbove());
     this.element.querySelector("[aria-expanded]").setAttribute("aria-expanded", "true");
     this.#picker.firstElementChild.focus();
+  }
+
+  /** Near the list's lower edge the picker would be cut off, so it opens upwards. */
+  #hasRoomAbove() {
+    const list = this.element.closest(".scroller").getBoundingClientRect();
+    return this.#picker.getBoundingClientRect().bottom > list.bottom;
   }
 
   #closePicker() {

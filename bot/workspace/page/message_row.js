@@ -36,6 +36,7 @@ function content(row, author) {
     message.subtype === "thread_broadcast" && !row.inThread && broadcastNote(row),
     !grouped && byline(message, author),
     body(row),
+    message.files?.length > 0 && h("div", { class: "files" }, message.files.map((file) => h("span", { class: "file" }, icon("file"), h("bdi", {}, file.name)))),
     reactions(row),
     !row.inThread && message.reply_count > 0 && replies(row),
   ];

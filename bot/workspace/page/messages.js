@@ -158,7 +158,7 @@ export class MessageList {
 
   #attachMenu(row) {
     const message = row && this.#rows.get(row.dataset.ts)?.message;
-    if (!message || message.ephemeral || message.subtype === "tombstone") return this.#menu.detach();
+    if (!message || this.#editing === message.ts || message.ephemeral || message.subtype === "tombstone") return this.#menu.detach();
     this.#menu.attach(row, message, { mine: this.#mine(message), inThread: this.#inThread });
     return undefined;
   }
@@ -196,8 +196,9 @@ export class MessageList {
     const node = focus && this.#rows.get(focus.row)?.node;
     if (!node || focus.was.isConnected) return;
     this.#attachMenu(node);
+    node.focus({ preventScroll: true }); // the menu can take the focus only on a row that has it
     const part = focus.part && node.querySelector(`[data-focus="${CSS.escape(focus.part)}"]`);
-    (part || node.querySelector("textarea") || node).focus({ preventScroll: true });
+    (part || node.querySelector("textarea"))?.focus({ preventScroll: true });
   }
 
   #place(fresh, newest) {

@@ -49,7 +49,7 @@ export class Sidebar {
     const other = channel.is_im ? store.person(channel.user) : null;
     const props = {
       href: store.href({ channel: channel.id, thread: null }),
-      class: ["conversation", any && "unread", !channel.is_member && !channel.is_im && "not-joined"].filter(Boolean).join(" "),
+      class: ["conversation", any && "unread", !store.canWrite(channel) && "not-joined"].filter(Boolean).join(" "),
       "aria-current": current && "page",
       "data-testid": "channel",
       "data-channel": channel.id,
@@ -58,7 +58,7 @@ export class Sidebar {
     return h(
       "a",
       props,
-      h("span", { class: "conversation-mark" }, channel.is_im ? avatar(other, "tiny") : icon(channel.is_private ? "lock" : "hash")),
+      h("span", { class: "conversation-mark" }, channel.is_im ? avatar(other, "tiny") : icon(channel.is_archived ? "archive" : channel.is_private ? "lock" : "hash")),
       h("bdi", { class: "conversation-name" }, store.title(channel)),
       channel.is_ext_shared && h("span", { class: "shared", title: "Shared with another organisation" }, icon("shared")),
       other && badges(other),

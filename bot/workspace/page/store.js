@@ -52,7 +52,7 @@ export class Store {
   apply(event) {
     if (event.type === "message") this.#keep(event.message);
     else if (event.type === "deleted") this.#messages.get(event.channel)?.delete(event.ts);
-    else if (event.type === "channel") this.#channels.set(event.channel.id, event.channel);
+    else if (event.type === "channel") this.#keepChannel(event.channel);
     else if (event.type === "commands") this.commands = event.commands;
     else if (event.type === "link") this.bot = event.connected;
     this.changed();
@@ -61,6 +61,12 @@ export class Store {
   #keep(message) {
     if (!this.#messages.has(message.channel)) this.#messages.set(message.channel, new Map());
     this.#messages.get(message.channel).set(message.ts, message);
+  }
+
+  /** Who has left a private channel is told so, and does not see it any more. */
+  #keepChannel(channel) {
+    if (channel.is_private && !channel.is_im && !channel.is_member) this.#channels.delete(channel.id);
+    else this.#channels.set(channel.id, channel);
   }
 
   person(id) {
@@ -75,9 +81,9 @@ export class Store {
     return this.people.filter((person) => !person.is_bot);
   }
 
-  /** The app whose invitation the page offers. */
+  /** The app whose invitation the page offers; the workspace's own voice needs none. */
   get app() {
-    return this.people.find((person) => person.is_bot) ?? null;
+    return this.people.find((person) => person.is_bot && person.id !== "USLACKBOT") ?? null;
   }
 
   channel(id) {
@@ -90,6 +96,10 @@ export class Store {
 
   get conversations() {
     return [...this.#channels.values()].sort((a, b) => this.title(a).localeCompare(this.title(b)));
+  }
+
+  canWrite(channel) {
+    return (channel.is_member || channel.is_im) && !channel.is_archived;
   }
 
   /** A channel's name without its mark; a direct message is named after the other side. */

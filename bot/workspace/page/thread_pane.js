@@ -45,7 +45,7 @@ export class ThreadPane {
     replace(this.#where, name);
     this.#gone.hidden = Boolean(parent);
     this.list.element.hidden = !parent;
-    this.#composer.element.hidden = !parent || !(channel.is_member || channel.is_im);
+    this.#composer.element.hidden = !parent || !store.canWrite(channel);
     if (!parent) return;
     this.list.show({ view: `${store.me.id} ${id} ${thread}`, label: `Thread in ${name}`, parent, messages: store.replies(id, thread) });
     this.#composer.use(`${store.me.id} ${id} ${thread}`, { label: "Reply in the thread", placeholder: "Reply…", also: `Also send to ${name}` });
