@@ -1,0 +1,94 @@
+"""The app's manifest: valid by Slack's own schema, and no more and no less than the listeners use."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+from referencing import Registry, Resource
+
+from bot.slack.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SHOW_PROMPT
+from bot.slack.listeners import buttons, replies
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
+VERSIONS = ("1.0.0", "2.0.0")
+
+USED = {
+    "auth.test": None,
+    "chat.postMessage": "chat:write",
+    "chat.postEphemeral": "chat:write",
+    "chat.update": "chat:write",
+    "conversations.join": "channels:join",
+    "conversations.history": "channels:history",
+    "conversations.replies": "channels:history",
+    "reactions.add": "reactions:write",
+    "reactions.remove": "reactions:write",
+    "apps.connections.open": None,
+}
+"""The scope that each method needs of a bot token (docs.slack.dev); in private channels groups:history."""
+EVENT_SCOPES = {
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+}
+
+
+@pytest.fixture(scope="module")
+def manifest() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text())
+    return loaded
+
+
+def called_methods() -> set[str]:
+    """The Web API methods in the source, found by the SDK's names for them."""
+    source = "\n".join(path.read_text() for path in (ROOT / "bot" / "slack").rglob("*.py"))
+    names = set(re.findall(r"client\.((?:chat|conversations|reactions|auth|apps|users|views|files)_\w+)\(", source))
+    return {re.sub(r"_(\w+)$", r".\1", name.replace("apps_connections_", "apps.connections_")) for name in names}
+
+
+@pytest.mark.skipif(not SCHEMA.is_dir(), reason="Slack's manifest schema is not beside this repository")
+def test_it_is_valid_by_slacks_schema(manifest: dict[str, Any]) -> None:
+    whole = json.loads((SCHEMA / "manifest.schema.json").read_text())
+    references = set(re.findall(r'"\$ref": "([^"#]+)"', json.dumps(whole)))
+    resources = []
+    for version in VERSIONS:
+        contents = json.loads((SCHEMA / f"manifest.schema.{version}.json").read_text())
+        uri = next(reference for reference in references if reference.endswith(f"manifest.schema.{version}.json"))
+        resources.append((uri, Resource.from_contents(contents)))
+    registry: Registry[Any] = Registry().with_resources(resources)
+    faults = [error.message for error in Draft7Validator(whole, registry=registry).iter_errors(manifest)]
+    assert faults == []
+
+
+def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any]) -> None:
+    assert called_methods() <= set(USED)
+    needed = {USED[method] for method in called_methods()} - {None}
+    needed |= {EVENT_SCOPES[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]}
+    needed |= {"commands", "groups:history"}
+    assert set(manifest["oauth_config"]["scopes"]["bot"]) == needed
+
+
+def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
+    subscribed = {name.split(".")[0] for name in manifest["settings"]["event_subscriptions"]["bot_events"]}
+    assert subscribed == set(replies.EVENTS)
+
+
+def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
+    assert manifest["settings"]["interactivity"]["is_enabled"] is True
+    assert set(buttons.ACTIONS) == {SEND_AGAIN, SHOW_PROMPT, OPEN_PULL_REQUEST}
+
+
+def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) -> None:
+    (command,) = manifest["features"]["slash_commands"]
+    assert command["command"] == "/docs"
+    assert command["should_escape"] is True
+    assert "url" not in command
+    assert manifest["settings"]["socket_mode_enabled"] is True
+
+
+def test_private_words_can_reach_people_as_direct_messages(manifest: dict[str, Any]) -> None:
+    assert manifest["features"]["app_home"]["messages_tab_enabled"] is True
