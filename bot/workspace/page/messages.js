@@ -23,6 +23,7 @@ export class MessageList {
   #view = null; // the channel or thread shown
   #limit = PAGE;
   #atBottom = true;
+  #top = 0; // where the list stood when #atBottom was found out
   #last = null;
   #editing = null;
   #unfolded = new Set();
@@ -57,6 +58,7 @@ export class MessageList {
    */
   show({ view, label, intro = [], parent = null, messages, newAfter = null }) {
     const fresh = view !== this.#view;
+    if (this.scroller.scrollTop !== this.#top) this.#noteScroll(); // the scroll event may still be on its way
     if (fresh) this.#reset(view, label);
     const visible = messages.slice(-this.#limit);
     this.#earlier.hidden = visible.length === messages.length;
@@ -212,11 +214,13 @@ export class MessageList {
     this.#atBottom = true;
     this.#jump.hidden = true;
     this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.#top = this.scroller.scrollTop;
   }
 
   #noteScroll() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
     this.#atBottom = scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM;
+    this.#top = scrollTop;
     if (this.#atBottom) this.#jump.hidden = true;
   }
 

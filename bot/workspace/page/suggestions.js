@@ -45,12 +45,19 @@ export class Suggestions {
     const { length } = this.#found.items;
     if (event.key === "ArrowDown") this.#at = (this.#at + 1) % length;
     else if (event.key === "ArrowUp") this.#at = (this.#at + length - 1) % length;
-    else if ((event.key === "Enter" && !event.shiftKey) || event.key === "Tab") return this.#take(event, this.#at);
+    else if (event.key === "Tab") return this.#take(event, this.#at);
+    else if (event.key === "Enter" && !event.shiftKey) return this.#isWhole() ? false : this.#take(event, this.#at);
     else if (event.key === "Escape") this.#dismiss(event);
     else return false;
     event.preventDefault();
     this.#draw();
     return true;
+  }
+
+  /** The chosen name is already there in full, so there is nothing to complete and Enter may send. */
+  #isWhole() {
+    const { from, to, items } = this.#found;
+    return this.#input.value.slice(from, to) === items[this.#at].insert.trim();
   }
 
   #dismiss(event) {
