@@ -4,7 +4,6 @@ import asyncio
 import ipaddress
 import re
 import ssl
-from collections.abc import Mapping
 from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Annotated
@@ -241,12 +240,12 @@ def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLConte
     return AiohttpTransport(client=session, proxy=proxy, verify=tls)
 
 
-def _proxy_for(base_url: str, environment: Mapping[str, str] | None = None) -> httpx.Proxy | None:
+def _proxy_for(base_url: str) -> httpx.Proxy | None:
     # Not aiohttp's trust_env: it reads the environment in a thread for every request, and takes passwords from
     # ~/.netrc, which clash with our own Authorization.
     parts = urlsplit(base_url)
     host = parts.hostname or ""
-    proxies = getproxies() if environment is None else environment
+    proxies = getproxies()
     address = proxies.get(parts.scheme) or proxies.get("all")
     if not address or _is_this_machine(host) or proxy_bypass(host):
         return None

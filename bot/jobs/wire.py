@@ -51,8 +51,8 @@ def _link(value: Any) -> str | None:
 
 def _id(value: Any) -> str:
     """Never altered, since it addresses the job; refused if no path can hold it."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    text = str(value) if number else value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value) if whole or (isinstance(value, float) and math.isfinite(value)) else value
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > MAX_ID:
         raise ValueError("not an id")
     if text in {".", ".."}:

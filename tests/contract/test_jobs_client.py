@@ -1,0 +1,761 @@
+import asyncio
+import json
+import logging
+import socket
+import ssl
+import subprocess
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+from aiohttp import web
+from pydantic import SecretStr, ValidationError
+
+import bot
+from bot.domain.models import Job
+from bot.errors import (
+    ConfigError,
+    JobApiBusy,
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiRefused,
+    JobApiUncertain,
+    JobApiUnreachable,
+    JobApiUnreadable,
+    JobGone,
+    NoSuchProject,
+)
+from bot.jobs.client import HttpJobApi, JobApiSettings
+from bot.jobs.wire import MAX_WORDS
+from bot.ports import JobApi
+
+KEY = "mk_admin_planted-key/7f3a"
+JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
+SEEN = Job(id="job_1", status="active", repository="acme/docs", ref="main")
+SECONDS = 5.0
+"""How long a test waits for what must happen at once."""
+
+Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Call = Callable[[JobApi], Awaitable[Job]]
+
+
+def create(api: JobApi) -> Awaitable[Job]:
+    return api.create("acme", "Fix it", idempotency_key="k1")
+
+
+def message(api: JobApi) -> Awaitable[Job]:
+    return api.send_message("acme", "job_1", "And that", idempotency_key="k2")
+
+
+def get(api: JobApi) -> Awaitable[Job]:
+    return api.get("acme", "job_1")
+
+
+CALLS: tuple[Call, ...] = (create, message, get)
+every_call = pytest.mark.parametrize("call", CALLS)
+
+
+class Server:
+    """A real HTTP server that records what came and then answers, or misbehaves, as `reply` says."""
+
+    def __init__(self) -> None:
+        self.reply: Reply = well
+        self.came: list[tuple[str, str, Mapping[str, str], bytes, Any]] = []
+        self.reached, self.released = asyncio.Event(), asyncio.Event()
+        self.address = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        self.came.append((request.method, request.raw_path, request.headers, body, peer))
+        return await self.reply(request)  # type: ignore[arg-type]  # the low-level server has no routes
+
+    async def hold(self, _: web.BaseRequest) -> web.StreamResponse:
+        self.reached.set()
+        await self.released.wait()
+        return web.Response(body=JOB)
+
+
+async def well(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=JOB, content_type="application/json")
+
+
+def answering(status: int, body: bytes = b"", **headers: str) -> Reply:
+    async def reply(_: web.Request) -> web.StreamResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(status=status, body=body, headers=named)
+
+    return reply
+
+
+def raw(*parts: bytes, cut: bool = False, again: bytes = b"") -> Reply:
+    """Sends bytes as they are; then cuts the connection, or sends `again` for ever, or waits for the client to go."""
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        transport = request.transport
+        assert transport is not None
+        for part in parts:
+            transport.write(part)
+        if cut:
+            transport.close()
+        while not transport.is_closing():
+            if again:
+                transport.write(again)
+            await asyncio.sleep(0.01)  # the pace of the drip
+        return web.Response()
+
+    return reply
+
+
+async def abort(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b" " * 65536)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    state = Server()
+    runner = web.ServerRunner(web.Server(state.handle, handler_cancellation=True), shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    state.address = f"http://{host}:{port}"
+    yield state
+    state.released.set()
+    await runner.cleanup()
+
+
+def settings(base_url: str, **more: Any) -> JobApiSettings:
+    return JobApiSettings(base_url=base_url, api_key=SecretStr(KEY), **more)
+
+
+@pytest.fixture
+async def open_api(server: Server) -> AsyncIterator[Callable[..., HttpJobApi]]:
+    opened: list[HttpJobApi] = []
+
+    def build(base_url: str = "", *, transport: httpx.AsyncBaseTransport | None = None, **more: Any) -> HttpJobApi:
+        opened.append(HttpJobApi(settings(base_url or server.address, **more), transport=transport))
+        return opened[-1]
+
+    yield build
+    for api in opened:
+        await api.aclose()
+
+
+Open = Callable[..., HttpJobApi]
+
+
+async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
+    """The error of a call that must fail soon; looks for the key wherever it could have got to."""
+    with caplog.at_level(logging.DEBUG), ExitStack() as stack:
+        for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
+            stack.enter_context(caplog.at_level(logging.DEBUG, logger=name))
+        with pytest.raises(JobApiError) as caught:
+            await asyncio.wait_for(call(api), SECONDS)
+    fault = caught.value
+    shown = [*traceback.format_exception(fault), repr(fault), str(fault), repr(vars(fault)), repr(api), caplog.text]
+    assert not [text for text in shown if KEY in text]
+    assert fault.__cause__ is None
+    assert fault.__context__ is None
+    assert str(fault).isprintable()
+    return fault
+
+
+# -- what is sent -----------------------------------------------------------------------------------------------------
+
+
+async def test_sends_what_the_specification_says(server: Server, open_api: Open) -> None:
+    api = open_api()
+    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+    assert [(method, path) for method, path, *_ in server.came] == [
+        ("POST", "/v2/agent/acme/job"),
+        ("POST", "/v2/agent/acme/job/job_1/message"),
+        ("GET", "/v2/agent/acme/job/job_1"),
+    ]
+    for _, _, headers, _, _ in server.came:
+        assert headers["Authorization"] == f"Bearer {KEY}"
+        assert headers["Content-Type"] == "application/json"
+        assert headers["User-Agent"] == f"Pagehand/{bot.__version__}"
+    assert [headers.get("Idempotency-Key") for _, _, headers, _, _ in server.came] == ["k1", "k2", None]
+    assert [body for *_, body, _ in server.came] == [b'{"prompt":"Fix it"}', b'{"prompt":"And that"}', b""]
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 203, 299])
+@every_call
+async def test_any_2xx_is_success(server: Server, open_api: Open, call: Call, status: int) -> None:
+    server.reply = answering(status, JOB, content_type="text/plain", location="/v2/agent/acme/job/job_1")
+    assert await call(open_api()) == SEEN
+
+
+async def test_a_create_can_answer_with_any_status(server: Server, open_api: Open) -> None:
+    server.reply = answering(201, b'{"id": 9, "status": "resting"}')
+    assert await create(open_api()) == Job(id="9", status="resting")
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "a b", "..%2f", "%2e%2e", "a?b#c", "ü/待", "{id}", "a;b=c,d", "a+b&c", "...", "a\\..", "~"]
+)
+async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Open, name: str) -> None:
+    api = open_api()
+    await api.get(name, name)
+    await api.send_message(name, name, "x", idempotency_key="k")
+    (_, polled, *_), (_, told, *_) = server.came
+    assert [unquote(part) for part in polled.split("/")] == ["", "v2", "agent", name, "job", name]
+    assert [unquote(part) for part in told.split("/")] == ["", "v2", "agent", name, "job", name, "message"]
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_names_that_would_move_up_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
+    for call in (open_api().get("acme", name), open_api().create(name, "x", idempotency_key="k")):
+        with pytest.raises(JobApiRefused):
+            await call
+    assert server.came == []
+
+
+async def test_base_url_with_a_prefix_and_another_get_path(server: Server, open_api: Open) -> None:
+    api = open_api(server.address + "/api/docs/", get_path="/jobs?id={id}&in={projectId}")
+    await api.create("acme", "x", idempotency_key="k")
+    await api.get("acme", "a&b=c")
+    assert [path for _, path, *_ in server.came] == [
+        "/api/docs/v2/agent/acme/job",
+        "/api/docs/jobs?id=a%26b%3Dc&in=acme",
+    ]
+
+
+async def test_keeps_no_cookies(server: Server, open_api: Open) -> None:
+    server.reply = answering(200, JOB, set_cookie="session=1; Path=/")
+    api = open_api()
+    await get(api)
+    await get(api)
+    assert "Cookie" not in server.came[1][2]
+
+
+async def test_a_prompt_of_any_length_and_characters_arrives(server: Server, open_api: Open) -> None:
+    prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
+    await open_api().create("acme", prompt, idempotency_key="k")
+    assert json.loads(server.came[0][3]) == {"prompt": prompt}
+
+
+# -- the table of faults: answers -------------------------------------------------------------------------------------
+
+HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "on_create", "on_others"),
+    [
+        (400, {}, JobApiRefused, JobApiRefused),
+        (401, {}, JobApiNotAllowed, JobApiNotAllowed),
+        (403, {}, JobApiNotAllowed, JobApiNotAllowed),
+        (404, {}, NoSuchProject, JobGone),
+        (405, {}, JobApiRefused, JobApiRefused),
+        (407, {}, JobApiUnreachable, JobApiUnreachable),
+        (408, {}, JobApiUncertain, JobApiUncertain),
+        (409, {}, JobApiRefused, JobApiRefused),
+        (410, {}, JobApiRefused, JobGone),
+        (413, {}, JobApiRefused, JobApiRefused),
+        (415, {}, JobApiRefused, JobApiRefused),
+        (422, {}, JobApiRefused, JobApiRefused),
+        (425, {}, JobApiUnreachable, JobApiUnreachable),
+        (429, {}, JobApiBusy, JobApiBusy),
+        (429, {"retry_after": "soon"}, JobApiBusy, JobApiBusy),
+        (499, {}, JobApiRefused, JobApiRefused),
+        (500, {"retry_after": "3"}, JobApiUncertain, JobApiUncertain),
+        (501, {}, JobApiUncertain, JobApiUncertain),
+        (502, {}, JobApiUncertain, JobApiUncertain),
+        (503, {}, JobApiUncertain, JobApiUncertain),
+        (503, {"retry_after": "soon"}, JobApiUncertain, JobApiUncertain),
+        (503, {"retry_after": "-1"}, JobApiUncertain, JobApiUncertain),
+        (503, {"retry_after": "3"}, JobApiBusy, JobApiBusy),
+        (504, {}, JobApiUncertain, JobApiUncertain),
+        (599, {}, JobApiUncertain, JobApiUncertain),
+        (799, {}, JobApiUncertain, JobApiUncertain),
+        (301, {"location": "https://elsewhere.example/x"}, JobApiRefused, JobApiRefused),
+        (304, {}, JobApiRefused, JobApiRefused),
+        (302, {"location": "http://[broken"}, JobApiRefused, JobApiRefused),
+        (307, {"location": "/login"}, JobApiRefused, JobApiRefused),
+    ],
+)
+@pytest.mark.parametrize("body", [HTML, b"", b'{"error": "You sent ' + KEY.encode() + b', sorry"}'])
+async def test_each_status_is_told_by_its_remedy(  # noqa: PLR0917 - a row of the table and three fixtures
+    server: Server,
+    open_api: Open,
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+    headers: dict[str, str],
+    on_create: type[JobApiError],
+    on_others: type[JobApiError],
+    body: bytes,
+) -> None:
+    server.reply = answering(status, body, **headers)
+    api = open_api()
+    for call in CALLS:
+        fault = await fault_of(call, api, caplog)
+        assert type(fault) is (on_create if call is create else on_others)
+        sorry = body.startswith(b"{") and status not in {304, 407}
+        assert fault.words == ("You sent ***, sorry" if sorry else "")
+    assert len(server.came) == len(CALLS)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_not_allowed_tells_which_of_the_two(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    server.reply = answering(status)
+    fault = await fault_of(get, open_api(), caplog)
+    assert isinstance(fault, JobApiNotAllowed)
+    assert fault.status == status
+
+
+async def test_a_redirect_names_the_host_and_is_not_followed(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.reply = answering(308, location="https://elsewhere.example/x?token=secret")
+    fault = await fault_of(create, open_api(), caplog)
+    assert "elsewhere.example" in str(fault)
+    assert "secret" not in str(fault)
+    assert len(server.came) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_busy_tells_how_long(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    server.reply = answering(status, retry_after="17")
+    fault = await fault_of(create, open_api(), caplog)
+    assert isinstance(fault, JobApiBusy)
+    assert fault.retry_after == 17.0
+
+
+async def test_words_are_bounded_and_a_key_on_the_border_is_not_half_shown(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.reply = answering(400, json.dumps({"error": "x" * (MAX_WORDS - 10) + KEY + "y" * 99}).encode())
+    fault = await fault_of(create, open_api(), caplog)
+    assert len(fault.words) == MAX_WORDS
+    assert KEY[:5] not in fault.words
+
+
+@pytest.mark.parametrize("reason", [b"Bearer " + KEY.encode(), b"Requ\xeate incorrecte", b""])
+async def test_a_reason_phrase_neither_reaches_the_log_nor_breaks_reading(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reason: bytes
+) -> None:
+    said = b'{"error": "no"}'
+    head = b"HTTP/1.1 400 %s\r\nContent-Length: %d\r\nX-Key: %s\r\n\r\n" % (reason, len(said), KEY.encode())
+    server.reply = raw(head, said)
+    fault = await fault_of(create, open_api(), caplog)
+    assert type(fault) is JobApiRefused
+    assert fault.words == "no"
+
+
+async def test_a_job_that_echoes_the_key_is_shown_without_it(server: Server, open_api: Open) -> None:
+    echo = {"id": "job_1", "status": f"as {KEY}", "prLink": f"https://x/?k={KEY}", "source": {"ref": KEY}, "model": KEY}
+    server.reply = answering(200, json.dumps(echo).encode())
+    assert await get(open_api()) == Job(id="job_1", status="as ***", pr_link="https://x/?k=***", ref="***", model="***")
+
+
+# -- the table of faults: success that can't be read ------------------------------------------------------------------
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answering(200, HTML),
+        answering(200),
+        answering(204),
+        answering(200, b"{}"),
+        answering(200, JOB[:40]),
+        answering(200, b"\x1f\x8b\x08\x00 not what it says", content_encoding="gzip"),
+        answering(200, JOB[:-1] + b" " * 10_000_000 + b"}"),
+        endless,
+        raw(OK + b"Content-Length: 500\r\n\r\n" + JOB, cut=True),
+        raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "),
+    ],
+    ids=["html", "empty", "204", "object", "cut-json", "compressed", "10MB", "endless", "cut", "drip"],
+)
+@every_call
+async def test_success_that_is_no_job_is_unreadable(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
+) -> None:
+    server.reply = reply
+    assert type(await fault_of(call, open_api(timeout=0.5), caplog)) is JobApiUnreadable
+    assert len(server.came) == 1
+
+
+@every_call
+async def test_chunks_that_are_none_are_at_least_uncertain(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+) -> None:
+    # Unreadable or not depends on whether the head came in a packet of its own.
+    server.reply = raw(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")
+    assert isinstance(await fault_of(call, open_api(), caplog), JobApiUncertain)
+    assert len(server.came) == 1
+
+
+# -- the table of faults: no answer -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        abort,
+        raw(cut=True),
+        raw(b"HTTP/1.1 200", cut=True),
+        raw(b"SSH-2.0-OpenSSH\r\n\r\n"),
+        raw(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"),
+        raw(),
+        raw(b"HTTP/1.1 2"),
+        raw(again=b"HTTP/1.1 102 Processing\r\n\r\n"),
+        raw(b"HTTP/1.1 200 OK\r\n", again=b"X: y\r\n"),
+    ],
+    ids=["reset", "closed", "cut-head", "not-http", "long-head", "silence", "half-a-line", "endless-1xx", "head-drip"],
+)
+@every_call
+async def test_what_may_have_arrived_is_uncertain_and_no_post_is_sent_twice(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
+) -> None:
+    server.reply = reply
+    assert type(await fault_of(call, open_api(timeout=0.5), caplog)) is JobApiUncertain
+    assert len(server.came) == 1 or (call is get and len(server.came) == 2)  # aiohttp may repeat a GET, once
+
+
+@every_call
+async def test_a_status_counts_even_if_its_body_never_comes(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+) -> None:
+    server.reply = raw(b"HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n", again=b" ")
+    fault = await fault_of(call, open_api(timeout=0.5), caplog)
+    assert type(fault) is JobApiNotAllowed
+    assert fault.words == ""
+
+
+@every_call
+async def test_nobody_listens(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # not listening: refused, and nobody else gets the port
+        fault = await fault_of(call, open_api(f"http://127.0.0.1:{unused.getsockname()[1]}"), caplog)
+    assert type(fault) is JobApiUnreachable
+
+
+@every_call
+async def test_a_host_name_that_is_not_known(
+    open_api: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    fault = await fault_of(call, open_api("http://jobs.example"), caplog)
+    assert type(fault) is JobApiUnreachable
+    assert "name" in str(fault)
+
+
+@every_call
+async def test_tls_with_a_server_that_speaks_none(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+) -> None:
+    fault = await fault_of(call, open_api(server.address.replace("http:", "https:")), caplog)
+    assert type(fault) is JobApiUnreachable
+    assert "secure" in str(fault)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    named = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]
+    try:
+        subprocess.run([*made, *named], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl, which makes the certificate, is not installed")
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path
+
+
+@pytest.fixture
+async def tls_server(server: Server, certificate: Path) -> AsyncIterator[str]:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    runner = web.ServerRunner(web.Server(server.handle), shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    yield f"https://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def test_an_untrusted_certificate(
+    server: Server, tls_server: str, open_api: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    for call in CALLS:
+        fault = await fault_of(call, open_api(tls_server), caplog)
+        assert type(fault) is JobApiUnreachable
+        assert "certificate" in str(fault)
+    assert server.came == []
+
+
+async def test_a_companys_own_certificate(
+    tls_server: str, open_api: Open, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+    assert await create(open_api(tls_server)) == SEEN
+
+
+@every_call
+async def test_a_handshake_that_never_ends(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=0.2)
+        assert type(await fault_of(call, api, caplog)) is JobApiUnreachable
+
+
+async def test_connecting_ends_before_the_whole_call_does(open_api: Open, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=5, timeout=0.4)
+        assert type(await fault_of(create, api, caplog)) is JobApiUnreachable
+
+
+@pytest.mark.parametrize("call", [create, get])
+async def test_connections_are_bounded(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+) -> None:
+    server.reply = server.hold
+    api = open_api(max_connections=2, connect_timeout=0.3)
+    held = [asyncio.ensure_future(call(api)) for _ in range(2)]
+    assert type(await fault_of(call, api, caplog)) is JobApiUnreachable
+    assert len(server.came) == 2
+    server.released.set()
+    assert await asyncio.gather(*held) == [SEEN, SEEN]
+    assert await call(api) == SEEN
+
+
+async def test_slow_polls_do_not_hold_up_what_people_ask_for(server: Server, open_api: Open) -> None:
+    api = open_api(max_connections=1)
+
+    async def hold_polls(request: web.Request) -> web.StreamResponse:
+        return await (server.hold(request) if request.method == "GET" else well(request))
+
+    server.reply = hold_polls
+    poll = asyncio.ensure_future(get(api))
+    assert await asyncio.wait_for(create(api), SECONDS) == SEEN
+    server.released.set()
+    assert await poll == SEEN
+
+
+async def test_a_broken_or_slow_answer_leaves_its_connection_free(server: Server, open_api: Open) -> None:
+    api = open_api(max_connections=1, timeout=0.3)
+    for reply in (raw(), endless, raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "), abort, answering(500, HTML)):
+        server.reply = reply
+        for call in CALLS:
+            with pytest.raises(JobApiUncertain):
+                await call(api)
+    server.reply = well
+    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+
+
+async def test_a_cancelled_call_leaves_its_connection_free(server: Server, open_api: Open) -> None:
+    api = open_api(max_connections=1)
+    server.reply = server.hold
+    call = asyncio.ensure_future(get(api))
+    await asyncio.wait_for(server.reached.wait(), SECONDS)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    server.reply = well
+    assert await asyncio.wait_for(get(api), SECONDS) == SEEN
+
+
+@pytest.mark.parametrize("call", [create, message])
+async def test_each_post_has_its_own_connection_and_polls_share_one(server: Server, open_api: Open, call: Call) -> None:
+    api = open_api()
+    for _ in range(3):
+        await get(api)
+        await call(api)
+    assert len({peer for method, *_, peer in server.came if method == "GET"}) == 1
+    assert len({peer for method, *_, peer in server.came if method == "POST"}) == 3
+
+
+async def test_a_poll_survives_a_kept_connection_that_the_server_closed(server: Server, open_api: Open) -> None:
+    api = open_api()
+    await get(api)
+
+    async def cut_once(request: web.Request) -> web.StreamResponse:
+        server.reply = well
+        return await abort(request)
+
+    server.reply = cut_once
+    assert await get(api) == SEEN
+    assert len(server.came) == 3
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        httpx.ConnectError(KEY),
+        httpx.ConnectTimeout(KEY),
+        httpx.PoolTimeout(KEY),
+        httpx.ProxyError(KEY),
+        httpx.UnsupportedProtocol(KEY),
+        httpx.InvalidURL(KEY),
+    ],
+    ids=repr,
+)
+async def test_httpx_errors_before_sending(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception) -> None:
+    await _mocked(open_api, caplog, fault, JobApiUnreachable)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        httpx.ReadTimeout(KEY),
+        httpx.WriteTimeout(KEY),
+        httpx.ReadError(KEY),
+        httpx.WriteError(KEY),
+        httpx.CloseError(KEY),
+        httpx.RemoteProtocolError(KEY),
+        httpx.LocalProtocolError(KEY),
+        httpx.DecodingError(KEY),
+        RuntimeError(KEY),
+        OSError(104, KEY),
+        TimeoutError(KEY),
+    ],
+    ids=repr,
+)
+async def test_httpx_errors_while_sending_or_waiting(
+    open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    await _mocked(open_api, caplog, fault, JobApiUncertain)
+
+
+async def _mocked(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception, kind: type[JobApiError]) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise fault
+
+    for call in CALLS:
+        api = open_api("http://jobs.example", transport=httpx.MockTransport(fail))
+        assert type(await fault_of(call, api, caplog)) is kind
+
+
+async def test_calls_after_closing_certainly_do_not_arrive(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = open_api()
+    await get(api)
+    await api.aclose()
+    await api.aclose()
+    assert type(await fault_of(create, api, caplog)) is JobApiUnreachable
+
+
+# -- proxies ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proxy_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")  # httpx-aiohttp's way to pass a proxy's password
+@pytest.mark.filterwarnings("ignore:.*proxy_auth.*:DeprecationWarning")
+async def test_goes_through_the_environments_proxy(
+    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
+) -> None:
+    proxy_environment.setenv("HTTP_PROXY", server.address.replace("//", "//user:word@"))
+    api = open_api("http://jobs.example")
+    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+    assert {headers["Host"] for _, _, headers, *_ in server.came} == {"jobs.example"}
+    assert {headers["Proxy-Authorization"] for _, _, headers, *_ in server.came} == {"Basic dXNlcjp3b3Jk"}
+
+
+async def test_a_proxy_that_opens_no_tunnel(
+    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    proxy_environment.setenv("ALL_PROXY", server.address.removeprefix("http://"))
+    server.reply = answering(403)
+    api = open_api("https://jobs.example")
+    for call in CALLS:
+        fault = await fault_of(call, api, caplog)
+        assert type(fault) is JobApiUnreachable
+        assert "proxy" in str(fault)
+    assert {method for method, *_ in server.came} == {"CONNECT"}
+    assert not [headers for _, _, headers, *_ in server.came if "Authorization" in headers]
+
+
+async def test_no_proxy_stands_before_this_machine_or_an_exempted_host(
+    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
+) -> None:
+    proxy_environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert await get(open_api()) == SEEN
+    assert await get(open_api(server.address.replace("127.0.0.1", "localhost"))) == SEEN
+    proxy_environment.setenv("NO_PROXY", "jobs.example")
+    proxy_environment.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")  # refused where it would be used
+    open_api("http://jobs.example")
+    with pytest.raises(ConfigError):
+        open_api("http://other.example")
+
+
+async def test_a_proxy_of_another_kind_is_a_fault_of_the_settings(proxy_environment: pytest.MonkeyPatch) -> None:
+    proxy_environment.setenv("HTTPS_PROXY", "socks5://user:word@proxy.example:1080")
+    with pytest.raises(ConfigError) as caught:
+        HttpJobApi(settings("https://jobs.example"))
+    assert "word" not in str(caught.value)
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("base_url", ""),
+        ("base_url", "jobs.example"),
+        ("base_url", "ftp://jobs.example"),
+        ("base_url", "https://"),
+        ("base_url", "https://jobs.example:99999"),
+        ("base_url", "https://bot:hidden@jobs.example"),
+        ("base_url", "https://jobs.example/?key=hidden"),
+        ("base_url", "https://jobs.example/#hidden"),
+        ("base_url", "https://[broken"),
+        ("base_url", "https://jobs.example/a b"),
+        ("api_key", ""),
+        ("api_key", "two hidden"),
+        ("api_key", "hidden\r\nX: y"),
+        ("api_key", "hiddén"),
+        ("get_path", "v2/{id}"),
+        ("get_path", "//evil.example/{id}"),
+        ("get_path", "/v2/job"),
+        ("get_path", "/v2/{project}/{id}"),
+        ("get_path", "/v2/{id}#x"),
+        ("timeout", 0),
+        ("connect_timeout", -1),
+        ("max_connections", 0),
+    ],
+)
+def test_malformed_settings_are_refused_and_not_quoted(name: str, value: object) -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobApiSettings.model_validate({"base_url": "https://jobs.example", "api_key": "k", name: value})
+    assert "hidden" not in str(caught.value)
+    assert [fault["loc"] for fault in caught.value.errors()] == [(name,)]
+
+
+def test_settings_keep_the_key_to_themselves() -> None:
+    made = JobApiSettings(base_url="https://jobs.example/", api_key=SecretStr(f" {KEY}\n"))
+    assert made.base_url == "https://jobs.example"
+    assert made.api_key.get_secret_value() == KEY
+    assert KEY not in f"{made!r} {made} {made.model_dump()}"
