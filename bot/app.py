@@ -1,0 +1,179 @@
+"""The composition root: builds everything from the settings, starts it, and drains it."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from pydantic import SecretStr
+
+from bot.clock import SteadyClock
+from bot.config import Config
+from bot.domain.decide import Polling
+from bot.errors import ChatError, SchemaMismatch, StoreError
+from bot.jobs.client import HttpJobApi, JobApiSettings
+from bot.loops.intake import Intake
+from bot.loops.loop import Loop
+from bot.loops.outbox import Outbox
+from bot.loops.watch import Watch
+from bot.ports import Chat, JobApi, Store
+from bot.service import Service
+from bot.slack.app import SlackApp
+from bot.slack.chat import SlackChat
+from bot.slack.receiving.http_events import HttpReceiver
+from bot.slack.receiving.socket_mode import SocketReceiver
+from bot.slack.response_urls import ResponseUrls
+from bot.slack.web_api import Identity, identify, new_client, new_session
+from bot.slack.wording import Wording
+from bot.store.schema import SchemaState, migrate, schema_state
+from bot.store.store import open_store
+
+logger = logging.getLogger(__name__)
+
+LEASE_MARGIN = 10.0
+"""Seconds that a claim outlives the longest call made under it."""
+CHAT_LIMIT = 12.0
+CHAT_LEASE = 30.0
+STOP_LIMIT = 8.0
+"""Seconds for what is under way to end when the process is asked to stop."""
+
+Receiver = SocketReceiver | HttpReceiver
+
+
+@dataclass
+class Edges:
+    """The world as Pagehand meets it: what a test or an experiment may wrap before the application is built on it."""
+
+    store: Store
+    job_api: JobApi
+    chat: Chat
+    identity: Identity
+    session: aiohttp.ClientSession
+    response_urls: ResponseUrls
+    wording: Wording
+    closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+
+
+async def open_edges(config: Config) -> Edges:
+    """Opens the database, asks Slack who we are, and makes the clients.
+
+    Raises StoreError, SchemaMismatch, ChatError: with words that say what to do about it.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        store = await _open_store(config)
+        stack.push_async_callback(store.close)
+        session = new_session()
+        stack.push_async_callback(session.close)
+        client = new_client(config.slack_bot_token.get_secret_value(), session, base_url=f"{config.slack_api_url}/")
+        identity = await identify(client)
+        logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
+        job_api = HttpJobApi(_job_api_settings(config))
+        stack.push_async_callback(job_api.aclose)
+        wording = Wording(config.command, config.admin, identity.bot_user_id)
+        response_urls = ResponseUrls(session)
+        chat = SlackChat(client, identity, wording, response_urls)
+        return Edges(store, job_api, chat, identity, session, response_urls, wording, stack.pop_all())
+
+
+class App:
+    """The bot: `start`, then `stop`. `owner` names this process in the database, for this one start."""
+
+    def __init__(self, config: Config, edges: Edges) -> None:
+        self._edges = edges
+        self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.loops = self._build_loops(config, edges)
+        self.service = Service(edges.store, project_id=config.job_api_project, recorded=self.wake)
+        slack = SlackApp(
+            self.service, identity=edges.identity, wording=edges.wording, response_urls=edges.response_urls
+        )
+        self.receiver = self._build_receiver(config, slack)
+        self._running: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Connects to Slack and begins to work. Raises ChatError where Slack will not have it."""
+        await self.receiver.start()
+        self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
+        logger.info("Pagehand is at work as %s", self.owner)
+
+    async def stop(self) -> None:
+        """Takes nothing new, ends or hands back what is under way, and closes everything; within 10 s."""
+        logger.info("stopping")
+        until = asyncio.get_running_loop().time() + STOP_LIMIT
+        await self.receiver.stop(STOP_LIMIT / 3)
+        await asyncio.gather(*(loop.stop(until - asyncio.get_running_loop().time()) for loop in self.loops))
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._edges.store.transact(lambda tx: tx.release(self.owner))
+        await self._edges.closing.aclose()
+        logger.info("stopped")
+
+    def wake(self) -> None:
+        """There may be work for any loop now."""
+        for loop in self.loops:
+            loop.wake()
+
+    def _build_loops(self, config: Config, edges: Edges) -> tuple[Loop[Any], ...]:
+        clock, limit = SteadyClock(), config.job_api_timeout
+        polling = Polling(fastest=config.poll_fastest, slowest=config.poll_slowest)
+        common: dict[str, Any] = {"owner": self.owner, "clock": clock, "recorded": self.wake}
+        calls: dict[str, Any] = {"polling": polling, "call_limit": limit + 1, "lease": limit + LEASE_MARGIN}
+        intake = Intake(edges.store, edges.job_api, asks_once=config.job_api_idempotent, **calls, **common)
+        watch = Watch(edges.store, edges.job_api, **calls, **common)
+        outbox = Outbox(edges.store, edges.chat, call_limit=CHAT_LIMIT, lease=CHAT_LEASE, **common)
+        return intake, watch, outbox
+
+    def _build_receiver(self, config: Config, slack: SlackApp) -> Receiver:
+        if config.slack_app_token is not None:
+            client = new_client(
+                config.slack_app_token.get_secret_value(), self._edges.session, base_url=f"{config.slack_api_url}/"
+            )
+            return SocketReceiver(slack, client, config.slack_app_token)
+        secret = config.slack_signing_secret or SecretStr("")
+        return HttpReceiver(slack, secret, host="0.0.0.0", port=config.port)  # noqa: S104 - Slack calls from outside
+
+
+async def run(config: Config, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
+    """Runs the bot until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built on them."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    edges = await open_edges(config)
+    decorate(edges)
+    app = App(config, edges)
+    try:
+        await app.start()
+    except ChatError:
+        await edges.closing.aclose()
+        raise
+    await stopped.wait()
+    await app.stop()
+
+
+async def _open_store(config: Config) -> Store:
+    """Opens the database; one that is new, or SQLite's own, is brought to the current schema first."""
+    url = config.database_url.get_secret_value()
+    state = await schema_state(url)
+    if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
+        await migrate(url)
+    elif state is SchemaState.OLDER:
+        raise SchemaMismatch("The database's tables are older than this Pagehand: run `pagehand migrate` first.")
+    return await open_store(url)
+
+
+def _job_api_settings(config: Config) -> JobApiSettings:
+    return JobApiSettings(
+        base_url=config.job_api_url,
+        api_key=config.job_api_key,
+        get_path=config.job_api_get_path,
+        timeout=config.job_api_timeout,
+    )
