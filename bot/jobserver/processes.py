@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,6 @@ class BoundedLog:
             self._stream.write(kept)
             self._stream.flush()
 
-    def line(self, text: str) -> None:
-        self.write(text.encode(errors="replace") + b"\n")
-
 
 @dataclass(frozen=True)
 class Command:
@@ -58,59 +56,73 @@ async def run(command: Command, *, stdout: BoundedLog, stderr: BoundedLog | None
         OSError: the program cannot be started.
         ProcessTimeoutError: the time limit passed.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command.arguments,
-        cwd=command.directory,
-        env=dict(command.environment),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE if stderr else asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    pipes = asyncio.gather(
-        _feed(process.stdin, command.stdin), _drain(process.stdout, stdout), _drain(process.stderr, stderr)
-    )
-    try:
-        async with asyncio.timeout(command.time_limit):
-            code = await process.wait()
-    except TimeoutError:
-        raise ProcessTimeoutError from None
-    finally:
-        # Shielded: a second cancellation must not leave a group running.
-        await asyncio.shield(_end(process, pipes))
+    async with contextlib.AsyncExitStack() as stack:
+        out = await _collect(stdout, stack)
+        err = await _collect(stderr, stack) if stderr else None
+        process = await _start(command, stdout=out, stderr=err)
+        try:
+            async with asyncio.timeout(command.time_limit):
+                code = await process.wait()
+        except TimeoutError:
+            raise ProcessTimeoutError from None
+        finally:
+            # Shielded: a second cancellation must not leave a group running.
+            await asyncio.shield(_end(process))
     return code
 
 
-async def _end(process: asyncio.subprocess.Process, pipes: asyncio.Future[tuple[None, None, None]]) -> None:
+async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
+    # No pipes of asyncio's own: with them `wait` also waits for whoever inherited them.
+    with tempfile.TemporaryFile() as stdin, stdout, stderr or contextlib.nullcontext():
+        stdin.write(command.stdin)
+        stdin.seek(0)
+        return await asyncio.create_subprocess_exec(
+            *command.arguments,
+            cwd=command.directory,
+            env=dict(command.environment),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr or asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+async def _collect(log: BoundedLog, stack: contextlib.AsyncExitStack) -> IO[bytes]:
+    """The writing end of a pipe into the log, read until everybody has closed it or `stack` has waited long enough."""
+    read_end, write_end = os.pipe()
+    writer = stack.enter_context(os.fdopen(write_end, "wb"))
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
+    )
+    task = asyncio.create_task(_drain(reader, log))
+
+    async def finish() -> None:
+        # A grandchild in a session of its own may hold the pipe open: take what is there and go on.
+        writer.close()
+        await asyncio.wait({task}, timeout=_DRAIN_S)
+        transport.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    stack.push_async_callback(finish)
+    return writer
+
+
+async def _drain(reader: asyncio.StreamReader, log: BoundedLog) -> None:
+    while data := await reader.read(_CHUNK):
+        log.write(data)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         _signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_S)
     _signal_group(process.pid, signal.SIGKILL)
     await process.wait()
-    # A grandchild in a session of its own may hold the pipe open: take what is there and go on.
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(pipes, _DRAIN_S)
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-async def _feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
-    if pipe is None:
-        return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        pipe.write(data)
-        await pipe.drain()
-    pipe.close()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        await pipe.wait_closed()
-
-
-async def _drain(pipe: asyncio.StreamReader | None, log: BoundedLog | None) -> None:
-    if pipe is None or log is None:
-        return
-    while data := await pipe.read(_CHUNK):
-        log.write(data)

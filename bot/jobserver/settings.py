@@ -42,6 +42,13 @@ def _identity(value: str) -> str:
     return value
 
 
+def _seconds(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(?:\.\d+)?", value):
+        return float(value)
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_seconds)]
 Identity = Annotated[str, AfterValidator(_identity)]
 
 
@@ -89,13 +96,14 @@ class JobServerSettings(BaseSettings):
     model: str | None = Field(
         None, description="What jobs show as their model; by default builtin, or the command's program."
     )
-    time_limit: timedelta = Field(
+    time_limit: Duration = Field(
         timedelta(minutes=30), description="How long one run of the command may take (seconds or ISO 8601)."
     )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="Author of the commits, as Name <address>.")
     committer: Identity | None = Field(None, description="Committer; by default the author.")
-    archive_after: timedelta = Field(
-        timedelta(days=30), description="Age at which a finished job is archived and takes no more messages."
+    archive_after: Duration = Field(
+        timedelta(days=30),
+        description="Age at which a finished job is archived and takes no more messages (seconds or ISO 8601).",
     )
     rate_limit: int = Field(100, ge=1, description="How many jobs and messages a project may send in any hour.")
     max_prompt_characters: int = Field(50_000, ge=1, description="Longest prompt taken; longer ones get 413.")

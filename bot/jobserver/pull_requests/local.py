@@ -23,6 +23,8 @@ CREATE TABLE pull_requests (
 ) STRICT;
 CREATE UNIQUE INDEX one_open_a_branch ON pull_requests (branch) WHERE state = 'open';
 """
+# Names the heading above a change instead of any line; git knows these two by itself.
+_ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n"
 _DIFF_LIMIT = 2_000_000
 _COMMIT_LIMIT = 250
 
@@ -227,7 +229,7 @@ class LocalPullRequests:
 
     async def _fetch(self, branch: str) -> str:
         if not self._mirror.exists():
-            await self._git.run(self._mirror.parent, "init", "--quiet", "--bare", "--template=", str(self._mirror))
+            await self._make_mirror()
         ref = f"refs/heads/{branch}"
         await self._git.run(
             self._mirror, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
@@ -237,6 +239,14 @@ class LocalPullRequests:
         if commit is None:
             raise GitError(f"the branch {branch} is not in the repository")
         return commit
+
+    async def _make_mirror(self) -> None:
+        with tempfile.TemporaryDirectory(dir=self._mirror.parent, prefix="mirror-") as scratch:
+            made = Path(scratch) / "mirror.git"
+            await self._git.run(self._mirror.parent, "init", "--quiet", "--bare", "--template=", str(made))
+            (made / "info").mkdir(exist_ok=True)
+            (made / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
+            made.rename(self._mirror)
 
     async def _merge_base(self, base: str, head: str) -> str:
         answer = await self._git.answer(self._mirror, "merge-base", base, head)

@@ -1,0 +1,286 @@
+"""The job API over real HTTP, as its specification has it."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jobserver_world import JOB, KEY, World, git, make_bare, running, until
+
+from bot.jobserver import JobServer, JobServerError, JobServerSettings
+from bot.jobserver.sample_repository import make_sample_repository
+
+REPLACE = 'Replace "colour" with "color"'
+ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with running(make_sample_repository(tmp_path), tmp_path / "data") as world:
+        yield world
+
+
+async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: World) -> None:
+    created = await world.create(REPLACE)
+    assert created.status_code == 201
+    job = created.json()
+    assert job | {"id": "", "createdAt": ""} == {
+        "id": "",
+        "status": "active",
+        "source": {"repository": str(world.repository), "ref": "main"},
+        "model": "builtin",
+        "prLink": None,
+        "createdAt": "",
+        "archivedAt": None,
+    }
+    age = datetime.now(UTC) - datetime.fromisoformat(job["createdAt"])
+    assert timedelta(0) <= age < timedelta(minutes=1)
+
+    ended = await world.ended(job["id"])
+    assert ended == job | {"status": "completed", "prLink": f"{world.url}/pulls/1"}
+    branch = f"pagehand/{job['id']}"
+    assert "any color by name" in world.show(branch, "docs/guides/colours.md")
+    assert "colours.md" in world.show(branch, "docs/guides/index.md"), "links keep leading somewhere"
+    assert "any colour by name" in world.show("main", "docs/guides/colours.md")
+    message = git(world.repository, "log", "-1", "--format=%an <%ae> %cn%n%B", branch)
+    assert message.startswith(f"Pagehand <pagehand@localhost> Pagehand\n{REPLACE}\n")
+    page = await world.client.get(ended["prLink"])
+    assert page.status_code == 200
+    assert "<mark>color</mark>" in page.text
+
+
+async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(world: World) -> None:
+    job = (await world.create(REPLACE)).json()
+    answer = await world.message(job["id"], ADD_FAQ)
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "active"
+    ended = await world.ended(job["id"])
+    assert ended["status"] == "completed"
+    branch = f"pagehand/{job['id']}"
+    assert git(world.repository, "log", "--format=%s", f"main..{branch}").splitlines() == [ADD_FAQ, REPLACE]
+    assert world.show(branch, "docs/faq.md") == "# FAQ\n\nAsk us anything.\n"
+    assert world.branches() == {"main", branch}
+    assert (await world.client.get("/pulls/2")).status_code == 404
+
+
+async def test_a_follow_up_to_a_completed_job_makes_it_active_and_hides_the_link_meanwhile(world: World) -> None:
+    first = await world.done(REPLACE)
+    answer = (await world.message(first["id"], ADD_FAQ)).json()
+    assert (answer["status"], answer["prLink"]) == ("active", None)
+    assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
+
+
+async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: World) -> None:
+    first = await world.done(REPLACE)
+    assert (await world.press(first["prLink"], "merge")).status_code == 303
+    await world.message(first["id"], ADD_FAQ)
+    second = await world.ended(first["id"])
+    assert second["prLink"] == f"{world.url}/pulls/2"
+    assert "1 commit from" in (await world.client.get(second["prLink"])).text
+    assert (await world.press(second["prLink"], "merge")).status_code == 303
+    assert world.show("main", "docs/faq.md")
+
+
+async def test_a_prompt_that_is_not_understood_changes_nothing(world: World) -> None:
+    job = await world.done(f"{REPLACE} and make everything nicer")
+    assert (job["status"], job["prLink"]) == ("completed", None)
+    assert world.branches() == {"main"}
+    assert "The built-in editor can" in world.log(job["id"])
+
+
+async def test_a_follow_up_without_changes_keeps_the_link(world: World) -> None:
+    first = await world.done(REPLACE)
+    await world.message(first["id"], "Thank you!")
+    assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x"])
+@pytest.mark.parametrize(("method", "path"), [("POST", JOB), ("POST", f"{JOB}/x/message"), ("GET", f"{JOB}/x")])
+async def test_without_the_key_nothing_is_told(world: World, header: str | None, method: str, path: str) -> None:
+    headers = [(b"Authorization", header.encode("latin-1"))] if header else []
+    async with httpx.AsyncClient(base_url=world.url) as stranger:
+        answer = await stranger.request(method, path, headers=headers, json={"prompt": "x"})
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert list(answer.json()) == ["error"]
+
+
+BAD_BODIES = [
+    b"", b"not json", b"[]", b"null", b'"x"', b"{}", b'{"prompt": null}', b'{"prompt": 7}', b'{"prompt": ""}',
+    b'{"prompt": "  \\n"}', b'{"prompt": ["x"]}', b'{"prompt": "a\\u0000b"}', b'{"prompt": "\\ud800"}', b"\xff\xfe",
+    b'{"prompt": "x"', b"[" * 20_000, b'{"prompt": "\xff"}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: repr(body[:20]))
+async def test_a_body_that_is_no_prompt_is_refused_in_words(world: World, body: bytes) -> None:
+    answer = await world.client.post(JOB, content=body)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+    assert answer.json()["error"]
+
+
+REFUSED = [
+    ("POST", "/v2/agent/other/job", 404), ("GET", "/v2/agent/other/job/1", 404), ("GET", f"{JOB}/nosuchjob", 404),
+    ("POST", f"{JOB}/nosuchjob/message", 404), ("GET", f"{JOB}/%ff%00%2f..", 404), ("GET", "/v2/nothing", 404),
+    ("DELETE", JOB, 405), ("PUT", f"{JOB}/1/message", 405), ("GET", "/v2/agent//job/1", 404),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "status"), REFUSED)
+async def test_refusals_have_one_shape(world: World, method: str, path: str, status: int) -> None:
+    answer = await world.client.request(method, path, json={"prompt": "x"} if method != "GET" else None)
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+    assert ("Allow" in answer.headers) == (status == 405)
+
+
+async def test_a_prompt_or_body_that_is_too_large_is_413(tmp_path: Path) -> None:
+    repository = make_sample_repository(tmp_path)
+    async with running(repository, tmp_path / "data", max_prompt_characters=100) as world:
+        assert (await world.create("é" * 100)).status_code == 201
+        for prompt in ("x" * 101, "x" * 100_000):
+            answer = await world.create(prompt)
+            assert answer.status_code == 413
+            assert list(answer.json()) == ["error"]
+
+
+async def test_the_rate_limit_counts_creates_and_messages_over_restarts(tmp_path: Path) -> None:
+    repository = make_sample_repository(tmp_path)
+    async with running(repository, tmp_path / "data", rate_limit=2) as world:
+        job = (await world.create("Nothing")).json()
+        assert (await world.message(job["id"], "Nothing")).status_code == 200
+    async with running(repository, tmp_path / "data", rate_limit=2) as world:
+        for answer in (await world.create("Nothing"), await world.message(job["id"], "Nothing")):
+            assert answer.status_code == 429
+            assert 3500 < int(answer.headers["Retry-After"]) <= 3601
+        assert (await world.client.get(f"{JOB}/{job['id']}")).status_code == 200
+
+
+async def test_an_idempotency_key_gets_the_first_answer_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    repository = make_sample_repository(tmp_path)
+    key = {"Idempotency-Key": "k-1"}
+    async with running(repository, tmp_path / "data") as world:
+        answers = await asyncio.gather(*(world.create(REPLACE, **key) for _ in range(5)))
+        assert {(answer.status_code, answer.text) for answer in answers} == {(201, answers[0].text)}
+        job = answers[0].json()
+        await world.ended(job["id"])
+    async with running(repository, tmp_path / "data") as world:
+        assert (await world.create(REPLACE, **key)).text == answers[0].text
+        assert (await world.create("Other", **key)).status_code == 422
+        assert (await world.message(job["id"], REPLACE, **key)).status_code == 422
+        once = {"Idempotency-Key": "k-2"}
+        for _ in range(3):
+            assert (await world.message(job["id"], ADD_FAQ, **once)).status_code == 200
+        await world.ended(job["id"])
+        assert len(git(world.repository, "log", "--format=%H", f"main..pagehand/{job['id']}").split()) == 2
+        assert (await world.create("x", **{"Idempotency-Key": ""})).status_code == 400
+
+
+async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: Path) -> None:
+    repository = make_sample_repository(tmp_path)
+    age = timedelta(seconds=0.2)
+    async with running(repository, tmp_path / "data", archive_after=age) as world:
+        job = await world.done(REPLACE)
+
+        async def archived() -> str | None:
+            seen = await world.job(job["id"])
+            return seen["archivedAt"] if seen["status"] == "archived" else None
+
+        archived_at = datetime.fromisoformat(await until(archived))
+        assert archived_at >= datetime.fromisoformat(job["createdAt"])
+        answer = await world.message(job["id"], ADD_FAQ)
+        assert answer.status_code == 400
+        assert "archived" in answer.json()["error"]
+        assert (await world.job(job["id"]))["prLink"] == f"{world.url}/pulls/1"
+
+
+async def test_the_openapi_document_describes_what_is_answered(world: World) -> None:
+    document = (await world.client.get("/openapi.json")).json()
+    assert document["openapi"] == "3.1.0"
+    job = (await world.create(REPLACE)).json()
+    validator = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/AgentJob", "components": document["components"]}
+    )
+    for seen in (job, await world.ended(job["id"])):
+        validator.validate(seen)
+    operations = {(path, method) for path, item in document["paths"].items() for method in item}
+    assert operations == {
+        ("/v2/agent/{projectId}/job", "post"),
+        ("/v2/agent/{projectId}/job/{id}/message", "post"),
+        ("/v2/agent/{projectId}/job/{id}", "get"),
+    }
+    assert (await world.client.get("/health")).json() == {"status": "ok"}
+
+
+async def test_a_foreign_host_is_refused_everywhere(world: World) -> None:
+    for path in ("/health", "/pulls", "/openapi.json", f"{JOB}/1"):
+        for host in ("evil.example", "127.0.0.1.evil.example", "[", ""):
+            answer = await world.client.get(path, headers={"Host": host})
+            assert answer.status_code in {400, 403}
+    async with running(world.repository, world.repository.parent / "b", public_url="https://Jobs.example/") as public:
+        answer = await public.client.get("/health", headers={"Host": "jobs.example"})
+        assert answer.status_code == 200
+        assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/pulls/1"
+
+
+async def test_an_unexpected_error_is_told_without_its_details(world: World) -> None:
+    await asyncio.to_thread(break_table, world.settings.data_directory / "jobs.sqlite3")
+    for answer in (await world.client.get(f"{JOB}/1"), await world.create(REPLACE), await world.client.get("/health")):
+        assert answer.status_code == 500
+        assert answer.json() == {"error": "Something went wrong in the job server. Its log says what."}
+
+
+async def test_the_key_is_in_no_log_and_no_file(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    await world.done(f"{REPLACE} in the guides")
+    assert KEY not in caplog.text
+    assert KEY not in repr(world.settings)
+    written = [path for path in world.settings.data_directory.rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if KEY.encode() in path.read_bytes()]
+
+
+async def test_what_stops_a_start_is_said_in_words(tmp_path: Path, world: World) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", "empty.git")
+    port = int(world.url.rsplit(":", 1)[1])
+    faults: dict[str, dict[str, object]] = {
+        "already works in": {"data_directory": world.settings.data_directory},
+        "cannot listen": {"port": port},
+        "no commits": {"repository": str(tmp_path / "empty.git")},
+        "cannot be used": {"repository": str(tmp_path / "nothing")},
+        "has no branch": {"base_branch": "nothing"},
+    }
+    for number, (words, fault) in enumerate(faults.items()):
+        values: dict[str, Any] = {"repository": str(world.repository), "data_directory": tmp_path / f"d{number}"}
+        settings = JobServerSettings(**(values | {"port": 0, "api_key": KEY} | fault))
+        with pytest.raises(JobServerError, match=words):
+            await JobServer(settings).start()
+
+
+async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
+    async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data", rate_limit=1) as world:
+        await world.create("Nothing")  # from here on nothing well-formed is taken either
+
+        @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(body=st.binary() | st.recursive(st.none() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
+        def send(body: bytes) -> None:
+            assert client.post(JOB, content=body).status_code in {400, 429}
+
+        with httpx.Client(base_url=world.url, headers=world.client.headers) as client:
+            await asyncio.to_thread(send)
+
+
+def break_table(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE jobs RENAME TO gone")

@@ -1,0 +1,307 @@
+"""Editors that are programs, restarts in the middle of their work, and repositories that mean harm."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jobserver_world import JOB, KEY, World, git, make_bare, make_repository, running, until
+
+PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
+
+
+@asynccontextmanager
+async def with_program(tmp_path: Path, program: str, *arguments: str, **settings: Any) -> AsyncIterator[World]:
+    """A server whose editor is a Python program given as text."""
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    command = json.dumps([sys.executable, str(script), *arguments])
+    repository = tmp_path / "r.git"
+    if not repository.exists():
+        make_bare(repository, PAGES)
+    async with running(repository, tmp_path / "data", editor="command", command=command, **settings) as world:
+        yield world
+
+
+WRITE_INPUT = """
+import os, sys
+open("given.md", "w").write(" ".join(sys.argv[1:]) + "|" + sys.stdin.read())
+open("environment.md", "w").write("\\n".join(f"{k}={v}" for k, v in os.environ.items()))
+print("working")
+"""
+NASTY = "--help; $(touch oops) `touch oops` && touch oops | 'x' \"y\" \\ * ~ %s {0}\nsecond line"
+
+
+async def test_the_prompt_comes_on_standard_input_untouched(tmp_path: Path) -> None:
+    async with with_program(tmp_path, WRITE_INPUT) as world:
+        job = await world.done(NASTY)
+        assert job["model"] == Path(sys.executable).name
+        branch = f"pagehand/{job['id']}"
+        assert world.show(branch, "given.md") == f"|{NASTY}"
+        assert "oops" not in git(world.repository, "ls-tree", "-r", "--name-only", branch)
+        assert "working" in world.log(job["id"])
+
+
+async def test_the_prompt_comes_as_one_argument_that_is_never_an_option(tmp_path: Path) -> None:
+    async with with_program(tmp_path, WRITE_INPUT, "--say", "{prompt}") as world:
+        job = await world.done(NASTY)
+        assert world.show(f"pagehand/{job['id']}", "given.md") == f"--say  {NASTY}|"
+
+
+async def test_the_program_gets_only_the_environment_that_was_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
+    monkeypatch.setenv("COPY_OF_KEY", f"x{KEY}")
+    monkeypatch.setenv("AGENT_KEY", "for the agent")
+    monkeypatch.setenv("SECRET_OF_OTHERS", "nobody's")
+    passed = "AGENT_KEY, COPY_OF_KEY PAGEHAND_JOBSERVER_API_KEY"
+    async with with_program(tmp_path, WRITE_INPUT, pass_environment=passed) as world:
+        job = await world.done("go")
+        seen = world.show(f"pagehand/{job['id']}", "environment.md")
+    assert "AGENT_KEY=for the agent" in seen
+    assert "PATH=" in seen
+    assert KEY not in seen
+    assert "SECRET_OF_OTHERS" not in seen
+
+
+@pytest.mark.parametrize("program", ["import sys; open('x.md','w').write('x'); sys.exit(3)", "raise SystemExit('no')"])
+async def test_a_program_that_fails_fails_the_job_and_leaves_no_branch(tmp_path: Path, program: str) -> None:
+    async with with_program(tmp_path, program) as world:
+        job = await world.done("go")
+        assert (job["status"], job["prLink"]) == ("failed", None)
+        assert world.branches() == {"main"}
+        assert "failed: the editor ended with exit code" in world.log(job["id"])
+        (tmp_path / "program.py").write_text(WRITE_INPUT)
+        await world.message(job["id"], "again")
+        again = await world.ended(job["id"])
+        assert again["status"] == "completed"
+        assert again["prLink"]
+
+
+async def test_a_program_that_is_missing_fails_the_job(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    async with running(repository, tmp_path / "data", editor="command", command="/nothing/here") as world:
+        job = await world.done("go")
+        assert job["status"] == "failed"
+        assert "cannot be started" in world.log(job["id"])
+
+
+CHILDREN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", stubborn])
+open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
+if sys.argv[2] == "stay":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["stay", "leave"])
+async def test_nothing_of_a_program_outlives_its_run(tmp_path: Path, how: str) -> None:
+    pids = tmp_path / "pids"
+    async with with_program(tmp_path, CHILDREN, str(pids), how, time_limit="1.5") as world:
+        job = await world.done("go")
+        assert job["status"] == ("failed" if how == "stay" else "completed")
+        for pid in pids.read_text().split():
+            assert not await asyncio.to_thread(is_running, int(pid))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_the_log_is_bounded(tmp_path: Path) -> None:
+    async with with_program(tmp_path, "import sys\nfor _ in range(3000): sys.stdout.write('x' * 1000)") as world:
+        job = await world.done("go")
+        assert job["status"] == "completed"
+        log = world.log(job["id"])
+        assert len(log) < 1_010_000
+        assert "2000000 more bytes of output were not kept" in log
+
+
+async def test_an_agent_that_commits_by_itself_gets_one_commit_of_ours(tmp_path: Path) -> None:
+    program = """
+import subprocess
+g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
+g("checkout", "-q", "-b", "mine")
+for n in "12":
+    open(f"page{n}.md", "w").write(n); g("add", "-A"); g("commit", "-q", "-m", "agent " + n)
+"""
+    async with with_program(tmp_path, program, author="Docs Bot <docs@example.com>", committer="Ops <o@x>") as world:
+        job = await world.done("go on")
+        branch = f"pagehand/{job['id']}"
+        seen = git(world.repository, "log", "--format=%an|%cn|%s", f"main..{branch}").splitlines()
+        assert seen == ["Docs Bot|Ops|go on"]
+        assert world.branches() == {"main", branch}
+
+
+async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -> None:
+    program = "import sys; p = sys.stdin.read(); open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
+    async with with_program(tmp_path, program) as world:
+        job = (await world.create("bad")).json()
+        await world.message(job["id"], "good")
+        ended = await world.ended(job["id"])
+        assert (ended["status"], ended["prLink"]) == ("failed", f"{world.url}/pulls/1")
+        names = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
+        assert names == ["good.md"]
+
+
+WAITS = """
+import os, pathlib, sys, time
+prompt, go = sys.stdin.read(), pathlib.Path(sys.argv[1])
+pathlib.Path(prompt + ".md").write_text("written")
+started = go.with_name("started"); started.write_text(str(os.getpid()))
+while not go.exists():
+    time.sleep(0.01)
+"""
+
+
+async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_path: Path) -> None:
+    go, started = tmp_path / "go", tmp_path / "started"
+    async with with_program(tmp_path, WAITS, str(go)) as world:
+        job = (await world.create("one")).json()
+        await world.message(job["id"], "two")
+        await until(lambda: asyncio.to_thread(started.exists))
+        pid = int(started.read_text() or 0)
+        async with asyncio.timeout(10):
+            await world.server.stop()
+    assert pid == 0 or not await asyncio.to_thread(is_running, pid)
+    go.touch()
+    async with with_program(tmp_path, WAITS, str(go)) as world:
+        ended = await world.ended(job["id"])
+        assert ended["status"] == "completed"
+        subjects = git(world.repository, "log", "--format=%s", f"main..pagehand/{job['id']}").split()
+        assert subjects == ["two", "one"]
+
+
+SERVE = "import asyncio; from bot.jobserver import *; asyncio.run(JobServer(JobServerSettings()).serve_forever())"
+
+
+async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_well(tmp_path: Path) -> None:
+    go, started = tmp_path / "go", tmp_path / "started"
+    (tmp_path / "program.py").write_text(WAITS)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    environment = os.environ | {
+        "PAGEHAND_JOBSERVER_REPOSITORY": str(repository),
+        "PAGEHAND_JOBSERVER_PORT": str(port),
+        "PAGEHAND_JOBSERVER_API_KEY": KEY,
+        "PAGEHAND_JOBSERVER_EDITOR": "command",
+        "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),
+        "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(tmp_path / "data"),
+    }
+
+    async def serve() -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVE, env=environment)
+        await until(lambda: answers(port))
+        return process
+
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+        process = await serve()
+        job = (await client.post(JOB, json={"prompt": "one"})).json()
+        await until(lambda: asyncio.to_thread(started.exists))
+        process.kill()
+        await process.wait()
+        go.touch()  # the orphan ends now; its copy of the repository is nobody's any more
+        process = await serve()
+
+        async def ended() -> dict[str, Any] | None:
+            seen: dict[str, Any] = (await client.get(f"{JOB}/{job['id']}")).json()
+            return None if seen["status"] == "active" else seen
+
+        seen = await until(ended)
+        assert (seen["status"], seen["prLink"]) == ("completed", f"http://127.0.0.1:{port}/pulls/1")
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+
+
+async def answers(port: int) -> bool | None:
+    try:
+        async with httpx.AsyncClient() as client:
+            return (await client.get(f"http://127.0.0.1:{port}/health")).is_success
+    except httpx.TransportError:
+        return None
+
+
+def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
+    """Links to the outside, and hooks, filters and drivers that would each leave a marker."""
+    copy = make_repository(directory / "copy", {"docs/start.md": "A colour.\n", "docs/x.bin": "colour\0"})
+    (copy / "docs/link.md").symlink_to(outside / "secret.md")
+    (copy / "docs/inside.md").symlink_to("start.md")
+    (copy / "linked").symlink_to(outside)
+    (copy / "docs/colour.md").symlink_to("../../../colour.md")
+    (copy / ".gitattributes").write_text("* filter=bad diff=bad merge=bad\n*.md text working-tree-encoding=UTF-8\n")
+    (copy / ".gitmodules").write_text(f'[submodule "m"]\n\tpath = m\n\turl = ext::sh -c "touch {marker}"\n')
+    (copy / "typos.toml").write_text("[default.extend-words]\nstart = 'colour'\n")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "Links")
+    bad = f"touch {marker}; cat"
+    for key in ("filter.bad.clean", "filter.bad.smudge", "diff.bad.textconv", "diff.bad.command", "merge.bad.driver",
+                "core.fsmonitor", "uploadpack.packObjectsHook", "core.sshCommand", "core.pager"):  # fmt: skip
+        git(copy, "config", key, bad)
+    for hook in ("pre-receive", "post-receive", "update", "reference-transaction", "post-checkout", "pre-commit",
+                 "pre-push", "post-merge", "push-to-checkout", "post-update", "commit-msg"):  # fmt: skip
+        path = copy / ".git" / "hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\ntouch {marker}\n")
+        path.chmod(0o755)
+    bare = directory / "bare.git"
+    (copy / ".git").rename(bare)
+    git(bare, "config", "core.bare", "true")
+    return bare
+
+
+async def test_a_hostile_repository_runs_nothing_and_reaches_nothing_outside(tmp_path: Path) -> None:
+    outside, marker = tmp_path / "outside", tmp_path / "marker"
+    outside.mkdir()
+    (outside / "secret.md").write_text("A colour outside.")
+    (tmp_path / "colour.md").write_text("A colour above.")
+    repository = make_hostile(tmp_path / "h", outside, marker)
+    async with running(repository, tmp_path / "data") as world:
+        prompt = 'Replace "colour" with "color" and add a page called Link with the text: x'
+        job = await world.done(f'Add a section called S to linked/secret.md with the text: "x" and {prompt}')
+        page = await world.client.get(job["prLink"])
+        assert page.status_code == 200
+        assert "colour outside" not in page.text
+        assert (await world.press(job["prLink"], "merge")).status_code == 303
+        await world.done('Replace "A" with "B" in ../../../outside/secret.md and fix the spelling')
+        assert world.show("main", "docs/start.md") == "A color.\n"
+        assert world.show("main", "docs/colour.md") == "../../../colour.md"
+        assert world.show("main", "docs/link.md") == str(outside / "secret.md")
+    assert (outside / "secret.md").read_text() == "A colour outside."
+    assert [path.name for path in outside.iterdir()] == ["secret.md"]
+    assert (tmp_path / "colour.md").read_text() == "A colour above."
+    assert not marker.exists()
+
+
+async def test_a_link_in_the_repository_leads_a_program_nowhere(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("safe")
+    copy = make_repository(tmp_path / "copy", PAGES)
+    (copy / "docs/link.md").symlink_to(outside)
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "Link")
+    git(copy, "clone", "--quiet", "--bare", str(copy), str(tmp_path / "r.git"))
+    program = "open('docs/link.md', 'w').write('/etc/passwd'); open('new.md', 'w').write('x')"
+    async with with_program(tmp_path, program) as world:
+        job = await world.done("go")
+        branch = f"pagehand/{job['id']}"
+        assert git(world.repository, "diff", "--name-only", "main", branch).split() == ["new.md"]
+    assert outside.read_text() == "safe"
