@@ -2,108 +2,20 @@
 
 import json
 import re
-import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, async_playwright, expect
+from playwright.async_api import expect
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
+from workspace_desk import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
 
 from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-ANA, BEN, EMIL = "U0ANA0001", "U0BEN0001", "U0EMIL001"
-DOCS, GENERAL, LEADS, PARTNERS = "C0DOCS001", "C0GENERAL", "C0LEADS01", "C0PARTNER"
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-NO_BROWSER = "no Chromium: install Debian's package `chromium`, or run `playwright install chromium`"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        installed = shutil.which("chromium") or shutil.which("chromium-browser") or playwright.chromium.executable_path
-        if not Path(installed).exists():
-            pytest.skip(NO_BROWSER)
-        browser = await playwright.chromium.launch(executable_path=installed, args=QUIET)
-        yield browser
-        await browser.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def server() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def slack(server: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
-    """The app's own Web API client."""
-    async with aiohttp.ClientSession() as session:
-        yield AsyncWebClient(token=server.bot_token, base_url=server.api_url, session=session)
-
-
-@dataclass
-class Desk:
-    """Opens the page and notes whatever a page must not do."""
-
-    context: BrowserContext
-    origin: str
-    faults: list[str] = field(default_factory=list)
-
-    async def open(self, person: str, channel: str = "", width: int = 1280, height: int = 800) -> Page:
-        page = await self.context.new_page()
-        await page.set_viewport_size({"width": width, "height": height})
-        page.on("console", lambda m: self.faults.append(f"{m.type}: {m.text}") if m.type in {"error", "warning"} else None)
-        page.on("pageerror", lambda error: self.faults.append(f"thrown: {error}"))
-        page.on("request", self._note_request)
-        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
-        await page.goto(f"{self.origin}/#as={person}&channel={channel}")
-        await expect(page.locator(f"[data-ready={person}]")).to_be_attached()
-        return page
-
-    def _note_request(self, request: Request) -> None:
-        if not request.url.startswith((self.origin, "data:")):
-            self.faults.append(f"request: {request.url}")
-
-
-@pytest_asyncio.fixture(loop_scope="module", params=["light"])
-async def desk(request: pytest.FixtureRequest, browser: Browser, server: WorkspaceServer) -> AsyncIterator[Desk]:
-    context = await browser.new_context(color_scheme=request.param, locale="en-US")
-    desk = Desk(context, server.origin)
-    yield desk
-    await context.close()
-    assert desk.faults == []
-
-
-def messages(page: Page) -> Locator:
-    return page.get_by_test_id("messages").get_by_test_id("message")
-
-
-def replies(page: Page) -> Locator:
-    return page.get_by_test_id("thread-messages").get_by_test_id("message")
-
-
-async def write(page: Page, text: str, where: str = "composer") -> None:
-    await page.get_by_test_id(where).fill(text)
-    await page.get_by_test_id(where).press("Enter")
 
 
 async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
@@ -119,7 +31,18 @@ async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
     await expect(page.get_by_test_id("channel-title")).to_contain_text("Shared")
 
 
-async def test_what_one_types_is_what_the_others_read(desk: Desk, server: WorkspaceServer) -> None:
+async def test_the_bare_address_opens_the_workspace(desk: Desk) -> None:
+    page = await desk.open(ANA)
+    await page.goto("about:blank")
+    await page.goto(desk.origin)
+    await expect(page.get_by_test_id("channel-title")).to_have_text("docs")
+    assert page.url.endswith(f"/#as={ANA}&channel={DOCS}")
+    await page.goto(f"{desk.origin}/#as=U0NOBODY&channel={GENERAL}")
+    await expect(page.get_by_test_id("channel-title")).to_have_text("general")
+    desk.faults[:] = [fault for fault in desk.faults if "404" not in fault]  # the browser's words for U0NOBODY
+
+
+async def test_what_one_types_is_what_the_others_read(desk: Desk, workspace: WorkspaceServer) -> None:
     ana, ben = await desk.open(ANA, DOCS), await desk.open(BEN, DOCS)
     composer = ana.get_by_test_id("composer")
     await composer.fill("<b>5 & 6</b> *bold* @ben")
@@ -131,7 +54,7 @@ async def test_what_one_types_is_what_the_others_read(desk: Desk, server: Worksp
     await expect(row.locator("strong")).to_have_text("bold")
     await expect(row.locator(".mention-me")).to_have_text("@ben")
     await expect(composer).to_have_value("")
-    assert server.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
+    assert workspace.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
 
 
 async def test_a_command_is_completed_and_an_unknown_one_is_handed_back(desk: Desk) -> None:
@@ -166,7 +89,10 @@ async def test_a_name_is_completed(desk: Desk) -> None:
 
 CARD: list[dict[str, Any]] = [
     {"type": "header", "text": {"type": "plain_text", "text": "A card :eyes:"}},
-    {"type": "section", "fields": [{"type": "mrkdwn", "text": "*State*\nrunning"}, {"type": "plain_text", "text": "*as it is*"}]},
+    {
+        "type": "section",
+        "fields": [{"type": "mrkdwn", "text": "*State*\nrunning"}, {"type": "plain_text", "text": "*as it is*"}],
+    },
     {
         "type": "actions",
         "block_id": "act",
@@ -190,15 +116,15 @@ CARD: list[dict[str, Any]] = [
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def bolt(server: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
+async def bolt(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
     """A real Bolt app over a real Socket Mode connection."""
-    app = AsyncApp(client=slack, signing_secret=server.signing_secret)
+    app = AsyncApp(client=slack, signing_secret=workspace.signing_secret)
 
     @app.command("/docs")
     async def docs(ack: Any, client: AsyncWebClient, command: dict[str, Any]) -> None:
         await ack(f"Only for you: {command['text']}")
         link = {"type": "button", "action_id": "open", "text": {"type": "plain_text", "text": "Open"}}
-        link["url"] = f"{server.origin}/page/static/favicon.svg"
+        link["url"] = f"{workspace.origin}/page/static/favicon.svg"
         blocks = json.loads(json.dumps(CARD))
         blocks[2]["elements"].append(link)
         await client.chat_postMessage(channel=command["channel_id"], text="A card", blocks=blocks)
@@ -210,7 +136,7 @@ async def bolt(server: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[
         text = f"<@{body['user']['id']}> pressed {action['action_id']} {action.get('value', '')}"
         await client.chat_postMessage(channel=body["channel"]["id"], thread_ts=body["message"]["ts"], text=text)
 
-    handler = AsyncSocketModeHandler(app, server.app_token, web_client=slack)
+    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=slack)
     await handler.connect_async()
     yield app
     await handler.close_async()
@@ -244,13 +170,13 @@ async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) ->
     await expect(replies(ben).nth(2).locator(".body")).to_have_text("@ben pressed open")
 
 
-async def test_a_missing_bot_is_told(desk: Desk, server: WorkspaceServer) -> None:
+async def test_a_missing_bot_is_told(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
 
 
-async def test_a_thread_has_its_own_pane_and_address(desk: Desk, server: WorkspaceServer) -> None:
-    first = await server.person("ben").say("docs", "Shall we?")
+async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: WorkspaceServer) -> None:
+    first = await workspace.person("ben").say("docs", "Shall we?")
     page = await desk.open(ANA, DOCS)
     await messages(page).first.hover()
     await page.get_by_role("button", name="Reply in thread").click()
@@ -266,10 +192,10 @@ async def test_a_thread_has_its_own_pane_and_address(desk: Desk, server: Workspa
     await expect(replies(page)).to_have_count(3)
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("thread")).to_be_hidden()
-    assert [m.subtype for m in server.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
+    assert [m.subtype for m in workspace.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
-async def test_editing_deleting_and_reacting(desk: Desk, server: WorkspaceServer) -> None:
+async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await write(page, "Frist & @ben")
     row = messages(page).last
@@ -279,7 +205,7 @@ async def test_editing_deleting_and_reacting(desk: Desk, server: WorkspaceServer
     await page.get_by_label("Edit message").fill("First & @ben")
     await page.keyboard.press("Enter")
     await expect(row.locator(".body")).to_have_text("First & @ben (edited)")
-    assert server.messages("docs")[-1].text == f"First &amp; <@{BEN}>"
+    assert workspace.messages("docs")[-1].text == f"First &amp; <@{BEN}>"
 
     await row.hover()
     await row.get_by_role("button", name="React with :eyes:").click()
@@ -294,22 +220,22 @@ async def test_editing_deleting_and_reacting(desk: Desk, server: WorkspaceServer
     await expect(messages(page)).to_have_count(0)
 
 
-async def test_joining_and_inviting(desk: Desk, server: WorkspaceServer) -> None:
-    gia = await desk.open("U0GIA0001")
+async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> None:
+    gia = await desk.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])
-    await server.person("ana").leave("general")
+    await workspace.person("ana").leave("general")
     page = await desk.open(ANA, GENERAL)
     await expect(page.get_by_test_id("composer")).to_be_hidden()
     await page.get_by_test_id("join-channel").click()
     await page.get_by_test_id("invite-bot").click()
     await expect(page.get_by_test_id("invite-bot")).to_be_hidden()
     await expect(page.get_by_test_id("composer")).to_be_visible()
-    assert {ANA, server.app.bot_user_id} <= set(server.channel("general").members)
+    assert {ANA, workspace.app.bot_user_id} <= set(workspace.channel("general").members)
 
 
-async def test_all_of_it_by_keyboard(desk: Desk, server: WorkspaceServer) -> None:
-    await server.person("ana").say("docs", "One")
-    await server.person("ben").say("docs", "Two")
+async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> None:
+    await workspace.person("ana").say("docs", "One")
+    await workspace.person("ben").say("docs", "Two")
     page = await desk.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     await page.locator("body").press("Tab")
@@ -337,40 +263,40 @@ async def test_all_of_it_by_keyboard(desk: Desk, server: WorkspaceServer) -> Non
     await expect(page.locator(f"[data-ready={BEN}]")).to_be_attached()
 
 
-async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, server: WorkspaceServer) -> None:
+async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
-    await server.person("ben").say("general", "Quiet news")
+    await workspace.person("ben").say("general", "Quiet news")
     await expect(general).to_have_class(re.compile("unread"))
-    await server.person("ben").say("general", "@ana look")
+    await workspace.person("ben").say("general", "@ana look")
     await expect(general.locator(".calls")).to_have_text("1")
     await general.click()
     await expect(page.locator(".divider-row.new")).to_be_visible()
     await expect(general).not_to_have_class(re.compile("unread"))
 
 
-async def test_a_lost_server_is_told_and_nothing_typed_is_lost(desk: Desk, server: WorkspaceServer) -> None:
+async def test_a_lost_server_is_told_and_nothing_typed_is_lost(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
-    await server.begin_outage()
+    await workspace.begin_outage()
     await expect(page.get_by_test_id("banner")).to_contain_text("can't be reached")
     await write(page, "Keep me")
     await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
     await expect(page.get_by_test_id("composer-problem").first).to_be_visible()
-    await server.person("ben").say("docs", "Written meanwhile")
-    await server.end_outage()
+    await workspace.person("ben").say("docs", "Written meanwhile")
+    await workspace.end_outage()
     await expect(messages(page).last).to_contain_text("Written meanwhile", timeout=30_000)
     await expect(page.get_by_test_id("banner")).not_to_contain_text("can't be reached")
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-async def test_the_list_stays_at_its_end_unless_one_reads_above(desk: Desk, server: WorkspaceServer) -> None:
+async def test_the_list_stays_at_its_end_unless_one_reads_above(desk: Desk, workspace: WorkspaceServer) -> None:
     for number in range(40):
-        await server.person("ben").say("docs", f"Message {number}")
+        await workspace.person("ben").say("docs", f"Message {number}")
     page = await desk.open(ANA, DOCS)
-    await server.person("ben").say("docs", "At the end")
+    await workspace.person("ben").say("docs", "At the end")
     await expect(page.get_by_text("At the end")).to_be_in_viewport()
     await messages(page).first.scroll_into_view_if_needed()
-    await server.person("ben").say("docs", "Below")
+    await workspace.person("ben").say("docs", "Below")
     await expect(page.get_by_text("Below")).not_to_be_in_viewport()
     await page.get_by_role("button", name="New messages").click()
     await expect(page.get_by_text("Below")).to_be_in_viewport()

@@ -1,0 +1,46 @@
+"""A real browser at the workspace's page. One browser a module; everything a test does runs in the module's loop."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+from slack_sdk.web.async_client import AsyncWebClient
+from workspace_desk import Desk, NoChromium, chromium
+
+from bot.workspace import WorkspaceServer
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    try:
+        async with chromium() as browser:
+            yield browser
+    except NoChromium as missing:
+        pytest.skip(str(missing))
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
+    """The app's own Web API client."""
+    async with aiohttp.ClientSession() as session:
+        yield AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, session=session)
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=["light"])
+async def desk(request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer) -> AsyncIterator[Desk]:
+    """Somebody at the page; the test fails for whatever the page must not do."""
+    context = await browser.new_context(color_scheme=request.param, locale="en-US")
+    desk = Desk(context, workspace.origin)
+    yield desk
+    await context.close()
+    assert desk.faults == []

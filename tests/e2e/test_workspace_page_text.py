@@ -1,0 +1,147 @@
+"""How the workspace's page shows text: Slack's formats as they are meant, hostile ones harmless."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+from slack_sdk.web.async_client import AsyncWebClient
+from workspace_desk import ANA, DOCS, Desk, messages
+
+from bot.workspace import WorkspaceServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+RENDER = """async ([text, object]) => {
+  const { mrkdwn, textObject } = await import("/page/static/inline.js");
+  const people = { U1: { name: "ana" } };
+  const docs = { id: "C1", name: "docs" };
+  const view = {
+    me: { id: "U1" },
+    person: (id) => people[id],
+    channel: (id) => (id === "C1" ? docs : undefined),
+    channelNamed: (name) => (name === "docs" ? docs : undefined),
+    href: () => "#c1",
+  };
+  const box = document.createElement("div");
+  box.append(...(object ? textObject({ text, ...object }, view) : mrkdwn(text, view)));
+  for (const node of box.querySelectorAll("*")) {
+    for (const name of ["class", "title", "target", "rel", "tabindex", "dir", "role"]) node.removeAttribute(name);
+  }
+  box.querySelectorAll("bdi").forEach((node) => node.replaceWith(...node.childNodes));
+  return box.innerHTML;
+}"""
+
+MRKDWN = [
+    ("a *b* _c_ ~d~ `e*f*`", "a <strong>b</strong> <em>c</em> <s>d</s> <code>e*f*</code>"),
+    ("*bold _and italic_*", "<strong>bold <em>and italic</em></strong>"),
+    ("2*3*4 snake_case_name * not *", "2*3*4 snake_case_name * not *"),
+    ("*see `a*b` now*", "<strong>see <code>a*b</code> now</strong>"),
+    ("*one\ntwo*", "*one\ntwo*"),
+    ("&lt;b&gt; &amp;lt; &quot;", "&lt;b&gt; &amp;lt; &amp;quot;"),
+    ("&gt; one\n&gt; two\nthree", "<blockquote>one\ntwo</blockquote>three"),
+    ("x ```a\n *b* &lt;``` y", "x <pre>a\n *b* &lt;</pre> y"),
+    ("<@U1> <@U9|left> <#C1|docs>", '<span>@ana</span> <span>@left</span> <a href="#c1">#docs</a>'),
+    ("<!here> <!date^0^{nope}|then>", '<span data-broadcast="here">@here</span> <time>then</time>'),
+    ("<!date^0^day {date_num}|then>", "<time>day 1970-01-01</time>"),
+    (":no_such_thing: 10:30:00", "<span>:no_such_thing:</span> 10<span>:30:</span>00"),
+    ("<https://a.test/?x=1&amp;y=2|the *label*>", '<a href="https://a.test/?x=1&amp;y=2">the *label*</a>'),
+    ("see https://a.test/b_c_d.", 'see <a href="https://a.test/b_c_d">https://a.test/b_c_d</a>.'),
+    ("<mailto:a@b.test|mail>", '<a href="mailto:a@b.test">mail</a>'),
+    ("<javascript:alert(1)|click>", "<span>click</span>"),
+    ("<JaVaScRiPt:alert(1)>", "<span>JaVaScRiPt:alert(1)</span>"),
+    ("<data:text/html,x|click>", "<span>click</span>"),
+    ("<script>alert(1)</script>", "<span>script</span>alert(1)<span>/script</span>"),
+    ("*_~`<*_~`<", "*_~<code>&lt;*_~</code>&lt;"),
+    ("@here #docs", "@here #docs"),
+]
+
+
+async def test_mrkdwn(desk: Desk) -> None:
+    page = await desk.open(ANA)
+    assert [(text, await page.evaluate(RENDER, [text, None])) for text, _ in MRKDWN] == MRKDWN
+
+
+OBJECTS = [
+    ("@here #docs", {"type": "mrkdwn"}, '<span data-broadcast="here">@here</span> <a href="#c1">#docs</a>'),
+    ("@here #docs https://a.test", {"type": "mrkdwn", "verbatim": True}, "@here #docs https://a.test"),
+    ("*a* <!here> &lt;", {"type": "plain_text"}, "*a* &lt;!here&gt; &amp;lt;"),
+    (":a_b:", {"type": "plain_text", "emoji": False}, ":a_b:"),
+]
+
+
+async def test_text_objects(desk: Desk) -> None:
+    page = await desk.open(ANA)
+    assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)> <b onmouseover=alert(1)>x</b>",
+    "\u202eevil\u202c zero\u200bwidth\ufeff \u0000 \ud83d\ude00",
+    "*" * 40_000,
+    "<" * 40_000,
+    "`_*~" * 10_000,
+    "*a _b ~c " * 4_400,
+    "https://a.test/" + "." * 39_000,
+    ":" * 40_000,
+    "```" * 13_001,
+    "[" * 12_000,
+    "\n&gt; " * 5_000,
+]
+
+
+async def test_hostile_texts_stay_texts(desk: Desk) -> None:
+    page = await desk.open(ANA)
+    for text in HOSTILE:
+        for kind in (None, {"type": "mrkdwn"}, {"type": "plain_text"}):
+            html = await page.evaluate(RENDER, [text, kind])
+            assert "<img" not in html
+            assert "<b " not in html
+
+
+async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceServer, slack: AsyncWebClient) -> None:
+    markup = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": markup}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "<javascript:alert(1)|click> " + "*a " * 900}},
+        {"type": "markdown", "text": f"# {markup}\n[x](javascript:alert(1)) [y](https://a.test) **b** `{markup}`"},
+        {"type": "image", "image_url": "https://tracker.test/pixel.png", "alt_text": "a *pixel*"},
+        {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [_link("javascript:alert(1)")]}]},
+    ]
+    await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
+    await workspace.person("ben").say("docs", markup + "\n" + "x *y* " * 5_000)
+    page = await desk.open(ANA, DOCS)
+    await expect(messages(page)).to_have_count(2)
+    row = messages(page).first
+    await expect(row.locator("h3")).to_have_text(markup)
+    await expect(row.locator(".md-heading")).to_have_text(markup)
+    await expect(row.locator("script, img, [onerror]")).to_have_count(0)
+    hrefs = await row.locator("a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert hrefs == ["https://a.test/", "https://tracker.test/pixel.png"]
+    await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()
+
+
+def _link(url: str) -> dict[str, Any]:
+    return {"type": "link", "url": url, "text": "click"}
+
+
+async def test_what_the_page_does_not_know_does_no_harm(desk: Desk) -> None:
+    page = await desk.open(ANA)
+    render = """async (list) => {
+      const { blocks } = await import("/page/static/blocks.js");
+      const view = { me: { id: "U1" }, person: () => undefined, channel: () => undefined, href: () => "#" };
+      const box = document.createElement("div");
+      box.append(...blocks(list, view, async () => {}));
+      return box.textContent;
+    }"""
+    odd: list[Any] = [
+        None,
+        {"type": "video"},
+        {"type": "constructor"},
+        {"type": "section", "fields": 7},
+        {"type": "context", "elements": [None]},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "still *here*"}},
+    ]
+    shown = await page.evaluate(render, odd)
+    assert shown.endswith("still here")
+    assert shown.count("isn't shown here") == 5
