@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -22,7 +23,8 @@ LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 WAITING_FRAMES = 1_000
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+        "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; object-src 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -70,7 +72,7 @@ class Page:
         }
         return [
             web.get("/", guarded(self._index)),
-            web.get(r"/archives/{channel}/{message}", guarded(self._permalink)),
+            web.get(r"/archives/{channel:\w+}/{message:p\d+}", guarded(self._permalink)),
             web.get(r"/page/static/{name:[a-z][a-z0-9_-]*\.[a-z0-9]+}", guarded(self._static)),
             web.get("/page/snapshot", guarded(self._snapshot)),
             web.get("/page/stream", guarded(self._stream)),
@@ -88,8 +90,12 @@ class Page:
             raise web.HTTPNotFound
         return web.FileResponse(path)
 
-    async def _permalink(self, _: web.Request) -> web.StreamResponse:
-        raise web.HTTPFound("/")
+    async def _permalink(self, request: web.Request) -> web.StreamResponse:
+        """A message's link leads to the page, with its channel and thread open."""
+        packed = request.match_info["message"]
+        ts = request.query.get("thread_ts") or f"{packed[1:-6]}.{packed[-6:]}"
+        place = {"channel": request.match_info["channel"], "thread": ts}
+        raise web.HTTPFound(f"/#{urlencode(place)}")
 
     # seeing
 
@@ -113,8 +119,11 @@ class Page:
         return socket
 
     def _viewer(self, request: web.Request) -> Actor:
+        """The person one acts as; the first one there is when none is named."""
+        people = self._workspace.state.people.values()
+        first = next(person.id for person in people if not person.is_bot)
         try:
-            return self._actor(request.query.get("as", ""))
+            return self._actor(request.query.get("as") or first)
         except SlackError:
             raise web.HTTPNotFound(text="There is nobody of that id in this workspace.") from None
 

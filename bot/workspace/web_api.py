@@ -100,6 +100,7 @@ class WebApi:
             return web.json_response({"ok": False, "error": "request_too_large"}, status=413)
         record = ApiCall(name, arguments.as_dict(), self._state.now())
         self.calls.append(record)
+        self._changed()
         try:
             return await self._answer(request, record, token, arguments)
         finally:

@@ -1,0 +1,175 @@
+"""Which events the app is sent, and what is in them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import AppConfig, SlackError, WorkspaceServer
+
+DOCS = "C0DOCS001"
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    """The payloads that come over a bare connection, each acknowledged."""
+    taken: list[dict[str, Any]] = []
+    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url(workspace.origin)) as ws:
+        await ws.receive_json()
+
+        async def take() -> None:
+            async for frame in ws:
+                envelope = json.loads(frame.data)
+                taken.append(envelope["payload"])
+                await ws.send_json({"envelope_id": envelope["envelope_id"]})
+
+        task = asyncio.create_task(take())
+        yield taken
+        task.cancel()
+
+
+def kinds(bodies: list[dict[str, Any]]) -> list[str]:
+    return [".".join(filter(None, (b["event"]["type"], b["event"].get("subtype")))) for b in bodies]
+
+
+async def test_the_wrapper_has_what_bolt_reads(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    said = await workspace.person("ana").say("docs", "hi")
+    await workspace.settled()
+    (body,) = bodies
+    assert (body["type"], body["api_app_id"]) == ("event_callback", workspace.app.app_id)
+    assert body["event_id"].startswith("Ev")
+    assert body["is_ext_shared_channel"] is False
+    assert body["authorizations"][0]["user_id"] == workspace.app.bot_user_id
+    event = body["event"]
+    assert event["ts"] == event["event_ts"] == said.ts
+    assert (event["channel"], event["channel_type"], event["team"]) == (DOCS, "channel", workspace.state.team.id)
+    assert event["client_msg_id"]
+    assert event["blocks"][0]["elements"][0]["elements"] == [{"type": "text", "text": "hi"}]
+
+
+async def test_a_mention_arrives_twice(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    root = await workspace.person("ana").say("docs", "root")
+    await workspace.person("ana").say("docs", "@pagehand, do it", thread_ts=root.ts)
+    await workspace.settled()
+    assert kinds(bodies) == ["message", "message", "app_mention"]
+    assert bodies[1]["event"]["ts"] == bodies[2]["event"]["ts"]
+    assert bodies[2]["event"]["thread_ts"] == root.ts
+    assert bodies[2]["event"]["text"] == f"<@{workspace.app.bot_user_id}>, do it"
+    assert bodies[1]["event_id"] != bodies[2]["event_id"]
+
+
+async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    ana, ben = workspace.person("ana"), workspace.person("ben")
+    root = await ana.say("docs", "root")
+    await ben.say("docs", "for all", thread_ts=root.ts, broadcast=True)
+    await ben.say("docs", "a file", thread_ts=root.ts, files=["notes.md"])
+    await ana.edit("docs", root.ts, "edited")
+    last = await ana.say("docs", "gone soon")
+    await ana.delete("docs", last.ts)
+    await ben.leave("docs")
+    await ben.join("docs")
+    await workspace.settled()
+    assert kinds(bodies) == [
+        "message",
+        "message.thread_broadcast",
+        "message.file_share",
+        "message.message_changed",
+        "message",
+        "message.message_deleted",
+        "message.channel_leave",
+        "message.channel_join",
+        "member_joined_channel",
+    ]
+    changed = bodies[3]["event"]
+    assert (changed["message"]["text"], changed["previous_message"]["text"]) == ("edited", "root")
+    assert bodies[1]["event"]["root"]["ts"] == root.ts
+    assert bodies[2]["event"]["files"][0]["name"] == "notes.md"
+    assert bodies[5]["event"]["deleted_ts"] == last.ts
+
+
+async def test_the_bot_hears_itself(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    posted = await client.chat_postMessage(channel=DOCS, text="<@U0PAGEHND> is me")
+    await client.chat_update(channel=DOCS, ts=posted["ts"], text="changed")
+    await client.reactions_add(channel=DOCS, timestamp=posted["ts"], name="eyes")
+    await workspace.settled()
+    assert kinds(bodies) == ["message", "message.message_changed", "reaction_added"]
+    assert bodies[0]["event"]["bot_id"] == workspace.app.bot_id
+    assert bodies[2]["event"]["item"] == {"type": "message", "channel": DOCS, "ts": posted["ts"]}
+
+
+async def test_only_where_the_bot_is_a_member(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    ana = workspace.person("ana")
+    await ana.say("general", "not for the bot")
+    await ana.say("leads", "nor this, @pagehand")
+    await ana.say("pagehand", "a direct message")
+    await workspace.settled()
+    assert [b["event"]["text"] for b in bodies] == ["a direct message"]
+    assert bodies[0]["event"]["channel_type"] == "im"
+    await ana.invite("general", "@pagehand")
+    await ana.say("general", "now it is")
+    await workspace.settled()
+    assert kinds(bodies)[1:] == ["message.channel_join", "member_joined_channel", "message"]
+    assert bodies[2]["event"]["inviter"] == ana.id
+
+
+async def test_a_person_of_another_team(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    emil = workspace.person("emil")
+    await emil.say("partners", "hello from outside")
+    await workspace.settled()
+    assert bodies[0]["is_ext_shared_channel"] is True
+    assert bodies[0]["event"]["user_team"] == bodies[0]["event"]["team"] == "T0PARTNER"
+    assert (await emil.command("partners", "/docs", "x")).error == "invalid_command"
+    with pytest.raises(SlackError, match="channel_not_found"):
+        await emil.say("docs", "not mine")
+
+
+async def test_archiving_and_removal_are_told(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    workspace.archive("partners")
+    workspace.remove_bot("docs")
+    await workspace.settled()
+    assert kinds(bodies) == ["channel_archive", "channel_left"]
+
+
+async def test_only_what_was_subscribed_to_and_granted() -> None:
+    app = AppConfig(events=frozenset({"app_mention", "message.channels"}), scopes=frozenset({"app_mentions:read"}))
+    server = WorkspaceServer(app)
+    await server.start()
+    try:
+        async with ClientSession() as session, session.ws_connect(server.socket_mode.open_url(server.origin)) as ws:
+            await ws.receive_json()
+            await server.person("ana").say("docs", "hello @pagehand")
+            assert (await ws.receive_json())["payload"]["event"]["type"] == "app_mention"
+            assert len(server.deliveries) == 1
+    finally:
+        await server.stop()
+
+
+async def test_an_app_made_of_a_manifest() -> None:
+    app = AppConfig.from_manifest(
+        {
+            "display_information": {"name": "Pagehand"},
+            "features": {
+                "bot_user": {"display_name": "Page Hand"},
+                "slash_commands": [{"command": "/write", "description": "d", "usage_hint": "u", "should_escape": True}],
+            },
+            "oauth_config": {"scopes": {"bot": ["commands", "chat:write"]}},
+            "settings": {"event_subscriptions": {"bot_events": ["app_mention"]}, "socket_mode_enabled": True},
+        }
+    )
+    assert (app.name, app.display_name, app.socket_mode) == ("pagehand", "Page Hand", True)
+    assert app.scopes == {"commands", "chat:write"}
+    assert app.events == {"app_mention"}
+    assert [c.command for c in app.commands] == ["/write"]

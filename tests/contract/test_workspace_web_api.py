@@ -1,0 +1,397 @@
+"""The workspace's Web API, called by slack_sdk as Pagehand calls Slack's."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.workspace import AppConfig, WorkspaceServer
+
+DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
+METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
+    async with ClientSession() as session:
+        yield AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[])
+
+
+async def refused(call: Any) -> dict[str, Any]:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    data: dict[str, Any] = caught.value.response.data
+    return data
+
+
+async def error(call: Any) -> str:
+    return str((await refused(call))["error"])
+
+
+def section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
+# who calls
+
+
+async def test_auth_test_says_who_the_bot_is(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    answer = await client.auth_test()
+    assert answer["user_id"] == workspace.app.bot_user_id
+    assert answer["bot_id"] == workspace.app.bot_id
+    assert answer["team_id"] == workspace.state.team.id
+    assert "chat:write" in answer.headers["x-oauth-scopes"]
+
+
+async def test_tokens_are_refused_as_slack_refuses_them(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    nobody = AsyncWebClient(base_url=workspace.api_url)
+    assert await error(nobody.auth_test()) == "not_authed"
+    assert await error(nobody.auth_test(token="xoxb-wrong")) == "invalid_auth"
+    assert await error(client.auth_test(token=workspace.app_token)) == "not_allowed_token_type"
+    assert await error(client.apps_connections_open(app_token=workspace.bot_token)) == "not_allowed_token_type"
+    workspace.revoke_tokens()
+    assert await error(client.auth_test()) == "token_revoked"
+    workspace.revoke_tokens("account_inactive")
+    assert await error(client.auth_test()) == "account_inactive"
+    workspace.restore_tokens()
+    assert (await client.auth_test())["ok"]
+
+
+async def test_a_missing_scope_is_named() -> None:
+    server = WorkspaceServer(AppConfig(scopes=frozenset({"channels:read"})))
+    await server.start()
+    try:
+        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+        answer = await refused(client.chat_postMessage(channel=DOCS, text="x"))
+        assert (answer["error"], answer["needed"], answer["provided"]) == (
+            "missing_scope",
+            "chat:write",
+            "channels:read",
+        )
+        answer = await refused(client.conversations_history(channel=DOCS))
+        assert answer["needed"] == "channels:history"
+    finally:
+        await server.stop()
+
+
+async def test_methods_that_are_not_there_yet(client: AsyncWebClient) -> None:
+    answer = await refused(client.views_open(trigger_id="1", view={"type": "modal"}))
+    assert answer == {"ok": False, "error": "unknown_method", "req_method": "views.open"}
+
+
+async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:
+    url, token = f"{workspace.api_url}chat.postMessage", workspace.bot_token
+    bearer = {"Authorization": f"Bearer {token}"}
+    async with ClientSession() as session:
+        sent = (
+            session.post(url, json={"channel": DOCS, "text": "j"}, headers=bearer),
+            session.post(url, data={"channel": DOCS, "text": "f", "token": token}),
+            session.get(url, params={"channel": DOCS, "text": "q", "token": token}),
+            session.post(url, data={"channel": DOCS, "blocks": '[{"type":"divider"}]'}, headers=bearer),
+        )
+        for request in sent:
+            async with request as answer:
+                assert (await answer.json())["ok"]
+    assert [m.text for m in workspace.messages("docs")] == ["j", "f", "q", ""]
+
+
+# posting
+
+
+async def test_a_post_is_answered_with_the_message_as_stored(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
+    answer = await client.chat_postMessage(channel=DOCS, text="a & b <c> &lt; <!here>", metadata=METADATA)
+    message: dict[str, Any] = answer["message"]
+    assert answer["channel"] == DOCS
+    assert message["ts"] == answer["ts"]
+    assert message["text"] == "a &amp; b &lt;c&gt; &lt; <!here>"
+    assert (message["bot_id"], message["app_id"]) == (workspace.app.bot_id, workspace.app.app_id)
+    assert "metadata" not in message
+
+
+async def test_timestamps_are_unique_and_increasing(client: AsyncWebClient) -> None:
+    stamps = [(await client.chat_postMessage(channel=DOCS, text=str(n)))["ts"] for n in range(20)]
+    assert stamps == sorted(set(stamps))
+    assert all(len(stamp.partition(".")[2]) == 6 for stamp in stamps)
+
+
+async def test_where_the_bot_may_not_post(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    assert await error(client.chat_postMessage(channel=GENERAL, text="x")) == "not_in_channel"
+    assert await error(client.chat_postMessage(channel=LEADS, text="x")) == "channel_not_found"
+    assert await error(client.chat_postMessage(channel="C404", text="x")) == "channel_not_found"
+    workspace.archive("docs")
+    assert await error(client.chat_postMessage(channel=DOCS, text="x")) == "is_archived"
+    workspace.unarchive("docs")
+    workspace.remove_bot("docs")
+    assert await error(client.chat_postMessage(channel=DOCS, text="x")) == "not_in_channel"
+
+
+async def test_chat_write_public_posts_without_joining() -> None:
+    server = WorkspaceServer(AppConfig(scopes=frozenset({"chat:write", "chat:write.public"})))
+    await server.start()
+    try:
+        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+        assert (await client.chat_postMessage(channel="#general", text="x"))["channel"] == GENERAL
+        assert await error(client.chat_postMessage(channel=LEADS, text="x")) == "channel_not_found"
+    finally:
+        await server.stop()
+
+
+async def test_a_message_to_a_person_goes_to_the_direct_conversation(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
+    ana = workspace.person("ana")
+    answer = await client.chat_postMessage(channel=ana.id, text="hello")
+    assert answer["channel"] == (await client.conversations_open(users=ana.id))["channel"]["id"]
+    assert [m.text for m in workspace.messages("ana")] == ["hello"]
+
+
+async def test_text_is_cut_and_updates_are_refused_when_too_long(client: AsyncWebClient) -> None:
+    answer = await client.chat_postMessage(channel=DOCS, text="x" * 41_000)
+    assert len(answer["message"]["text"]) == 40_000
+    assert await error(client.chat_update(channel=DOCS, ts=answer["ts"], text="x" * 4_001)) == "msg_too_long"
+    assert await error(client.chat_postMessage(channel=DOCS, markdown_text="x")) == "no_text"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "sentence"),
+    [
+        ([section("x" * 3001)], "must be less than 3001 characters [json-pointer:/blocks/0/text/text]"),
+        ([section("")], "must be more than 0 characters [json-pointer:/blocks/0/text/text]"),
+        ([{"type": "divider"}] * 51, "no more than 50 items allowed [json-pointer:/blocks]"),
+        ([{"type": "nonsense"}], 'unsupported type: "nonsense" [json-pointer:/blocks/0]'),
+        ([{"type": "header"}], "missing required field: text [json-pointer:/blocks/0]"),
+        ([section("x") | {"colour": "red"}], "invalid additional property: colour [json-pointer:/blocks/0/colour]"),
+    ],
+)
+async def test_blocks_that_slack_refuses(client: AsyncWebClient, blocks: list[Any], sentence: str) -> None:
+    answer = await refused(client.chat_postMessage(channel=DOCS, text="x", blocks=blocks))
+    assert answer["error"] == "invalid_blocks"
+    assert answer["response_metadata"]["messages"] == [f"[ERROR] {sentence}"]
+
+
+async def test_blocks_that_are_too_much_together(client: AsyncWebClient) -> None:
+    blocks = [section("x" * 3000)] * 5
+    assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks=blocks)) == "msg_blocks_too_long"
+    assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks="{}")) == "invalid_blocks_format"
+
+
+async def test_threads(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
+    reply = (await client.chat_postMessage(channel=DOCS, text="r1", thread_ts=root))["ts"]
+    deeper = await client.chat_postMessage(channel=DOCS, text="r2", thread_ts=reply, reply_broadcast=True)
+    assert deeper["message"]["thread_ts"] == root
+    assert [m.text for m in workspace.thread("docs", root)] == ["root", "r1", "r2"]
+    in_channel = (await client.conversations_history(channel=DOCS))["messages"]
+    assert [m["text"] for m in in_channel] == ["r2", "root"]
+    assert in_channel[1]["reply_count"] == 2
+    assert await error(client.chat_postMessage(channel=DOCS, text="x", thread_ts="1.000001")) == "thread_not_found"
+    assert await error(client.chat_postMessage(channel=DOCS, text="x", thread_ts="soon")) == "invalid_thread_ts"
+    assert await error(client.conversations_replies(channel=DOCS, ts="1.000001")) == "thread_not_found"
+
+
+# changing
+
+
+async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metadata(client: AsyncWebClient) -> None:
+    posted = await client.chat_postMessage(channel=DOCS, text="t", blocks=[section("b")], metadata=METADATA)
+    ts = posted["ts"]
+    answer = await client.chat_update(channel=DOCS, ts=ts, text="new")
+    assert answer["text"] == "new"
+    assert "blocks" not in answer["message"]
+    kept = (await client.conversations_replies(channel=DOCS, ts=ts, include_all_metadata=True))["messages"][0]
+    assert kept["metadata"] == METADATA
+    assert "metadata" not in (await client.conversations_replies(channel=DOCS, ts=ts))["messages"][0]
+    await client.chat_update(channel=DOCS, ts=ts, text="new", metadata={})
+    gone = (await client.conversations_history(channel=DOCS, include_all_metadata=True))["messages"][0]
+    assert "metadata" not in gone
+
+
+async def test_only_its_own_messages(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    said = await workspace.person("ana").say("docs", "mine")
+    assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
+    assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
+    assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
+    ts = (await client.chat_postMessage(channel=DOCS, text="bot's"))["ts"]
+    await client.chat_delete(channel=DOCS, ts=ts)
+    assert [m.text for m in workspace.messages("docs")] == ["mine"]
+
+
+async def test_a_deleted_thread_leaves_a_tombstone(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
+    await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root)
+    await client.chat_delete(channel=DOCS, ts=root)
+    assert [m.subtype for m in workspace.thread("docs", root)] == ["tombstone", None]
+
+
+async def test_ephemerals_are_for_one_person(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    ana, ben = workspace.person("ana"), workspace.person("ben")
+    await client.chat_postEphemeral(channel=DOCS, user=ana.id, text="psst")
+    assert [m.text for m in ana.ephemerals("docs")] == ["psst"]
+    assert ben.ephemerals("docs") == []
+    assert workspace.messages("docs") == []
+    call = client.chat_postEphemeral(channel=DOCS, user=workspace.person("emil").id, text="x")
+    assert await error(call) == "user_not_in_channel"
+
+
+async def test_reactions(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    said = await workspace.person("ana").say("docs", "hi")
+    target: dict[str, Any] = {"channel": DOCS, "timestamp": said.ts}
+    await client.reactions_add(name="eyes", **target)
+    assert await error(client.reactions_add(name="eyes", **target)) == "already_reacted"
+    assert await error(client.reactions_add(name="no such emoji!", **target)) == "invalid_name"
+    assert await error(client.reactions_add(name="eyes", channel=DOCS, timestamp="1.000001")) == "message_not_found"
+    got = (await client.reactions_get(**target))["message"]["reactions"]
+    assert got == [{"name": "eyes", "users": [workspace.app.bot_user_id], "count": 1}]
+    await client.reactions_remove(name="eyes", **target)
+    assert await error(client.reactions_remove(name="eyes", **target)) == "no_reaction"
+
+
+async def test_permalinks_lead_to_the_message(client: AsyncWebClient) -> None:
+    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
+    reply = (await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root))["ts"]
+    link = (await client.chat_getPermalink(channel=DOCS, message_ts=reply))["permalink"]
+    assert link.endswith(f"/archives/{DOCS}/p{reply.replace('.', '')}?thread_ts={root}&cid={DOCS}")
+
+
+# conversations
+
+
+async def test_joining(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    assert (await client.conversations_info(channel=GENERAL))["channel"]["is_member"] is False
+    assert (await client.conversations_join(channel=GENERAL))["channel"]["is_member"] is True
+    assert (await client.conversations_join(channel=GENERAL))["warning"] == "already_in_channel"
+    assert workspace.messages("general")[-1].subtype == "channel_join"
+    assert await error(client.conversations_join(channel=LEADS)) == "channel_not_found"
+    workspace.add_bot("leads")
+    assert await error(client.conversations_join(channel=LEADS)) == "method_not_supported_for_channel_type"
+
+
+async def test_lists_show_what_the_bot_may_see(client: AsyncWebClient) -> None:
+    every = await client.conversations_list(types="public_channel,private_channel,im", limit=2)
+    seen = [c["id"] for c in every["channels"]]
+    while cursor := every["response_metadata"]["next_cursor"]:
+        every = await client.conversations_list(types="public_channel,private_channel,im", limit=2, cursor=cursor)
+        seen += [c["id"] for c in every["channels"]]
+    assert LEADS not in seen
+    assert {DOCS, GENERAL} < set(seen)
+    assert len(seen) == len(set(seen)) == 6
+    assert await error(client.conversations_list(cursor="rubbish")) == "invalid_cursor"
+
+
+async def test_guests_and_strangers_can_be_told_apart(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    guest = (await client.users_info(user=workspace.person("gia").id))["user"]
+    stranger = (await client.users_info(user=workspace.person("emil").id))["user"]
+    assert guest["is_restricted"]
+    assert stranger["team_id"] != workspace.state.team.id
+    assert await error(client.users_info(user="U404")) == "user_not_found"
+    listed = {user["name"] for user in (await client.users_list())["members"]}
+    assert {"ana", "ben", "gia", "pagehand"} <= listed
+    assert "emil" not in listed
+
+
+async def test_history_in_pages_and_windows(client: AsyncWebClient) -> None:
+    stamps = [(await client.chat_postMessage(channel=DOCS, text=str(n)))["ts"] for n in range(7)]
+    page = await client.conversations_history(channel=DOCS, limit=3)
+    texts = [m["text"] for m in page["messages"]]
+    while page["has_more"]:
+        cursor = page["response_metadata"]["next_cursor"]
+        page = await client.conversations_history(channel=DOCS, limit=3, cursor=cursor)
+        texts += [m["text"] for m in page["messages"]]
+    assert texts == ["6", "5", "4", "3", "2", "1", "0"]
+
+    async def window(**span: Any) -> list[str]:
+        return [m["text"] for m in (await client.conversations_history(channel=DOCS, **span))["messages"]]
+
+    assert await window(oldest=stamps[2], latest=stamps[4]) == ["3"]
+    assert await window(oldest=stamps[2], latest=stamps[4], inclusive=True) == ["4", "3", "2"]
+    assert await window(oldest=stamps[5]) == ["6"]
+
+
+async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClient) -> None:
+    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
+    for number in range(5):
+        await client.chat_postMessage(channel=DOCS, text=str(number), thread_ts=root)
+    page = await client.conversations_replies(channel=DOCS, ts=root, limit=3)
+    pages = [[m["text"] for m in page["messages"]]]
+    while page["has_more"]:
+        cursor = page["response_metadata"]["next_cursor"]
+        page = await client.conversations_replies(channel=DOCS, ts=root, limit=3, cursor=cursor)
+        pages.append([m["text"] for m in page["messages"]])
+    assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
+
+
+async def test_members_come_in_pages(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    first = await client.conversations_members(channel=DOCS, limit=3)
+    cursor = first["response_metadata"]["next_cursor"]
+    rest = await client.conversations_members(channel=DOCS, cursor=cursor)
+    assert [*first["members"], *rest["members"]] == workspace.channel("docs").members
+
+
+# response URLs
+
+
+async def test_a_response_url_can_be_used_five_times(workspace: WorkspaceServer) -> None:
+    ana = workspace.person("ana")
+    url = workspace._response_urls.issue(workspace.origin, "commands", ana.id, GENERAL)
+    hook = AsyncWebhookClient(url)
+    assert (await hook.send(text="only you")).body == "ok"
+    assert (await hook.send(text="instead", replace_original=True)).status_code == 200
+    assert [m.text for m in ana.ephemerals("general")] == ["instead"]
+    assert (await hook.send(delete_original=True)).status_code == 200
+    assert ana.ephemerals("general") == []
+    assert (await hook.send(text="all", response_type="in_channel")).status_code == 200
+    assert workspace.messages("general")[-1].text == "all"
+    assert (await hook.send(text="")).status_code == 400
+    assert (await hook.send(text="fifth")).status_code == 200
+    sixth = await hook.send(text="sixth")
+    assert sixth.status_code == 404
+    assert "used_url" in sixth.body
+
+
+async def test_a_response_url_ends_after_half_an_hour() -> None:
+    clock = [1_700_000_000.0]
+    server = WorkspaceServer(now=lambda: clock[0])
+    await server.start()
+    try:
+        url = server._response_urls.issue(server.origin, "commands", server.person("ana").id, DOCS)
+        clock[0] += 1801
+        answer = await AsyncWebhookClient(url).send(text="late")
+        assert "expired_url" in answer.body
+    finally:
+        await server.stop()
+
+
+# limits
+
+
+async def test_rate_limits_when_they_are_switched_on() -> None:
+    clock = [1_700_000_000.0]
+    server = WorkspaceServer(rate_limited=True, now=lambda: clock[0])
+    await server.start()
+    try:
+        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url, retry_handlers=[])
+        for _ in range(3):
+            await client.chat_postMessage(channel=DOCS, text="x")
+        with pytest.raises(SlackApiError) as caught:
+            await client.chat_postMessage(channel=DOCS, text="x")
+        assert caught.value.response.status_code == 429
+        assert caught.value.response.headers["Retry-After"] == "3"
+        await client.chat_postMessage(channel="C0PARTNER", text="another channel is not held back")
+        clock[0] += 3
+        await client.chat_postMessage(channel=DOCS, text="x")
+    finally:
+        await server.stop()

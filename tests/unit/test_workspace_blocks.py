@@ -1,0 +1,112 @@
+"""Slack's documented limits on blocks: what is just within passes, what is just beyond is refused."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.workspace.blocks import checked_blocks
+from bot.workspace.errors import SlackError
+
+
+def plain(text: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": text}
+
+
+def mrkdwn(text: str) -> dict[str, Any]:
+    return {"type": "mrkdwn", "text": text}
+
+
+def button(**fields: Any) -> dict[str, Any]:
+    return {"type": "button", "text": plain("b"), **fields}
+
+
+def actions(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "actions", "elements": list(elements)}
+
+
+def option(value: str = "v") -> dict[str, Any]:
+    return {"text": plain("o"), "value": value}
+
+
+GOOD: list[dict[str, Any]] = [
+    {"type": "section", "text": mrkdwn("x" * 3000) | {"verbatim": True}, "block_id": "i" * 255},
+    {"type": "section", "fields": [plain("x" * 1000)] * 3, "accessory": button(value="v" * 2000)},
+    {"type": "header", "text": plain("x" * 150)},
+    {"type": "divider"},
+    {"type": "context", "elements": [mrkdwn("x"), {"type": "image", "image_url": "u", "alt_text": "a"}] * 5},
+    actions(*[button(url="u" * 3000, action_id=f"a{n}", style="primary") for n in range(25)]),
+    actions({"type": "overflow", "options": [option(str(n)) for n in range(5)], "action_id": "o"}),
+    actions({"type": "static_select", "options": [option()], "placeholder": plain("choose")}),
+    {"type": "image", "image_url": "https://a.example/i.png", "alt_text": "a", "title": plain("t")},
+    {"type": "markdown", "text": "x" * 12_000},
+    {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]},
+]
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"type": "section"}, "missing required field: text [json-pointer:/blocks/0]"),
+    ({"type": "section", "text": plain("x") | {"verbatim": True}}, "invalid additional property: verbatim"),
+    ({"type": "section", "fields": [plain("x")] * 11}, "no more than 10 items allowed [json-pointer:/blocks/0/fields]"),
+    ({"type": "section", "fields": [plain("x" * 2001)]}, "less than 2001 characters [json-pointer:/blocks/0/fields/0/"),
+    ({"type": "section", "text": mrkdwn("x"), "block_id": "i" * 256}, "[json-pointer:/blocks/0/block_id]"),
+    ({"type": "header", "text": plain("x" * 151)}, "must be less than 151 characters"),
+    ({"type": "header", "text": mrkdwn("x")}, "[json-pointer:/blocks/0/text/type]"),
+    ({"type": "context", "elements": [mrkdwn("x")] * 11}, "no more than 10 items"),
+    ({"type": "context", "elements": []}, "no less than 1 items"),
+    (actions(*[button()] * 26), "no more than 25 items"),
+    (actions(button(text=plain("x" * 76))), "less than 76 characters [json-pointer:/blocks/0/elements/0/text/text]"),
+    (actions(button(value="v" * 2001)), "less than 2001 characters [json-pointer:/blocks/0/elements/0/value]"),
+    (actions(button(url="u" * 3001)), "less than 3001 characters [json-pointer:/blocks/0/elements/0/url]"),
+    (actions(button(action_id="a" * 256)), "less than 256 characters"),
+    (actions(button(style="purple")), "must be a valid value"),
+    (actions({"type": "marquee"}), "unsupported type: "),
+    ({"type": "markdown", "text": "x" * 12_001}, "less than 12001 characters"),
+    ({"type": "section", "text": {"type": "mrkdwn", "text": None}}, "must provide a value of the right type"),
+]
+
+
+@pytest.mark.parametrize("block", GOOD, ids=lambda block: str(block["type"]))
+def test_blocks_within_the_limits(block: dict[str, Any]) -> None:
+    assert checked_blocks([copy.deepcopy(block)]) == [block]
+
+
+@pytest.mark.parametrize(("block", "sentence"), BAD, ids=lambda value: str(value)[:40])
+def test_blocks_beyond_the_limits(block: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SlackError) as caught:
+        checked_blocks([block])
+    assert caught.value.code == "invalid_blocks"
+    assert sentence in caught.value.messages[0]
+
+
+def test_block_ids_are_unique_and_markdown_is_limited_in_all() -> None:
+    for blocks, words in (
+        ([{"type": "divider", "block_id": "a"}] * 2, "not unique"),
+        ([{"type": "markdown", "text": "x" * 7000}] * 2, "less than 12001"),
+    ):
+        with pytest.raises(SlackError) as caught:
+            checked_blocks(blocks)
+        assert words in caught.value.messages[0]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = ["type", "text", "elements", "accessory", "fields", "block_id", "options", "image_url", "alt_text", "value"]
+TYPES = ["section", "header", "context", "actions", "image", "markdown", "rich_text", "button", "mrkdwn", "overflow"]
+NEAR_BLOCKS = st.recursive(
+    st.sampled_from(TYPES) | JSON,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@given(JSON | st.lists(NEAR_BLOCKS, max_size=3))
+def test_nothing_but_a_refusal_comes_of_hostile_blocks(value: object) -> None:
+    try:
+        checked_blocks(value)
+    except SlackError as error:
+        assert error.code in {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}  # noqa: PT017 - both ends are right
