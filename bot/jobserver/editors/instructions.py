@@ -11,7 +11,7 @@ instructions: half of what somebody asked for may be the opposite of what they m
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -193,12 +193,25 @@ def _text(prompt: str, start: int) -> tuple[str, int]:
     """The text that begins here and the place after it."""
     body = prompt[start:].lstrip()
     offset = len(prompt) - len(body)
-    for end in _closing_marks(body):
-        if _NEXT.match(body, end + 1):
-            return body[1:end].strip(), offset + end + 1
+    end = _closing_mark(body)
+    if end is not None:
+        return body[1:end].strip(), offset + end + 1
     return body.strip(), len(prompt)
 
 
-def _closing_marks(body: str) -> Iterator[int]:
+def _closing_mark(body: str) -> int | None:
+    """Where the quotation that the body begins with ends; None if the body only begins with some quoted words."""
     marks = _CLOSING.get(body[:1], "")
-    return (index for index, character in enumerate(body) if index and character in marks)
+    depth = 0
+    for index, character in enumerate(body):
+        if not index or character not in marks:
+            continue
+        if depth == 0 and _NEXT.match(body, index + 1):
+            return index
+        if body[index - 1].isspace():
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            return None
+    return None

@@ -1,0 +1,102 @@
+"""The model of the diff on a pull request page."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.jobserver.pages import Block, blocks
+from bot.jobserver.pull_requests.diff import LINE_LIMIT, Piece, compare_words, parse_diff
+
+DIFF = """diff --git a/docs/a.md b/docs/a.md
+index 1111111..2222222 100644
+--- a/docs/a.md
++++ b/docs/a.md
+@@ -1,4 +1,4 @@ ## Heading
+ first
+-The colour is red.
++The color is red.
+\x20
+ last\u2028line\x0c
+\\ No newline at end of file
+diff --git a/docs/new.md b/docs/new.md
+new file mode 100644
+index 0000000..3333333
+--- /dev/null
++++ b/docs/new.md
+@@ -0,0 +1,2 @@
++--- a line like a header
+++++ another
+diff --git a/old name.md b/new name.md
+similarity index 100%
+rename from old name.md
+rename to new name.md
+diff --git a/i.png b/i.png
+index 4444444..5555555 100644
+Binary files a/i.png and b/i.png differ
+diff --git a/gone.md b/gone.md
+deleted file mode 100644
+index 6666666..0000000
+--- a/gone.md
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+"""
+
+
+def test_files_lines_and_numbers() -> None:
+    diff = parse_diff(DIFF)
+    assert diff.is_complete
+    assert (diff.additions, diff.deletions) == (3, 2)
+    assert [(f.path, f.change, f.is_binary) for f in diff.files] == [
+        ("docs/a.md", "changed", False),
+        ("docs/new.md", "added", False),
+        ("new name.md", "renamed", False),
+        ("i.png", "changed", True),
+        ("gone.md", "removed", False),
+    ]
+    assert diff.files[2].old_path == "old name.md"
+    section = diff.files[0].sections[0]
+    assert section.heading == "## Heading"
+    assert [(line.kind, line.old_number, line.new_number) for line in section.lines] == [
+        ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
+    ]  # fmt: skip
+    assert section.lines[1].pieces == (Piece("The "), Piece("colour", changed=True), Piece(" is red."))
+    assert section.lines[4].pieces == (Piece("last\u2028line\x0c"),)
+
+
+def test_a_diff_cut_off_anywhere_shows_what_can_be_read() -> None:
+    for end in range(len(DIFF)):
+        assert len(parse_diff(DIFF[:end]).files) <= 5
+    assert not parse_diff(DIFF[: DIFF.index("+The color is")]).is_complete
+
+
+def test_more_lines_than_a_page_holds_are_counted() -> None:
+    lines = "".join(f"+{n}\n" for n in range(LINE_LIMIT + 10))
+    head = "diff --git a/a.md b/a.md\nnew file mode 100644\n--- /dev/null\n+++ b/a.md\n"
+    diff = parse_diff(f"{head}@@ -0,0 +1,{LINE_LIMIT + 10} @@\n{lines}")
+    assert diff.additions == LINE_LIMIT + 10
+    assert diff.files[0].left_out + sum(len(s.lines) for s in diff.files[0].sections) == LINE_LIMIT + 10
+    assert diff.files[0].left_out
+    assert not diff.is_complete
+
+
+@given(st.text(), st.text())
+def test_pieces_join_to_their_lines(old: str, new: str) -> None:
+    left, right = compare_words(old, new)
+    assert "".join(piece.text for piece in left) == old
+    assert "".join(piece.text for piece in right) == new
+    if old == new:
+        assert not any(piece.changed for piece in left + right)
+
+
+@given(st.text())
+def test_any_text_is_a_diff_of_something_or_nothing(text: str) -> None:
+    parse_diff(text)
+    parse_diff(f"diff --git a/x b/x\n{text}")
+
+
+def test_a_description_is_split_into_quotations_and_words() -> None:
+    assert blocks("> a\n>\n> b\n\nDone.\nTwo.\n\n> c") == [
+        Block("a\n\nb", is_quote=True),
+        Block("Done.\nTwo.", is_quote=False),
+        Block("c", is_quote=True),
+    ]
