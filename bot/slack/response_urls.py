@@ -11,6 +11,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.slack.blocks import Message
 from bot.slack.logs import quiet_logger
+from bot.slack.proxies import proxy_for
 
 _USES, _SECONDS = 5, 29 * 60.0
 """Slack allows 5 uses in 30 minutes; a minute is left for the call itself."""
@@ -49,6 +50,7 @@ class ResponseUrls:
         client = AsyncWebhookClient(
             address.url, session=self._session, retry_handlers=[], logger=quiet_logger("bot.slack.webhook")
         )
+        client.proxy = proxy_for(address.url)
         try:
             answer = await client.send(
                 text=message.text,

@@ -21,6 +21,7 @@ from bot.errors import (
     ChatUnreachable,
 )
 from bot.slack.logs import quiet_libraries, quiet_logger
+from bot.slack.proxies import proxy_for
 
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
@@ -72,7 +73,7 @@ def new_client(token: str, session: aiohttp.ClientSession, *, base_url: str | No
     `token` is the bot's or, for opening sockets, the app's; `base_url` is another address than Slack's own.
     """
     quiet_libraries()
-    return AsyncWebClient(
+    client = AsyncWebClient(
         token=token,
         base_url=base_url or AsyncWebClient.BASE_URL,
         session=session,
@@ -80,6 +81,8 @@ def new_client(token: str, session: aiohttp.ClientSession, *, base_url: str | No
         retry_handlers=[],
         logger=quiet_logger("bot.slack.web_client"),
     )
+    client.proxy = proxy_for(client.base_url)
+    return client
 
 
 async def identify(client: AsyncWebClient) -> Identity:

@@ -19,6 +19,7 @@ from bot.errors import (
 )
 from bot.slack.blocks import Message
 from bot.slack.chat import SlackChat
+from bot.slack.proxies import proxy_for
 from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import identify, new_client, new_session
 from bot.slack.wording import Wording
@@ -379,6 +380,17 @@ async def test_answers_that_are_not_slacks_are_uncertain(world: World, answer: b
     with pytest.raises(ChatUncertain):
         await chat.post_card(world.thread, "k")
     server.close()
+    await session.close()
+
+
+async def test_a_proxy_is_not_asked_for_this_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    session = new_session()
+    client = new_client(world.workspace.bot_token, session, base_url=world.workspace.api_url)
+    await SlackChat(client, world.chat._identity, Wording(), world.response_urls).post_card(world.thread, "k")
+    assert proxy_for("https://slack.com/api/") == "http://127.0.0.1:9"
+    monkeypatch.setenv("NO_PROXY", "slack.com")
+    assert proxy_for("https://slack.com/api/") is None
     await session.close()
 
 

@@ -295,6 +295,30 @@ async def test_a_long_outage_is_in_the_health_and_once_in_the_log(
     await receiver.stop(2)
 
 
+async def test_connections_that_slack_closes_at_once_are_not_opened_in_a_rush(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Slack allows ten: the eleventh is told to leave as soon as it comes."""
+    receiver = world.receiver(connections=11)
+    await receiver.start()
+    await until(lambda: "too_many_websockets" in caplog.text)
+    opened = [call for call in world.workspace.calls if call.method == "apps.connections.open"]
+    assert len(opened) <= 14
+    assert (await world.workspace.person("ana").command("docs", "/docs", "go on")).ok
+    await receiver.stop(2)
+
+
+async def test_a_token_revoked_while_running_works_again_once_restored(
+    world: World, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.workspace.revoke_tokens()
+    await world.workspace.disconnect("link_disabled")
+    await until(lambda: "token_revoked" in caplog.text)
+    world.workspace.restore_tokens()
+    await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
+    assert (await world.workspace.person("ana").command("docs", "/docs", "go on")).ok
+
+
 @pytest.mark.parametrize("token", ["xapp-wrong-secret", ""])
 async def test_a_bad_app_token_fails_loudly_at_start(world: World, token: str) -> None:
     receiver = SocketReceiver(world.app, world.client, SecretStr(token or world.workspace.bot_token))

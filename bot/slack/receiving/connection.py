@@ -13,7 +13,7 @@ from typing import Any
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import ChatError, ChatRefused, ChatUnreachable
+from bot.errors import ChatRefused, ChatUnreachable
 from bot.slack.logs import silent_logger
 from bot.slack.web_api import call
 
@@ -28,7 +28,7 @@ Envelope = dict[str, Any]
 
 
 class Connection(SocketModeClient):
-    """Hands each envelope to `received`."""
+    """Hands each envelope to `received`. `farewell` is Slack's reason for asking to leave, once it has."""
 
     def __init__(
         self, web_client: AsyncWebClient, app_token: str, received: Callable[["Connection", Envelope], None]
@@ -40,6 +40,8 @@ class Connection(SocketModeClient):
             auto_reconnect_enabled=False,
             ping_interval=PING_SECONDS,
         )
+        self.proxy = web_client.proxy
+        self.farewell = ""
         self._received = received
         self._leaving = asyncio.Event()
 
@@ -53,7 +55,7 @@ class Connection(SocketModeClient):
         except TimeoutError:
             await self.close()
             raise ChatUnreachable("handshake_failed") from None
-        except (ChatError, asyncio.CancelledError):
+        except BaseException:
             await self.close()
             raise
 
@@ -68,6 +70,7 @@ class Connection(SocketModeClient):
         if not isinstance(message, dict):
             return
         if message.get("type") == "disconnect":
+            self.farewell = str(message.get("reason"))[:50]
             self._leaving.set()
         elif isinstance(message.get("envelope_id"), str):
             self._received(self, message)

@@ -22,6 +22,7 @@ SLOWEST_RETRY = 30.0
 LONG_OUTAGE = 300.0
 _MOST_WAITING = 2_000
 _RETIRING_SECONDS = 5.0
+_SHORT_LIFE = 5.0
 _OK = 200
 
 
@@ -107,23 +108,34 @@ class SocketReceiver:
 
     async def _keep(self, slot: int) -> None:
         """Waits for a connection's end and opens the next one before closing it, for ever."""
-        failures = 0
+        hasty = 0
         while True:
-            current = self._open[slot]
+            since, current = time.monotonic(), self._open[slot]
             if current is not None:
                 await current.ended()
                 await self._drop_lost(slot)
-            try:
-                made = await self._connect()
-            except ChatError as error:
-                failures += 1
-                self._failed(error)
-                await asyncio.sleep(_pause(failures, error))
-                continue
-            failures, leaving = 0, self._open[slot]
+            hasty = hasty + 1 if time.monotonic() - since < _SHORT_LIFE else 0
+            if hasty > 1:
+                self._failed(ChatUnreachable(f"closed at once: {current.farewell if current else 'lost'}"))
+                await asyncio.sleep(_pause(hasty - 1))
+            made = await self._reconnect(slot)
+            leaving = self._open[slot]
             self._opened(slot, made)
             if leaving is not None:
                 self._spawn(self._retire(leaving), self._retiring)
+
+    async def _reconnect(self, slot: int) -> Connection:
+        """Tries until a connection opens, ever more slowly."""
+        failures = 0
+        while True:
+            try:
+                return await self._connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, giving up would leave Pagehand deaf
+                failures += 1
+                await self._drop_lost(slot)
+                self._failed(error)
+                asked = error.retry_after if isinstance(error, ChatUnreachable) else None
+            await asyncio.sleep(max(asked or 0.0, _pause(failures)))
 
     async def _connect(self) -> Connection:
         made = Connection(self._client, self._app_token.get_secret_value(), self._received)
@@ -212,9 +224,9 @@ def _name(connection: Connection) -> str:
     return f"slack-envelope-{id(connection)}"
 
 
-def _pause(failures: int, error: ChatError) -> float:
-    asked = error.retry_after if isinstance(error, ChatUnreachable) and error.retry_after else 0.0
-    return max(asked, min(2.0 ** min(failures - 1, 6), SLOWEST_RETRY))
+def _pause(failures: int) -> float:
+    """Seconds: 1, 2, 4, ... up to SLOWEST_RETRY."""
+    return min(2.0 ** min(failures - 1, 6), SLOWEST_RETRY)
 
 
 def _may_pass(error: BaseException) -> bool:
