@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from bot.clock import SteadyClock
 from bot.config import Config
 from bot.domain.decide import Polling
 from bot.errors import ChatError, SchemaMismatch, StoreError
+from bot.health import Health, HealthPage, Part
 from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.loops.intake import Intake
 from bot.loops.loop import Loop
@@ -93,13 +94,18 @@ class App:
         slack = SlackApp(
             self.service, identity=edges.identity, wording=edges.wording, response_urls=edges.response_urls
         )
+        self.health = Health(self._parts)
         self.receiver = self._build_receiver(config, slack)
+        self._page = HealthPage(self.health, host="0.0.0.0", port=config.health_port) if config.health_port else None  # noqa: S104 - whoever watches over the process asks from outside
         self._running: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Connects to Slack and begins to work. Raises ChatError where Slack will not have it."""
         await self.receiver.start()
+        if self._page is not None:
+            await self._page.start()
         self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
+        self._running.append(asyncio.create_task(self.health.watch()))
         logger.info("Pagehand is at work as %s", self.owner)
 
     async def stop(self) -> None:
@@ -114,6 +120,8 @@ class App:
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(1.0):
                 await self._edges.store.transact(lambda tx: tx.release(self.owner))
+        if self._page is not None:
+            await self._page.stop()
         await self._edges.closing.aclose()
         logger.info("stopped")
 
@@ -139,7 +147,13 @@ class App:
             )
             return SocketReceiver(slack, client, config.slack_app_token)
         secret = config.slack_signing_secret or SecretStr("")
-        return HttpReceiver(slack, secret, host="0.0.0.0", port=config.port)  # noqa: S104 - Slack calls from outside
+        return HttpReceiver(slack, secret, host="0.0.0.0", port=config.port, health=self.health.state)  # noqa: S104 - Slack calls from outside
+
+    def _parts(self) -> Iterator[Part]:
+        for loop in self.loops:
+            yield Part(type(loop).__name__.lower(), loop.failing_for(), str(loop.failing_why))
+        if isinstance(self.receiver, SocketReceiver):
+            yield Part("slack connection", self.receiver.health().down_seconds, "no connection is open")
 
 
 async def run(config: Config, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:

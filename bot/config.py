@@ -115,6 +115,13 @@ class Config(BaseModel):
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port that Slack's requests come to"
     )
+    health_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        alias="PAGEHAND_HEALTH_PORT",
+        description="with Socket Mode: a port on which GET /health tells whether the bot can work; none by default",
+    )
     log_level: str = Field(
         default="INFO",
         alias="PAGEHAND_LOG_LEVEL",

@@ -24,6 +24,8 @@ from bot.service import CARD, marking
 
 logger = logging.getLogger(__name__)
 
+_REASONS: dict[type[JobApiError], str] = {NoSuchProject: "project", JobGone: "gone", JobApiRefused: "api"}
+
 
 class Intake(Loop[ClaimedRequest]):
     """Sends requests that are due. `call_limit` bounds one call in seconds, and is shorter than `lease`.
@@ -87,7 +89,7 @@ class Intake(Loop[ClaimedRequest]):
             thread.project_id, thread.known.job.id, request.text, idempotency_key=request.id
         )
 
-    def _failure(self, request: Request, error: JobApiError) -> Outcome:  # noqa: PLR0911 - one row of the table each
+    def _failure(self, request: Request, error: JobApiError) -> Outcome:
         logger.info("request %s: %s", request.id, error)
         match error:
             case JobApiBusy():
@@ -98,12 +100,9 @@ class Intake(Loop[ClaimedRequest]):
             case JobApiNotAllowed():
                 self.went_wrong(error)
                 return OutOfReach("does not let Pagehand in", status=error.status, retry_after=60.0)
-            case NoSuchProject():
-                return TurnedAway("project", error.words)
-            case JobGone():
-                return TurnedAway("gone", error.words)
-            case JobApiRefused():
-                return TurnedAway("api", error.words)
+            case NoSuchProject() | JobGone() | JobApiRefused():
+                self.went_well()
+                return TurnedAway(_REASONS[type(error)], error.words)
             case _:
                 return Unsure(str(error), ask_again=self._asks_once)
 

@@ -31,6 +31,7 @@ class Loop(ABC, Generic[Item]):
         self._tasks: set[asyncio.Task[None]] = set()
         self.failing_since: float | None = None
         """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
+        self.failing_why: object = ""
 
     @abstractmethod
     async def take(self, limit: int) -> Sequence[Item]:
@@ -73,9 +74,11 @@ class Loop(ABC, Generic[Item]):
             lasted = self._clock.monotonic() - self.failing_since
             logger.warning("%s: works again after %.0f s", type(self).__name__, lasted)
             self.failing_since = None
+            self.failing_why = ""
 
     def went_wrong(self, why: object) -> None:
         """Notes that the loop gets nowhere; only the first failure is logged."""
+        self.failing_why = why
         if self.failing_since is None:
             self.failing_since = self._clock.monotonic()
             logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
@@ -87,6 +90,8 @@ class Loop(ABC, Generic[Item]):
         except StoreError as error:
             self.went_wrong(error)
             return 0
+        if isinstance(self.failing_why, StoreError):
+            self.went_well()
         for item in items:
             task = asyncio.create_task(self._work(item, taken_at))
             self._tasks.add(task)
@@ -101,6 +106,10 @@ class Loop(ABC, Generic[Item]):
         except Exception:
             # A fault of ours in one piece must not stop the others; its lease runs out, and it is tried again.
             logger.exception("%s: a piece of work failed", type(self).__name__)
+
+    def failing_for(self) -> float:
+        """For how many seconds the loop has got nowhere."""
+        return 0.0 if self.failing_since is None else self._clock.monotonic() - self.failing_since
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

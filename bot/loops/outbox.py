@@ -85,6 +85,8 @@ class Outbox(Loop[ClaimedNotice]):
         except PausedTooLongError:
             return
         except ChatError as error:
+            if isinstance(error, ChatBusy | ChatNotInChannel | ChatRefused):
+                self.went_well()
             await self._record(partial(self._failed, item, error))
             return
         self.went_well()

@@ -92,6 +92,7 @@ class Watch(Loop[Due]):
     def _failure(self, error: JobApiError) -> Sighting:
         match error:
             case JobGone():
+                self.went_well()
                 return NotFound()
             case JobApiNotAllowed():
                 self.went_wrong(error)
