@@ -1,0 +1,220 @@
+"""Claims: what is due is taken once, in order, and taken over when its holder is gone."""
+
+import pytest
+from fakes import FakeClock
+from store_world import (
+    CARD,
+    JOB,
+    LEASE,
+    a_follow_up,
+    a_mark,
+    a_post,
+    a_start,
+    a_thread,
+    add,
+    claim_notices,
+    claim_requests,
+    claim_watches,
+    deliver_all,
+    done,
+    get_request,
+    get_thread,
+    save,
+    say,
+    settle,
+    watched,
+)
+
+from bot.domain.models import Known, RequestState
+from bot.ports import Store
+
+
+async def test_a_start_waits_for_its_card(store: Store) -> None:
+    await add(store, a_thread(), a_start())
+    assert not await claim_requests(store)
+    await store.transact(lambda tx: tx.set_card("t1", "1.1"))
+    [claimed] = await claim_requests(store)
+    assert claimed.request.id == "t1-start"
+    assert claimed.thread == await get_thread(store)
+    assert not claimed.uncertain
+
+
+async def test_a_claimed_request_counts_its_attempt(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(ts="1.1"), a_start())
+    first = clock.now()
+    [claimed] = await claim_requests(store)
+    assert claimed.request == await get_request(store, "t1-start")
+    assert (claimed.request.state, claimed.request.attempts) == (RequestState.SENDING, 1)
+    assert claimed.request.first_tried_at == first
+    await settle(store, "t1-start", RequestState.WAITING, due_in=5.0, problem="busy")
+    assert not await claim_requests(store)
+    clock.advance(5.0)
+    [claimed] = await claim_requests(store)
+    assert (claimed.request.attempts, claimed.request.first_tried_at, claimed.uncertain) == (2, first, False)
+
+
+async def test_a_follow_up_waits_for_the_start_and_the_job_id(store: Store) -> None:
+    await add(store, a_thread(ts="1.1"), a_follow_up("1"), a_start())
+    [start] = await claim_requests(store)
+    assert start.request.id == "t1-start"
+    assert not await claim_requests(store)
+    await settle(store, "t1-start", RequestState.TAKEN)
+    assert not await claim_requests(store)
+    await save(store, "t1", Known(job=JOB), poll_in=0.0)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
+
+
+async def test_follow_ups_go_out_one_by_one_as_written(store: Store) -> None:
+    await watched(store)
+    await add(store, *[a_follow_up(f"1700000000.00000{n}") for n in (3, 1, 2)])
+    for n in (1, 2, 3):
+        [claimed] = await claim_requests(store)
+        assert claimed.request.text == f"1700000000.00000{n}"
+        assert not await claim_requests(store)
+        await settle(store, claimed.request.id, RequestState.TAKEN)
+
+
+async def test_a_follow_up_in_backoff_holds_up_only_its_own_thread(store: Store) -> None:
+    await watched(store, "t1")
+    await watched(store, "t2")
+    await add(store, a_follow_up("1"), a_follow_up("2"), a_follow_up("1", "t2"))
+    claimed = await claim_requests(store)
+    assert {item.request.id for item in claimed} == {"t1-1", "t2-1"}
+    await settle(store, "t1-1", RequestState.WAITING, due_in=60.0)
+    await settle(store, "t2-1", RequestState.TAKEN)
+    assert not await claim_requests(store)
+
+
+async def test_a_request_opened_again_waits_for_the_one_under_way(store: Store) -> None:
+    await watched(store)
+    await add(store, a_follow_up("1"), a_follow_up("2"))
+    await claim_requests(store)
+    await settle(store, "t1-1", RequestState.UNSURE)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-2"]
+    await settle(store, "t1-1", RequestState.WAITING)
+    assert not await claim_requests(store)
+    await settle(store, "t1-2", RequestState.TAKEN)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
+
+
+async def test_a_request_whose_lease_ran_out_is_taken_as_uncertain(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(ts="1.1"), a_start())
+    await claim_requests(store, "dead")
+    clock.advance(LEASE - 1)
+    assert not await claim_requests(store, "alive")
+    assert await store.transact(lambda tx: tx.holds_request("t1-start", "dead"))
+    clock.advance(1)
+    [claimed] = await claim_requests(store, "alive")
+    assert (claimed.uncertain, claimed.request.attempts) == (True, 2)
+    assert not await store.transact(lambda tx: tx.holds_request("t1-start", "dead"))
+    assert await store.transact(lambda tx: tx.holds_request("t1-start", "alive"))
+    await settle(store, "t1-start", RequestState.TAKEN)
+    assert not await store.transact(lambda tx: tx.holds_request("t1-start", "alive"))
+
+
+async def test_two_leases_that_ran_out_in_one_thread_do_not_block_each_other(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    await add(store, a_follow_up("1"), a_follow_up("2"))
+    await claim_requests(store)
+    await settle(store, "t1-1", RequestState.UNSURE)
+    await claim_requests(store)
+    await settle(store, "t1-1", RequestState.WAITING)
+    clock.advance(LEASE)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
+
+
+async def test_a_request_is_due_when_it_says(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(ts="1.1"))
+    assert await store.transact(lambda tx: tx.add_request(a_start(), due_in=1.5))
+    assert not await claim_requests(store)
+    clock.advance(1.5)
+    assert await claim_requests(store)
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_claims_keep_to_their_limit_and_take_the_longest_due_first(
+    store: Store, clock: FakeClock, limit: int
+) -> None:
+    for n in (1, 2, 3, 4):
+        await watched(store, f"t{n}", poll_in=1.0)
+        await say(store, a_post("p"), thread=f"t{n}")
+        await add(store, a_follow_up("1", f"t{n}"))
+        clock.advance(1.0)
+    first = [f"t{n}" for n in range(1, limit + 1)]
+    assert [item.thread.id for item in await claim_watches(store, limit=limit)] == first
+    assert [item.thread.id for item in await claim_notices(store, limit=limit)] == first
+    assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
+
+
+async def test_a_watch_is_held_by_one(store: Store, clock: FakeClock) -> None:
+    thread = await watched(store)
+    [claimed] = await claim_watches(store, "one")
+    assert claimed.thread == thread
+    assert not await claim_watches(store, "two")
+    clock.advance(LEASE)
+    assert len(await claim_watches(store, "two")) == 1
+
+
+async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -> None:
+    await add(store, a_thread(), say=[CARD, a_post("a"), a_mark("m", "eyes"), a_post("b")])
+    for key in ("t1/card", "t1/a", "t1/m", "t1/b"):
+        [claimed] = await claim_notices(store)
+        assert claimed.notice.key == key
+        assert not await claim_notices(store, "two")
+        assert await done(store, claimed)
+
+
+async def test_a_card_opened_again_waits_for_the_post_under_way(store: Store) -> None:
+    await add(store, a_thread(), say=[CARD])
+    await deliver_all(store)
+    await say(store, a_post("a"))
+    [post] = await claim_notices(store)
+    await say(store, CARD)
+    assert not await claim_notices(store, "two")
+    await done(store, post)
+    assert await deliver_all(store) == ["t1/card"]
+
+
+async def test_held_channels_are_left_alone(store: Store) -> None:
+    await add(store, a_thread("t1", channel_id="C1"), say=[CARD])
+    await add(store, a_thread("t2", channel_id="C2"), say=[CARD])
+    await add(store, a_thread("t3", channel_id="C3"), say=[CARD])
+    claimed = await claim_notices(store, held=["C1", "C3"])
+    assert [item.thread.channel_id for item in claimed] == ["C2"]
+    assert len(await claim_notices(store)) == 2
+
+
+async def test_a_notice_whose_lease_ran_out_is_uncertain_till_delivered(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_post("a")])
+    [first] = await claim_notices(store, "dead")
+    assert not first.notice.uncertain
+    clock.advance(LEASE)
+    [second] = await claim_notices(store, "alive")
+    assert (second.notice.uncertain, second.notice.attempts) == (True, 2)
+    assert not await done(store, first, "dead")
+    await store.transact(lambda tx: tx.notice_later(second.notice, "alive", due_in=0.0))
+    [third] = await claim_notices(store, "alive")
+    assert third.notice.uncertain
+    assert await done(store, third, "alive")
+    assert not await claim_notices(store)
+
+
+async def test_released_work_is_due_at_once(store: Store) -> None:
+    await watched(store)
+    await add(store, a_follow_up("1"))
+    await say(store, a_post("a"))
+    for claim in (claim_watches, claim_requests, claim_notices):
+        assert await claim(store, "leaving")
+        assert not await claim(store, "staying")
+    await store.transact(lambda tx: tx.release("leaving"))
+    [request] = await claim_requests(store, "staying")
+    [notice] = await claim_notices(store, "staying")
+    assert (request.uncertain, notice.notice.uncertain) == (True, True)
+    assert await claim_watches(store, "staying")
+
+
+async def test_a_release_frees_nobody_else(store: Store) -> None:
+    await watched(store)
+    await claim_watches(store, "one")
+    await store.transact(lambda tx: tx.release("two"))
+    assert not await claim_watches(store, "two")

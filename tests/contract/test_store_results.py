@@ -1,0 +1,220 @@
+"""Results count only while their owner holds the claim, and only for what was claimed."""
+
+from dataclasses import replace
+
+import pytest
+from fakes import FakeClock
+from store_world import (
+    CARD,
+    LEASE,
+    Sql,
+    a_mark,
+    a_post,
+    a_thread,
+    add,
+    changed,
+    claim_notices,
+    claim_watches,
+    deliver_all,
+    done,
+    get_thread,
+    save,
+    save_polls,
+    say,
+    unchanged,
+    watched,
+)
+
+from bot.domain.models import Saying
+from bot.ports import Store
+
+LASTING = [CARD, a_mark("m", "eyes")]
+
+
+async def test_a_delivered_notice_is_done_and_its_ts_kept(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(), say=[a_post("a")])
+    [claimed] = await claim_notices(store)
+    assert not await done(store, claimed, "somebody else")
+    assert await done(store, claimed, ts="17.2")
+    assert not await done(store, claimed, ts="17.3")
+    assert await sql("SELECT state, posted_ts, due_at, claimed_by FROM notices") == [("done", "17.2", None, None)]
+
+
+async def test_a_notice_is_put_off(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_post("a")])
+    [claimed] = await claim_notices(store)
+    assert not await store.transact(lambda tx: tx.notice_later(claimed.notice, "two", due_in=0.0))
+    assert await store.transact(
+        lambda tx: tx.notice_later(claimed.notice, "one", due_in=9.0, uncertain=True, plain=True, problem="timeout")
+    )
+    assert not await claim_notices(store)
+    clock.advance(9.0)
+    [again] = await claim_notices(store)
+    assert (again.notice.attempts, again.notice.uncertain, again.notice.plain) == (2, True, True)
+
+
+async def test_a_notice_is_given_up_and_the_next_one_goes_on(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(), say=[a_post("a"), a_post("b")])
+    [claimed] = await claim_notices(store)
+    assert not await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "two", problem="is_archived"))
+    assert await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "one", problem="is_archived"))
+    assert await sql("SELECT state, problem FROM notices ORDER BY id LIMIT 1") == [("given_up", "is_archived")]
+    assert await deliver_all(store) == ["t1/b"]
+
+
+@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
+async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Store, saying: Saying) -> None:
+    await add(store, a_thread(), say=[saying])
+    [older] = await claim_notices(store)
+    await say(store, saying)
+    assert not await claim_notices(store)
+    assert await done(store, older)
+    [newer] = await claim_notices(store)
+    assert (newer.notice.revision, newer.notice.id) == (older.notice.revision + 1, older.notice.id)
+    assert await done(store, newer)
+    assert not await claim_notices(store)
+
+
+@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
+async def test_a_newer_revision_is_tried_when_an_older_one_is_given_up(store: Store, saying: Saying) -> None:
+    await add(store, a_thread(), say=[saying])
+    [older] = await claim_notices(store)
+    await say(store, saying)
+    assert await store.transact(lambda tx: tx.notice_given_up(older.notice, "one", problem="msg_too_long"))
+    [newer] = await claim_notices(store)
+    assert (newer.notice.revision, newer.notice.attempts) == (1, 1)
+
+
+@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
+async def test_a_lasting_notice_opens_again_whatever_became_of_it(store: Store, saying: Saying) -> None:
+    await add(store, a_thread(), say=[saying])
+    [claimed] = await claim_notices(store)
+    await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "one", problem="is_archived"))
+    await say(store, saying)
+    [claimed] = await claim_notices(store)
+    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=60.0, plain=True))
+    await say(store, saying)
+    [claimed] = await claim_notices(store)
+    assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.plain) == (2, 1, False)
+
+
+async def test_a_card_that_may_have_been_posted_stays_uncertain_till_its_ts_is_known(
+    store: Store, clock: FakeClock
+) -> None:
+    await add(store, a_thread(), say=[CARD])
+    [claimed] = await claim_notices(store)
+    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=0.0, uncertain=True))
+    await say(store, CARD)
+    [claimed] = await claim_notices(store)
+    assert claimed.notice.uncertain
+    await store.transact(lambda tx: tx.set_card("t1", "17.1"))
+    await say(store, CARD)
+    await done(store, claimed, ts="17.1")
+    [claimed] = await claim_notices(store)
+    assert not claimed.notice.uncertain
+    clock.advance(LEASE)
+    await claim_notices(store, "two")
+    await say(store, CARD)
+    clock.advance(LEASE)
+    assert len(await claim_notices(store)) == 1
+
+
+async def test_a_mark_opened_again_is_not_uncertain(store: Store) -> None:
+    await add(store, a_thread(), say=[a_mark("m", "eyes")])
+    [claimed] = await claim_notices(store)
+    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=60.0, uncertain=True))
+    await say(store, a_mark("m", "warning"))
+    [claimed] = await claim_notices(store)
+    assert not claimed.notice.uncertain
+
+
+async def test_an_unchanged_poll_moves_only_the_next_one(store: Store, clock: FakeClock) -> None:
+    thread = await watched(store)
+    [claimed] = await claim_watches(store)
+    assert await save_polls(store, unchanged(claimed, next_in=5.0)) == 1
+    assert await get_thread(store) == thread
+    assert not await claim_notices(store)
+    clock.advance(4.9)
+    assert not await claim_watches(store)
+    clock.advance(0.2)
+    assert len(await claim_watches(store)) == 1
+
+
+async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
+    await deliver_all(store)
+    await save(store, "t1", (await get_thread(store)).known, poll_in=0.0)
+    [claimed] = await claim_watches(store)
+    poll = changed(claimed, a_post("a"), a_post("b"), a_mark("m", "eyes"), misses=1)
+    assert await save_polls(store, poll) == 1
+    thread = await get_thread(store)
+    assert (thread.known.misses, thread.revision) == (1, claimed.thread.revision + 1)
+    assert await deliver_all(store) == ["t1/card", "t1/a", "t1/b", "t1/m"]
+
+
+async def test_a_poll_ends_the_watch(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    [claimed] = await claim_watches(store)
+    assert await save_polls(store, changed(claimed, next_in=None)) == 1
+    clock.advance(1e6)
+    assert not await claim_watches(store)
+
+
+@pytest.mark.parametrize("change", [unchanged, changed])
+async def test_a_poll_older_than_what_is_known_is_dropped_and_repeated(store: Store, change: type) -> None:
+    await watched(store)
+    [claimed] = await claim_watches(store)
+    await save(store, "t1", replace(claimed.thread.known, round=7), poll_in=30.0)
+    assert await save_polls(store, change(claimed)) == 0
+    assert (await get_thread(store)).known.round == 7
+    assert not await claim_notices(store)
+    assert not await claim_watches(store)  # it is due as save_known said, not as the dropped poll did
+
+
+@pytest.mark.parametrize("change", [unchanged, changed])
+async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: Store, clock: FakeClock, change: type) -> None:
+    await watched(store)
+    [late] = await claim_watches(store, "paused")
+    clock.advance(LEASE)
+    [claimed] = await claim_watches(store, "alive")
+    assert await save_polls(store, change(late), owner="paused") == 0
+    assert not await claim_watches(store, "third")
+    assert await save_polls(store, change(claimed), owner="alive") == 1
+
+
+async def test_a_dropped_poll_frees_a_watch_that_is_still_held(store: Store) -> None:
+    await watched(store)
+    [claimed] = await claim_watches(store)
+    stale = replace(claimed, thread=replace(claimed.thread, revision=0))
+    assert await save_polls(store, changed(stale)) == 0
+    assert len(await claim_watches(store, "two")) == 1
+
+
+async def test_polls_are_saved_in_batches_each_by_itself(store: Store) -> None:
+    for n in range(6):
+        await watched(store, f"t{n}")
+    claimed = {item.thread.id: item for item in await claim_watches(store)}
+    await save(store, "t4", replace(claimed["t4"].thread.known, round=1), poll_in=0.0)
+    polls = [
+        unchanged(claimed["t5"]),
+        changed(claimed["t4"], a_post("a")),
+        changed(claimed["t3"], a_post("a"), misses=3),
+        unchanged(claimed["t2"], next_in=0.0),
+        changed(claimed["t1"], a_post("a"), misses=1),
+    ]
+    assert await save_polls(store, *polls) == 4
+    assert {item.thread.id for item in await claim_watches(store, "two")} == {"t2", "t4"}
+    assert sorted(await deliver_all(store)) == ["t1/a", "t1/card", "t3/a", "t3/card"]
+    assert (await get_thread(store, "t3")).known.misses == 3
+
+
+async def test_a_poll_says_nothing_twice(store: Store) -> None:
+    await watched(store)
+    for _ in range(2):
+        [claimed] = await claim_watches(store)
+        assert await save_polls(store, changed(claimed, a_post("a"), next_in=0.0)) == 1
+    assert await deliver_all(store) == ["t1/a", "t1/card"]
+
+
+async def test_no_polls_are_no_work(store: Store) -> None:
+    assert await save_polls(store) == 0

@@ -1,0 +1,69 @@
+"""A row that can't be read is set aside with its reason, once; everything else goes on."""
+
+import logging
+
+import pytest
+from store_world import (
+    CARD,
+    Sql,
+    a_follow_up,
+    a_post,
+    a_start,
+    a_thread,
+    add,
+    claim_notices,
+    claim_requests,
+    claim_watches,
+    watched,
+)
+
+from bot.errors import StoreError
+from bot.ports import Store
+
+BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"trouble": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
+BROKEN_FACTS = ["", "[1]", '{"a": {"b": 1}}', '{"a": "\\ud800"}', "NaN"]
+
+
+async def test_an_unknown_word_in_a_notice_is_set_aside(
+    store: Store, sql: Sql, caplog: pytest.LogCaptureFixture
+) -> None:
+    await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
+    await add(store, a_thread("t2"), say=[CARD])
+    await sql("UPDATE notices SET what = 'shrug' WHERE key = 't1/a'")
+    assert [item.notice.key for item in await claim_notices(store)] == ["t2/card"]
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
+    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE key = 't1/a'")
+    assert state == "given_up"
+    assert "can't be read" in problem
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
+
+
+@pytest.mark.parametrize("facts", BROKEN_FACTS)
+async def test_broken_facts_are_set_aside(store: Store, sql: Sql, facts: str) -> None:
+    await add(store, a_thread(), say=[a_post("a", words="secret words"), a_post("b")])
+    await sql("UPDATE notices SET facts = :facts WHERE key = 't1/a'", facts=facts)
+    assert await claim_notices(store) == []
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
+
+
+@pytest.mark.parametrize("known", BROKEN_KNOWN)
+async def test_a_thread_that_cannot_be_read_holds_up_no_other(store: Store, sql: Sql, known: str) -> None:
+    for name in ("t1", "t2"):
+        await watched(store, name)
+        await add(store, a_follow_up("1", name))
+        await store.transact(lambda tx, name=name: tx.say(name, a_post("a")))  # type: ignore[misc]
+    await sql("UPDATE threads SET known = :known WHERE id = 't1'", known=known)
+    assert [item.thread.id for item in await claim_watches(store)] == ["t2"]
+    assert [item.thread.id for item in await claim_requests(store)] == ["t2"]
+    assert [item.thread.id for item in await claim_notices(store)] == ["t2"]
+    assert await sql("SELECT due_at, claimed_by FROM watches WHERE thread_id = 't1'") == [(None, None)]
+    assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("refused", None)]
+    assert await sql("SELECT state, due_at FROM notices WHERE thread_id = 't1'") == [("given_up", None)]
+
+
+async def test_reading_such_a_thread_quotes_nothing_of_it(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(), a_start())
+    await sql("""UPDATE threads SET known = '{"round": "secret words"}'""")
+    with pytest.raises(StoreError, match="thread t1 can't be read") as caught:
+        await store.transact(lambda tx: tx.thread("t1"))
+    assert "secret words" not in str(caught.value)
