@@ -1,11 +1,13 @@
 """Editors that are programs, restarts in the middle of their work, and repositories that mean harm."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -186,6 +188,30 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_
         assert ended["status"] == "completed"
         subjects = git(world.repository, "log", "--format=%s", f"main..pagehand/{job['id']}").split()
         assert subjects == ["two", "one"]
+
+
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+
+
+async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(tmp_path: Path) -> None:
+    async with with_program(tmp_path, APPENDS) as world:
+        job = await world.done("one")
+        await world.message(job["id"], "two")
+        before = await world.ended(job["id"])
+        page = (await world.client.get(before["prLink"])).text
+    await asyncio.to_thread(forget_the_end, tmp_path / "data" / "jobs.sqlite3")
+    async with with_program(tmp_path, APPENDS, public_url=world.url) as world:
+        assert await world.ended(job["id"]) == before
+        assert world.show(f"pagehand/{job['id']}", "notes.md") == "one\ntwo\n"
+        assert (await world.client.get("/pulls/1")).text == page
+        assert (await world.client.get("/pulls/2")).status_code == 404
+
+
+def forget_the_end(path: Path) -> None:
+    """What the table looks like when the server dies after the push and before it wrote that down."""
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE instructions SET state = 'running' WHERE number = 2")
+        connection.execute("UPDATE jobs SET status = 'active', finished_at = NULL")
 
 
 SERVE = "import asyncio; from bot.jobserver import *; asyncio.run(JobServer(JobServerSettings()).serve_forever())"

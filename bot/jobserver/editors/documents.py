@@ -15,7 +15,6 @@ _NOT_PROSE = re.compile(
 )
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _SIZE_LIMIT = 5_000_000
-_LINK_TEXT_LIMIT = 4096
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Documents:
 
     def write(self, path: PurePosixPath, data: bytes) -> None:
         with self._opened(path, os.O_WRONLY | os.O_TRUNC) as descriptor:
-            os.write(descriptor, data) if len(data) < 1 else _write_all(descriptor, data)
+            _write_all(descriptor, data)
 
     def create(self, path: PurePosixPath, data: bytes) -> None:
         """Write a new file.

@@ -48,5 +48,5 @@ class PullRequests(Protocol):
         ...
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
-        """After more commits were pushed: add to the description, unless it already ends so."""
+        """After more commits were pushed: add to the description, unless it is there already."""
         ...

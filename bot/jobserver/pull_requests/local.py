@@ -113,7 +113,7 @@ class LocalPullRequests:
             async with self._database.transaction() as connection:
                 await connection.execute(
                     "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
-                    "WHERE number = :number AND substr(description, -length(:addition)) <> :addition",
+                    "WHERE number = :number AND instr(description, :addition) = 0",
                     {"number": pull_request.number, "addition": addition},
                 )
             await self._refresh(await self._get(pull_request.number))
