@@ -79,8 +79,11 @@ class SlackChat(Chat):
 
     async def tell(self, thread: Thread, notice: Notice) -> None:
         """See Chat. By the address Slack gave for answers, else in the channel, else in a direct message."""
+        person_id = notice.facts.get("person", "")
+        if not person_id:
+            raise ChatRefused("nobody_to_tell")
         for message in messages(thread, notice, self._wording):
-            await self._tell(notice.facts["person"], thread.channel_id, message)
+            await self._tell(person_id, thread.channel_id, message)
 
     async def join(self, channel_id: str) -> None:
         """See Chat. Slack answers for a private channel as if it did not exist."""

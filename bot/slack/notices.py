@@ -99,7 +99,7 @@ def _out_of_reach(_: Thread, facts: Mapping[str, str], __: Wording) -> Message:
 
 def _not_allowed(_: Thread, facts: Mapping[str, str], wording: Wording) -> Message:
     status = facts.get("status", "")
-    why = "it may not use this project (403)" if status == "403" else "its key is not accepted (401)"
+    why = "its key may not do this, or not from here (403)" if status == "403" else "its key is not accepted (401)"
     return _said(
         f"The job API does not let Pagehand in: {why}. Please ask {wording.ask} to put that right. "
         "What you asked for is kept and goes out by itself afterwards."
@@ -182,7 +182,7 @@ _ANSWERS = {
     "sent_again": "It is being sent again.",
     "already_taken": "There is no need to: it has been sent or taken already.",
     "not_yours": "Only the person who wrote it can send it again.",
-    "external": "Only people of the workspace this job was started in can do that.",
+    "external": "Only people of the workspace this job was started in can steer it.",
 }
 
 

@@ -242,6 +242,11 @@ async def test_a_response_url_is_forgotten_in_time(world: World) -> None:
     assert not await urls.send(ana.id, world.thread.channel_id, Message("later"))
 
 
+async def test_words_for_nobody_are_refused(world: World) -> None:
+    with pytest.raises(ChatRefused):
+        await world.chat.tell(world.thread, notice(What.ANSWER, answer="sent_again"))
+
+
 async def test_a_long_prompt_is_told_in_several_messages(world: World) -> None:
     ana = world.workspace.person("ana")
     text = "\n".join(f"line {number} & <more>" for number in range(2_000))
