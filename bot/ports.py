@@ -10,6 +10,7 @@ from bot.domain.models import (
     Mark,
     Notice,
     NoticeKind,
+    Reply,
     Request,
     RequestState,
     Saying,
@@ -122,6 +123,16 @@ class Transaction(Protocol):
     async def say(self, thread_id: str, saying: Saying) -> None:
         """Records a notice with the key `<thread id>/<saying's key>`. A key that is known already is left alone;
         a CARD or MARK with a known key gets the new facts, a higher revision, and opens again.
+        """
+
+    async def keep_early_reply(self, reply: Reply) -> bool:
+        """Keeps a reply whose thread is unknown while a card is on its way into its channel: people can answer a card
+        that Slack shows before we know where it is. False, and nothing kept, where no card is on its way.
+        """
+
+    async def take_early_replies(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
+        go too, unread, once no card is on its way into the channel any more.
         """
 
     # -- reading and changing -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a person can ask for. Each is one transaction: when it returns, it is recorded; a redelivery changes nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.access import may_steer
@@ -10,6 +10,7 @@ from bot.domain.models import (
     Mark,
     NoticeKind,
     Person,
+    Reply,
     Request,
     RequestKind,
     RequestState,
@@ -25,17 +26,6 @@ SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
 
 CARD = Saying("card", What.CARD, kind=NoticeKind.CARD)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A reply in a thread, as words. `message_ts` is its own `ts`."""
-
-    person: Person
-    channel_id: str
-    thread_ts: str
-    message_ts: str
-    text: str
 
 
 def marking(request: Request, mark: Mark) -> Saying:
@@ -79,6 +69,9 @@ class Service:
 
         async def work(tx: Transaction) -> bool:
             thread = await tx.thread_at(channel_id, thread_ts)
+            if thread is None and not await tx.keep_early_reply(reply):
+                # No card is on its way: if one was, it has arrived in the meantime.
+                thread = await tx.thread_at(channel_id, thread_ts)
             if thread is not None:
                 await record_reply(tx, thread, reply)
             return thread is not None

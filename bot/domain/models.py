@@ -88,6 +88,17 @@ class Thread:
     revision: int = 0
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A reply in a thread, as words. `message_ts` is its own `ts`."""
+
+    person: Person
+    channel_id: str
+    thread_ts: str
+    message_ts: str
+    text: str
+
+
 class RequestKind(StrEnum):
     """What a person asked for."""
 

@@ -28,9 +28,9 @@ from bot.errors import (
     ChatUnreachable,
     StoreUnavailable,
 )
-from bot.loops.intake import refuse_follow_ups
 from bot.loops.loop import Loop
 from bot.ports import Chat, ClaimedNotice, Clock, Store, Transaction
+from bot.service import record_reply
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -141,6 +141,8 @@ class Outbox(Loop[ClaimedNotice]):
         held = await tx.notice_done(item.notice, self._owner, ts=ts)
         if held and thread is not None and thread.ts is None and item.notice.kind is NoticeKind.CARD and ts:
             await tx.set_card(thread.id, ts)
+            for reply in await tx.take_early_replies(thread.channel_id, ts):
+                await record_reply(tx, replace(thread, ts=ts), reply)
 
     async def _failed(self, item: ClaimedNotice, error: ChatError, tx: Transaction) -> None:
         notice, wait = item.notice, self._pause(item.notice)
@@ -182,7 +184,7 @@ class Outbox(Loop[ClaimedNotice]):
             await tx.settle_request(start.id, RequestState.REFUSED, problem=reason)
         known = replace(thread.known, trouble=Trouble.CANNOT_POST, trouble_words=reason)
         await tx.save_known(thread.id, known, poll_in=None)
-        await refuse_follow_ups(tx, thread.id)
+        await tx.take_early_replies(thread.channel_id, "")
         facts = {"person": thread.asker_id, "reason": reason}
         await tx.say(thread.id, Saying("cannot_post", What.CANNOT_POST, facts, NoticeKind.TELL))
 

@@ -101,18 +101,17 @@ def _postgres_fault(sqlstate: str, name: str) -> Fault:
     return Fault(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
 
 
-async def patiently(attempt: Callable[[float], Awaitable[T]], *, patience: float = PATIENCE) -> T:
-    """Awaits `attempt`, again and again while what stops it may pass.
+async def patiently(attempt: Callable[[float], Awaitable[T]]) -> T:
+    """Awaits `attempt`, again and again for PATIENCE while what stops it may pass.
 
     Args:
         attempt: Gets the time on the loop's clock at which patience ends.
-        patience: In seconds.
 
     Raises:
         StoreError: What the database's error means.
     """
     clock = asyncio.get_running_loop().time
-    end = clock() + patience
+    end = clock() + PATIENCE
     pause = 0.02
     while True:
         try:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, exists, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, exists, insert, select, true, update
 
-from bot.domain.models import Known, NoticeKind, Request, RequestKind, RequestState, Saying, Thread
+from bot.domain.models import Known, NoticeKind, Person, Reply, Request, RequestKind, RequestState, Saying, Thread
 from bot.store.rows import LASTING, Unreadable, known_values, notice_values, request_from, request_values, thread_values
 from bot.store.session import Session
-from bot.store.tables import NoticeState, notices, requests, threads, watches
+from bot.store.tables import NoticeState, early_replies, notices, requests, threads, watches
 
 _THREAD_AT = (
     select(threads)
@@ -35,6 +35,24 @@ _HELD = (
     )
     .with_for_update()
 )
+_CARDS_ON_THEIR_WAY = (
+    select(threads.c.created_at)
+    .where(
+        threads.c.channel_id == bindparam("channel"),
+        threads.c.ts.is_(None),
+        exists().where(
+            notices.c.thread_id == threads.c.id, notices.c.kind == NoticeKind.CARD, notices.c.due_at.is_not(None)
+        ),
+    )
+    .order_by(threads.c.id)
+)
+_EARLY_REPLIES = (
+    select(early_replies)
+    .where(early_replies.c.channel_id == bindparam("channel"), early_replies.c.thread_ts == bindparam("card_ts"))
+    .order_by(early_replies.c.message_ts)
+)
+_SKEW = 60.0
+"""Seconds that Slack's clock, which makes every `ts`, may differ from ours."""
 _CARD_NOT_POSTED = and_(
     notices.c.kind == NoticeKind.CARD,
     exists().where(threads.c.id == notices.c.thread_id, threads.c.ts.is_(None)).correlate(notices),
@@ -100,6 +118,30 @@ class Recording(Session):
             },
         )
 
+    async def keep_early_reply(self, reply: Reply) -> bool:
+        """Keeps a reply that may be to a card on its way (see the port)."""
+        # The lock on those threads makes this wait for whoever is about to record where the card is.
+        locking = _CARDS_ON_THEIR_WAY.with_for_update(of=threads, key_share=True)
+        expected = await self._rows(locking, channel=reply.channel_id)
+        if not any(_seconds(reply.thread_ts) >= row[threads.c.created_at] - _SKEW for row in expected):
+            return False
+        values = {column.name: getattr(reply, column.name) for column in early_replies.c if hasattr(reply, column.name)}
+        values |= {"person_id": reply.person.id, "team_id": reply.person.team_id}
+        await self._connection.execute(self._insert(early_replies).values(values).on_conflict_do_nothing())
+        return True
+
+    async def take_early_replies(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        """Takes out the replies that were kept for this thread (see the port)."""
+        rows = await self._rows(_EARLY_REPLIES, channel=channel_id, card_ts=thread_ts)
+        mine: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts
+        if not await self._rows(_CARDS_ON_THEIR_WAY, channel=channel_id):
+            mine = true()
+        await self._connection.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, mine))
+        return [
+            Reply(Person(row["person_id"], row["team_id"]), channel_id, thread_ts, row["message_ts"], row["text"])
+            for row in rows
+        ]
+
     async def thread_at(self, channel_id: str, ts: str) -> Thread | None:
         """The thread whose card has this `ts`, locked till the end of the transaction."""
         return await self._locked_thread(_THREAD_AT, channel=channel_id, card_ts=ts)
@@ -158,3 +200,11 @@ class Recording(Session):
     async def holds_request(self, request_id: str, owner: str) -> bool:
         """Whether `owner` still has the claim: it has until somebody else takes it, even when its lease ran out."""
         return bool(await self._rows(_HELD, request=request_id, owner=owner))
+
+
+def _seconds(ts: str) -> float:
+    """The time in a `ts`; nothing that can't be read is late enough to answer a card."""
+    try:
+        return float(ts)
+    except ValueError:
+        return 0.0

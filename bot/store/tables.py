@@ -155,6 +155,18 @@ notices = Table(
 )
 """`facts` is a JSON object of texts. Ids are never used again, so that their order is the order of recording."""
 
+early_replies = Table(
+    "early_replies",
+    metadata,
+    Column("channel_id", KeyText, primary_key=True),
+    Column("message_ts", KeyText, primary_key=True),
+    Column("thread_ts", CleanText, nullable=False),
+    Column("person_id", CleanText, nullable=False),
+    Column("team_id", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+)
+"""Replies whose thread is unknown while a card is on its way into their channel."""
+
 for _queue in (watches, requests, notices):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)

@@ -364,3 +364,16 @@ async def test_the_whole_request_is_shown_to_one_person(world: World) -> None:
     assert (person, what, facts["text"]) == ("UBEN", "whole_prompt", thread.prompt)
     assert isinstance(world.chat.messages[0], Posted)
     assert isinstance(thread.known.job, Job)
+
+
+async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: World) -> None:
+    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    (claimed,) = await world.outbox.take(10)
+    ts = await world.chat.post_card(claimed.thread, claimed.notice.key)
+    await world.reply(ts, "and this", f"{float(ts) + 1:.6f}")
+    await world.reply("1.1", "to somebody else", "1.2")
+    world.restart("two")
+    await world.pass_time(60)
+    assert world.job_api.messages == {"job-1": ["and this"]}
+    assert world.chat.said(ts) == ["started"]
+    assert len(world.chat.marks) == 1

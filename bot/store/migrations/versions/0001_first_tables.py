@@ -137,8 +137,18 @@ def upgrade() -> None:
         sqlite_where=sa.text("due_at IS NOT NULL"),
     )
     op.create_index("ix_notices_thread_id", "notices", ["thread_id", "due_at"], unique=False)
+    op.create_table(
+        "early_replies",
+        sa.Column("channel_id", sa.Text(), nullable=False),
+        sa.Column("message_ts", sa.Text(), nullable=False),
+        sa.Column("thread_ts", sa.Text(), nullable=False),
+        sa.Column("person_id", sa.Text(), nullable=False),
+        sa.Column("team_id", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("channel_id", "message_ts", name="pk_early_replies"),
+    )
 
 
 def downgrade() -> None:
-    for table in ("notices", "requests", "watches", "threads"):
+    for table in ("early_replies", "notices", "requests", "watches", "threads"):
         op.drop_table(table)
