@@ -5,7 +5,7 @@ import { ChannelPane } from "./channel_pane.js";
 import { confirmDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { Banner, Toast } from "./notices.js";
-import { makeHref, readRoute } from "./route.js";
+import { lastPerson, makeHref, readRoute, rememberPerson } from "./route.js";
 import { Sidebar } from "./sidebar.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
@@ -62,8 +62,8 @@ class App {
 
   async #chooseSomebody(route) {
     try {
-      const { me } = await api.fetchSnapshot(null);
-      location.replace(makeHref({ ...route, as: me.id }));
+      const as = lastPerson() ?? (await api.fetchSnapshot(null)).me.id;
+      location.replace(makeHref({ ...route, as }));
     } catch {
       this.#store.set({ stream: "lost" });
       setTimeout(() => this.#follow(), 2000);
@@ -76,8 +76,12 @@ class App {
     this.#stream = new Stream(person, {
       state: (stream) => this.#store.set({ stream }),
       event: (event) => this.#store.apply(event),
-      refused: () => location.replace(makeHref({ ...readRoute(), as: null })), // nobody of that name here: start anew
+      refused: () => {
+        rememberPerson(null); // nobody of that id here: start anew
+        location.replace(makeHref({ ...readRoute(), as: null }));
+      },
       snapshot: (snapshot) => {
+        rememberPerson(snapshot.me.id);
         this.#marks = new ReadMarks(snapshot.team.id, snapshot.me.id);
         this.#store.replace(snapshot);
         this.#openSomeChannel();

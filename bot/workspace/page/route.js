@@ -9,3 +9,23 @@ export function makeHref({ as, channel, thread }) {
   const values = Object.entries({ as, channel, thread }).filter(([, value]) => value);
   return `#${new URLSearchParams(values)}`;
 }
+
+const PERSON = "pagehand-as";
+
+/** Who this browser last acted as, for an address that names nobody, such as a link to a message. */
+export function lastPerson() {
+  try {
+    return localStorage.getItem(PERSON);
+  } catch {
+    return null;
+  }
+}
+
+export function rememberPerson(id) {
+  try {
+    if (id) localStorage.setItem(PERSON, id);
+    else localStorage.removeItem(PERSON);
+  } catch {
+    // storage may be switched off; then such an address opens as the first person
+  }
+}

@@ -15,6 +15,7 @@ export class Store {
   #people = new Map();
   #channels = new Map();
   #messages = new Map();
+  #sorted = new Map(); // what all() found out, until a message comes or goes
   #listeners = new Set();
   #pending = false;
 
@@ -44,6 +45,7 @@ export class Store {
     this.#people = new Map(snapshot.people.map((person) => [person.id, person]));
     this.#channels = new Map(snapshot.channels.map((channel) => [channel.id, channel]));
     this.#messages = new Map();
+    this.#sorted.clear();
     for (const list of Object.values(snapshot.messages ?? {})) list.forEach((message) => this.#keep(message));
     this.loaded = true;
     this.changed();
@@ -51,7 +53,7 @@ export class Store {
 
   apply(event) {
     if (event.type === "message") this.#keep(event.message);
-    else if (event.type === "deleted") this.#messages.get(event.channel)?.delete(event.ts);
+    else if (event.type === "deleted") this.#drop(event.channel, event.ts);
     else if (event.type === "channel") this.#keepChannel(event.channel);
     else if (event.type === "commands") this.commands = event.commands;
     else if (event.type === "link") this.bot = event.connected;
@@ -61,6 +63,12 @@ export class Store {
   #keep(message) {
     if (!this.#messages.has(message.channel)) this.#messages.set(message.channel, new Map());
     this.#messages.get(message.channel).set(message.ts, message);
+    this.#sorted.delete(message.channel);
+  }
+
+  #drop(channel, ts) {
+    this.#messages.get(channel)?.delete(ts);
+    this.#sorted.delete(channel);
   }
 
   /** Who has left a private channel is told so, and does not see it any more. */
@@ -115,7 +123,8 @@ export class Store {
 
   /** Everything in a channel, oldest first. */
   all(channel) {
-    return [...(this.#messages.get(channel)?.values() ?? [])].sort(byTs);
+    if (!this.#sorted.has(channel)) this.#sorted.set(channel, [...(this.#messages.get(channel)?.values() ?? [])].sort(byTs));
+    return this.#sorted.get(channel);
   }
 
   /** What the channel itself shows: no replies, but for those that were also sent to the channel. */

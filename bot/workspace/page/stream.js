@@ -43,10 +43,12 @@ export class Stream {
     const socket = new WebSocket(`${scheme}//${location.host}/page/stream?${new URLSearchParams({ as: this.#as })}`);
     this.#socket = socket;
     let waiting = [];
+    let opened = false;
     const deliver = (event) => (waiting ? waiting.push(event) : this.#on.event(event));
     socket.addEventListener("message", ({ data }) => this.#current(socket) && deliver(JSON.parse(data)));
-    socket.addEventListener("close", () => this.#current(socket) && this.#again());
+    socket.addEventListener("close", () => this.#current(socket) && this.#again(opened));
     socket.addEventListener("open", async () => {
+      opened = true;
       const snapshot = await fetchSnapshot(this.#as).catch((error) => this.#failed(socket, error));
       if (!snapshot || !this.#current(socket)) return;
       this.#failures = 0;
@@ -63,13 +65,19 @@ export class Stream {
 
   #failed(socket, error) {
     if (!this.#current(socket)) return;
-    if (error.status >= 400 && error.status < 500) this.#on.refused(error);
+    this.#noteRefusal(error);
     socket.close();
   }
 
-  #again() {
+  #noteRefusal(error) {
+    if (!this.#closed && error.status >= 400 && error.status < 500) this.#on.refused(error);
+  }
+
+  #again(opened) {
     this.#failures += 1;
     this.#on.state("lost");
+    // A WebSocket does not tell why it was not let in; the snapshot does.
+    if (!opened) fetchSnapshot(this.#as).catch((error) => this.#noteRefusal(error));
     const ceiling = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), LONGEST_WAIT_MS);
     this.#timer = setTimeout(() => this.#connect(), ceiling * (0.5 + Math.random() / 2));
   }
