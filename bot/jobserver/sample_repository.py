@@ -77,7 +77,9 @@ try it in the room where the lamp will stand.
 
 ## Save a colour
 
-Hold the button while the colour is shown. The lamp will recieve a short beep from your phone as confirmation.
+Hold the button while the colour is shown.
+
+Your phone beeps when the lamp has saved it. If you did not recieve a beep, hold the button a little longer.
 """
 _SCHEDULES = """# Schedules
 

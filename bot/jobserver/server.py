@@ -6,6 +6,7 @@ import fcntl
 import logging
 import signal
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -60,14 +61,18 @@ class JobServer:
         """Take no more requests and end what is at work within 10 s; interrupted instructions start again next time."""
         await self._closing.aclose()
 
-    async def serve_forever(self) -> None:
-        """Start, and stop on SIGINT or SIGTERM."""
+    async def serve_forever(self, started: Callable[[str], None] = lambda _: None) -> None:
+        """Start, tell `started` the address, and stop on SIGINT or SIGTERM.
+
+        Raises:
+            JobServerError: as `start` does.
+        """
         asked_to_stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, asked_to_stop.set)
         try:
-            await self.start()
+            started(await self.start())
             await asked_to_stop.wait()
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):

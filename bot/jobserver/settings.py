@@ -55,7 +55,9 @@ Identity = Annotated[str, AfterValidator(_identity)]
 class JobServerSettings(BaseSettings):
     """How this job server is reached, what it works on, and with which editor."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     host: str = Field(
         "127.0.0.1",
@@ -115,8 +117,9 @@ class JobServerSettings(BaseSettings):
         if value is None:
             return None
         parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError("give a full address such as https://docs-jobs.example.com")
+        has_more = parts.path not in {"", "/"} or parts.query or parts.fragment
+        if parts.scheme not in {"http", "https"} or not parts.hostname or has_more:
+            raise ValueError("give an address without a path, such as https://docs-jobs.example.com")
         return value.rstrip("/")
 
     @field_validator("repository")

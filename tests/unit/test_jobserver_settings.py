@@ -71,6 +71,7 @@ def test_the_command_is_split_once(monkeypatch: pytest.MonkeyPatch, text: str) -
         ("COMMAND", "'x"),
         ("PUBLIC_URL", "docs.example"),
         ("PUBLIC_URL", "javascript:x"),
+        ("PUBLIC_URL", "https://docs.example/jobs"),
         ("REPOSITORY", "ext::sh -c x"),
         ("REPOSITORY", "-u"),
         ("REPOSITORY", ""),

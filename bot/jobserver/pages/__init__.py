@@ -110,7 +110,7 @@ class Pages:
         except MergeError as error:
             return await self._page(request, status=409, problem=str(error))
         except JobServerError:
-            words = "The repository could not be reached, so nothing was changed. Please try again."
+            words = "The repository could not be reached. Please try again."
             return await self._page(request, status=503, problem=words)
         raise web.HTTPSeeOther(f"/pulls/{number}")
 

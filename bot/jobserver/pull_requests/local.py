@@ -189,7 +189,7 @@ class LocalPullRequests:
             return f"git could not merge this: {errors.strip()[-300:]}"
         return (
             f"This cannot be merged by itself: {self._base} has changed the same lines in {', '.join(files[:10])}. "
-            "Nothing was merged. Merge it by hand with git, or ask for the change again in a new job."
+            "Merge it by hand with git, or ask for the change again in a new job."
         )
 
     async def _get(self, number: int) -> Record:
@@ -293,7 +293,7 @@ def _commits(log: str) -> tuple[Commit, ...]:
 
 def _push_words(errors: str, base: str) -> str:
     if "non-fast-forward" in errors or "fetch first" in errors or "cannot lock ref" in errors:
-        return f"{base} has just changed, so nothing was merged. Please try again."
+        return f"{base} has just changed. Please try again."
     if "unstaged changes" in errors or "uncommitted" in errors or "Working directory" in errors:
         return (
             f"The repository's working copy of {base} has changes that are not committed. Commit them, then try again."
