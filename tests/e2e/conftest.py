@@ -39,7 +39,7 @@ async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])
 async def desk(request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer) -> AsyncIterator[Desk]:
     """Somebody at the page; the test fails for whatever the page must not do."""
-    context = await browser.new_context(color_scheme=request.param, locale="en-US")
+    context = await browser.new_context(color_scheme=request.param, locale="en-US", timezone_id="UTC")
     desk = Desk(context, workspace.origin)
     yield desk
     await context.close()

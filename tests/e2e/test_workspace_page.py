@@ -195,6 +195,16 @@ async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: Work
     assert [m.subtype for m in workspace.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
+async def test_what_is_written_in_a_hurry_keeps_its_order(desk: Desk, workspace: WorkspaceServer) -> None:
+    page = await desk.open(ANA, DOCS)
+    texts = [f"Line {number}" for number in range(12)]
+    for text in texts:
+        await write(page, text)
+    await page.locator(f'[data-channel="{LEADS}"]').click()
+    await workspace.wait_for(lambda: len(workspace.messages("docs")) == len(texts))
+    assert [message.text for message in workspace.messages("docs")] == texts
+
+
 async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await write(page, "Frist & @ben")

@@ -153,7 +153,7 @@ class App {
       if (!ok) this.#toast.show(error);
     };
     return {
-      send: (body) => api.send({ as: as(), ...body }),
+      send: (body) => api.send(body),
       invite: (body) => told(api.send({ as: as(), ...body })),
       join: (body) => told(api.join({ as: as(), ...body })),
       react: ({ channel, ts }, name) => told(api.react({ as: as(), channel, ts, name })),

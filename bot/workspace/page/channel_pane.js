@@ -25,9 +25,9 @@ export class ChannelPane {
       testid: "composer",
       commands: true,
       onArrowUp: () => this.list.editLast(),
-      onSend: (text) => {
+      onSend: (text, target) => {
         this.list.toBottom();
-        return actions.send({ channel: store.route.channel, text });
+        return actions.send({ ...target, text });
       },
     });
     const drawer = h("button", { type: "button", class: "tool drawer-button", "aria-label": "Channels and people", "aria-controls": "sidebar", on: { click: openSidebar } }, icon("menu"));
@@ -54,7 +54,8 @@ export class ChannelPane {
       newAfter,
     });
     this.#composer.element.hidden = !store.canWrite(channel);
-    this.#composer.use(`${store.me.id} ${channel.id}`, { label: `Message ${name}`, placeholder: `Message ${name}` });
+    const target = { as: store.me.id, channel: channel.id };
+    this.#composer.use(`${store.me.id} ${channel.id}`, { target, label: `Message ${name}`, placeholder: `Message ${name}` });
     this.#renderHint(channel);
     return undefined;
   }

@@ -13,11 +13,13 @@ export class Composer {
   #commands;
   #drafts = new Map();
   #place = null;
+  #target = null; // where what is written now will go, whatever is opened meanwhile
+  #turn = Promise.resolve();
   #suggestions;
   #also = h("input", { type: "checkbox" });
   #alsoLabel = h("span");
 
-  /** `onSend(text, {broadcast})` answers `{ok, error}`; `onArrowUp()` is called in an empty composer. */
+  /** `onSend(text, target, {broadcast})` answers `{ok, error}`; `onArrowUp()` is called in an empty composer. */
   constructor({ store, testid, commands = false, broadcast = false, onSend, onArrowUp }) {
     this.#store = store;
     this.#onSend = onSend;
@@ -45,7 +47,8 @@ export class Composer {
   }
 
   /** Moves to a channel or thread, with the draft that was left there. */
-  use(place, { label, placeholder, also = "" }) {
+  use(place, { target, label, placeholder, also = "" }) {
+    this.#target = target;
     this.input.setAttribute("aria-label", label);
     this.input.placeholder = placeholder;
     this.#alsoLabel.textContent = also;
@@ -84,9 +87,16 @@ export class Composer {
     this.#suggestions.close();
     this.#drawn();
     this.element.classList.add("sending");
-    const answer = await this.#onSend(text, { broadcast });
+    const answer = await this.#inTurn(text, this.#target, { broadcast });
     this.element.classList.remove("sending");
     if (!answer.ok) this.#giveBack(place, text, broadcast, answer.error);
+  }
+
+  /** Messages go one after the other, so that they keep their order; a command may wait for its app, and nothing waits for it. */
+  #inTurn(text, target, options) {
+    if (text.startsWith("/")) return this.#onSend(text, target, options);
+    this.#turn = this.#turn.then(() => this.#onSend(text, target, options));
+    return this.#turn;
   }
 
   /** What was not sent comes back, unless something else is being written there by now. */

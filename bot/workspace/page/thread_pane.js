@@ -19,10 +19,9 @@ export class ThreadPane {
       testid: "thread-composer",
       broadcast: true,
       onArrowUp: () => this.list.editLast(),
-      onSend: (text, { broadcast }) => {
-        const { channel, thread } = store.route;
+      onSend: (text, target, { broadcast }) => {
         this.list.toBottom();
-        return actions.send({ channel, text, thread_ts: thread, broadcast });
+        return actions.send({ ...target, text, broadcast });
       },
     });
     const button = h("button", { type: "button", class: "tool", "aria-label": "Close thread", title: "Close (Escape)", on: { click: close } }, icon("close"));
@@ -48,6 +47,7 @@ export class ThreadPane {
     this.#composer.element.hidden = !parent || !store.canWrite(channel);
     if (!parent) return;
     this.list.show({ view: `${store.me.id} ${id} ${thread}`, label: `Thread in ${name}`, parent, messages: store.replies(id, thread) });
-    this.#composer.use(`${store.me.id} ${id} ${thread}`, { label: "Reply in the thread", placeholder: "Reply…", also: `Also send to ${name}` });
+    const target = { as: store.me.id, channel: id, thread_ts: thread };
+    this.#composer.use(`${store.me.id} ${id} ${thread}`, { target, label: "Reply in the thread", placeholder: "Reply…", also: `Also send to ${name}` });
   }
 }

@@ -29,7 +29,7 @@ const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.ge
 
 const PRETTY = { Today: "today", Yesterday: "yesterday" };
 const TOKENS = {
-  date_num: (d) => d.toISOString().slice(0, 10),
+  date_num: (d) => new Intl.DateTimeFormat("sv").format(d), // Swedish dates are written year-month-day
   date: (d) => english({ year: "numeric", month: "long", day: "numeric" }).format(d),
   date_slash: (d) => english({ year: "numeric", month: "2-digit", day: "2-digit" }).format(d),
   date_short: (d) => english({ year: "numeric", month: "short", day: "numeric" }).format(d),
