@@ -12,7 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from bot.errors import ConfigError
 
 _SCHEME = re.compile(r"(sqlite|postgres)(?:ql)?(?:\+[a-z0-9]+)?://", re.IGNORECASE)
-_UNKNOWN_TO_ASYNCPG = re.compile(r"(?<=[?&])channel_binding=[^&]*&?")
+_POSTGRES_FORM = (
+    "The database's URL can't be used. It looks like postgresql://user:password@host:5432/name, with special characters"
+    " percent-encoded; files that it names, such as sslrootcert, have to exist."
+)
 _SQLITE_PATIENCE = 2.0
 """Seconds that one try waits for another program's lock."""
 _CONNECT_TIMEOUT = 5.0
@@ -75,16 +78,23 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _postgres(dsn: str) -> AsyncEngine:
-    dsn = _UNKNOWN_TO_ASYNCPG.sub("", dsn)
+    address, _, options = dsn.partition("?")
+    # Hosts add this one to the URLs they give out; asyncpg would hand it to the server as a setting, which refuses it.
+    known = [option for option in options.split("&") if option and not option.startswith("channel_binding=")]
+    dsn = f"{address}?{'&'.join(known)}"
 
     async def connect() -> "asyncpg.Connection[Any]":
         # asyncpg reads the URL itself: unlike SQLAlchemy it knows libpq's parameters (sslmode, several hosts, sockets).
-        return await asyncpg.connect(
-            dsn,
-            timeout=_CONNECT_TIMEOUT,
-            command_timeout=_STATEMENT_TIMEOUT,
-            server_settings={"application_name": "pagehand"},
-        )
+        try:
+            return await asyncpg.connect(
+                dsn,
+                timeout=_CONNECT_TIMEOUT,
+                command_timeout=_STATEMENT_TIMEOUT,
+                server_settings={"application_name": "pagehand"},
+            )
+        except ValueError:
+            # Not quoted: what can't be parsed may be a piece of the password.
+            raise ConfigError([_POSTGRES_FORM]) from None
 
     return create_async_engine(
         "postgresql+asyncpg://",

@@ -66,8 +66,6 @@ def fault_of(error: Exception) -> Fault | None:
         return _sqlite_fault(cause)
     if sqlstate is not None:
         return _postgres_fault(str(sqlstate), type(cause).__name__)
-    if isinstance(error, asyncpg.exceptions.ClientConfigurationError):
-        return Fault(StoreError("DATABASE_URL can't be understood as the URL of a PostgreSQL database."))
     if isinstance(error, _CUT_OFF) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return Fault(StoreUnavailable(f"The database can't be reached ({type(cause).__name__})."), passing=True)
     return Fault(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None

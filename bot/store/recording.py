@@ -65,7 +65,7 @@ class Recording(Session):
     async def add_thread(self, thread: Thread) -> bool:
         """Records a new thread with its watch (not due: there is no job yet); False where its id is known already."""
         added = await self._connection.execute(
-            self._insert(threads).values(thread_values(thread)).on_conflict_do_nothing(index_elements=[threads.c.id])
+            self._insert(threads).values(**thread_values(thread), touched_at=self._now).on_conflict_do_nothing(index_elements=[threads.c.id])
         )
         if added.rowcount == 1:
             await self._connection.execute(insert(watches).values(thread_id=thread.id))
@@ -151,7 +151,7 @@ class Recording(Session):
         await self._connection.execute(
             update(threads)
             .where(threads.c.id == thread_id)
-            .values(**known_values(known), revision=threads.c.revision + 1)
+            .values(**known_values(known), revision=threads.c.revision + 1, touched_at=self._now)
         )
         due_at = None if poll_in is None else self._now + poll_in
         await self._connection.execute(

@@ -34,7 +34,12 @@ _NEXT_POLL = (
 _SAVE_KNOWN = (
     update(threads)
     .where(threads.c.id == bindparam("thread"))
-    .values(known=bindparam("known_now"), job_id=bindparam("job_now"), revision=threads.c.revision + 1)
+    .values(
+        known=bindparam("known_now"),
+        job_id=bindparam("job_now"),
+        revision=threads.c.revision + 1,
+        touched_at=bindparam("now", type_=Double),
+    )
 )
 
 
@@ -139,7 +144,7 @@ class Results(Recording):
         await self._connection.execute(
             _SAVE_KNOWN,
             [
-                {"thread": poll.thread.id, "known_now": row["known"], "job_now": row["job_id"]}
+                {"thread": poll.thread.id, "known_now": row["known"], "job_now": row["job_id"], "now": self._now}
                 for poll, row in zip(polls, rows, strict=True)
             ],
         )

@@ -14,6 +14,7 @@ from bot.ports import Clock, Store, Transaction
 from bot.store.claims import Claims
 from bot.store.engine import engine_for
 from bot.store.faults import patiently
+from bot.store.removal import Removal
 from bot.store.results import Results
 from bot.store.schema import require_current
 from bot.store.session import start_postgres
@@ -26,7 +27,7 @@ _LONGEST_WAIT = {watches: 15 * 60, requests: 3600, notices: 3600}
 """Seconds ahead of now; a time beyond was written before the machine's clock was set back."""
 
 
-class SqlTransaction(Results, Claims):
+class SqlTransaction(Results, Claims, Removal):
     """ports.Transaction."""
 
 

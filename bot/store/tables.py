@@ -79,14 +79,17 @@ threads = Table(
     Column("prompt", CleanText, nullable=False),
     Column("project_id", CleanText, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("touched_at", Double, nullable=False),
     Column("job_id", CleanText),
     Column("known", CleanText, nullable=False),
     Column("revision", Integer, nullable=False),
     UniqueConstraint("channel_id", "ts"),
     CheckConstraint("revision >= 0", name="revision"),
     _time("created_at"),
+    _time("touched_at"),
 )
-"""`known` is the JSON of a Known; `job_id` repeats its job's id, since follow-ups wait for it."""
+"""`known` is the JSON of a Known; `job_id` repeats its job's id, since follow-ups wait for it; `touched_at` is the last
+change of what is known."""
 
 watches = Table(
     "watches",
@@ -167,6 +170,7 @@ early_replies = Table(
 )
 """Replies whose thread is unknown while a card is on its way into their channel."""
 
+Index(None, threads.c.touched_at)
 for _queue in (watches, requests, notices):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)

@@ -197,7 +197,7 @@ async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
 )
 async def test_the_database_refuses_wrong_rows(store: Store, sql: Sql, statement: str) -> None:
     await add(store, a_thread(), a_start(), say=[CARD])
-    with pytest.raises(Exception, match="(?i)constraint"):
+    with pytest.raises(Exception, match=r"(?i)constraint"):
         await sql(statement)
 
 

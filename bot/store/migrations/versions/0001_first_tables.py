@@ -20,14 +20,17 @@ def upgrade() -> None:
         sa.Column("prompt", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("touched_at", sa.Double(), nullable=False),
         sa.Column("job_id", sa.Text(), nullable=True),
         sa.Column("known", sa.Text(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.CheckConstraint("created_at BETWEEN 0 AND 100000000000", name="ck_threads_created_at"),
         sa.CheckConstraint("revision >= 0", name="ck_threads_revision"),
+        sa.CheckConstraint("touched_at BETWEEN 0 AND 100000000000", name="ck_threads_touched_at"),
         sa.PrimaryKeyConstraint("id", name="pk_threads"),
         sa.UniqueConstraint("channel_id", "ts", name="uq_threads_channel_id"),
     )
+    op.create_index("ix_threads_touched_at", "threads", ["touched_at"], unique=False)
     op.create_table(
         "watches",
         sa.Column("thread_id", sa.Text(), nullable=False),

@@ -1,0 +1,180 @@
+"""Databases that are locked, cut off, full or deadlocked; work that is cancelled."""
+
+import asyncio
+import sqlite3
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import asyncpg
+import pytest
+from store_world import CARD, Opener, a_thread, add, claim_watches, get_thread, watched
+
+from bot.errors import ConfigError, StoreUnavailable
+from bot.ports import Store, Transaction
+from bot.store import faults, open_store
+from bot.store.session import Session
+
+on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
+on_postgres = pytest.mark.parametrize(
+    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+async def no_work(tx: Transaction) -> float:
+    return tx.now
+
+
+async def cut(database: str) -> None:
+    """Ends every other connection to the database, as a restart of the server does."""
+    connection = await asyncpg.connect(database)
+    await connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await connection.close()
+
+
+@on_sqlite
+async def test_every_transaction_is_the_writer_from_its_start(store: Store, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "pagehand.db", timeout=0, isolation_level=None)) as other:
+
+        async def work(tx: Transaction) -> None:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+
+        await store.transact(work)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
+
+
+@on_sqlite
+async def test_the_disk_is_waited_for(store: Store) -> None:
+    async def pragmas(tx: Transaction) -> list[object]:
+        assert isinstance(tx, Session)
+        names = ("journal_mode", "synchronous", "foreign_keys")
+        return [(await tx._connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
+
+    assert await store.transact(pragmas) == ["wal", 2, 1]
+
+
+@on_sqlite
+async def test_a_lock_of_another_program_is_waited_for(store: Store, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "pagehand.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = [asyncio.create_task(add(store, a_thread(f"t{n}"))) for n in range(3)]
+        done, _ = await asyncio.wait(waiting, timeout=0.3)
+        assert not done
+        other.execute("COMMIT")
+        await asyncio.gather(*waiting)
+
+
+@on_sqlite
+async def test_a_lock_that_stays_is_said_in_plain_words(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "PATIENCE", 0.2)
+    with closing(sqlite3.connect(tmp_path / "pagehand.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        results = await asyncio.gather(*(store.transact(no_work) for _ in range(3)), return_exceptions=True)
+        assert [type(result) for result in results] == [StoreUnavailable] * 3
+        assert "locked by another program" in str(results[0])
+        other.execute("COMMIT")
+    assert await store.transact(no_work)
+
+
+@on_sqlite
+async def test_a_full_disk_is_said_and_gets_over(store: Store) -> None:
+    async def limit(tx: Transaction, pages: int) -> None:
+        assert isinstance(tx, Session)
+        await tx._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    await store.transact(lambda tx: limit(tx, 40))
+    with pytest.raises(StoreUnavailable, match="disk is full"):
+        await add(store, a_thread(prompt="x" * 1_000_000))
+    await store.transact(lambda tx: limit(tx, 1_000_000))
+    await add(store, a_thread(prompt="x" * 1_000_000))
+
+
+@on_postgres
+async def test_connections_cut_while_idle_do_not_show(store: Store, database: str) -> None:
+    await watched(store)
+    await cut(database)
+    assert len(await claim_watches(store)) == 1
+
+
+@on_postgres
+async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store, database: str) -> None:
+    tries = 0
+
+    async def work(tx: Transaction) -> None:
+        nonlocal tries
+        tries += 1
+        assert await tx.add_thread(a_thread())
+        if tries < 3:
+            await cut(database)
+        await tx.say("t1", CARD)
+
+    await store.transact(work)
+    assert tries == 3
+    assert await get_thread(store) == a_thread()
+
+
+@on_postgres
+async def test_deadlocked_work_is_repeated(store: Store) -> None:
+    await add(store, a_thread("t1"))
+    await add(store, a_thread("t2"))
+    both = asyncio.Barrier(2)
+    tries = 0
+
+    async def lock(first: str, second: str) -> None:
+        met = False
+
+        async def work(tx: Transaction) -> None:
+            nonlocal met, tries
+            tries += 1
+            await tx.thread(first)
+            if not met:
+                met = True
+                await both.wait()
+            await tx.thread(second)
+
+        await store.transact(work)
+
+    await asyncio.gather(lock("t1", "t2"), lock("t2", "t1"))
+    assert tries == 3
+
+
+async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store: Opener) -> None:
+    begun = asyncio.Event()
+
+    async def work(tx: Transaction) -> None:
+        await tx.add_thread(a_thread())
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(store.transact(work))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for usable in (store, await another_store()):
+        assert await usable.transact(lambda tx: tx.thread("t1")) is None
+    await add(store, a_thread())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ana:planted-secret@127.0.0.1:1/pagehand",
+        "postgres://ana:planted-secret@127.0.0.1:1/pagehand?sslmode=require&channel_binding=require",
+        "postgresql://ana:planted-secret@127.0.0.1:port/pagehand",
+        "postgresql://ana:planted-secret@127.0.0.1:1/pagehand?sslmode=perhaps",
+        "mysql://ana:planted-secret@127.0.0.1/pagehand",
+    ],
+)
+async def test_no_error_tells_the_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "PATIENCE", 0.1)
+    with pytest.raises((StoreUnavailable, ConfigError)) as caught:
+        await open_store(url)
+    assert "planted-secret" not in "".join(traceback.format_exception(caught.value))
