@@ -61,11 +61,19 @@ class ConfirmText(Text):
     text: Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
+class ConfirmTitle(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ConfirmLabel(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=30)]
+
+
 class Confirm(Strict):
-    title: Annotated[PlainText, Field()]
+    title: ConfirmTitle
     text: ConfirmText
-    confirm: LabelText
-    deny: LabelText
+    confirm: ConfirmLabel
+    deny: ConfirmLabel
     style: Literal["primary", "danger"] | None = None
 
 

@@ -5,7 +5,6 @@ Events that are not acknowledged are sent again up to three times; commands and 
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -17,7 +16,7 @@ from bot.workspace.models import Json
 EnvelopeType = Literal["events_api", "slash_commands", "interactive"]
 RETRY_DELAYS = (0.0, 60.0, 300.0)
 REORDER_SECONDS = 0.5
-KEPT = 10_000
+KEPT = 100_000
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ class Deliveries:
         self.transport = transport
         self.ack_within = ack_within
         self.retry_delays = retry_delays
-        self.records: deque[Delivery] = deque(maxlen=KEPT)
+        self.records: list[Delivery] = []
         self._faults = faults
         self._changed = changed
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -134,6 +133,8 @@ class Deliveries:
     def _record(self, envelope_type: EnvelopeType, payload: Json) -> Delivery:
         record = Delivery(Envelope(str(uuid4()), envelope_type, payload))
         self.records.append(record)
+        if len(self.records) > KEPT:
+            del self.records[: KEPT // 2]
         return record
 
     def _start(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
@@ -165,7 +166,7 @@ class Deliveries:
     async def _before_retry(self, error: NotDeliveredError, delay: float) -> None:
         """Where no connection was open, a new one ends the wait early."""
         if error.reason == "no_connection":
-            await self.transport.available(delay or self.retry_delays[1])
+            await self.transport.available(delay or self.ack_within)
         else:
             await asyncio.sleep(delay)
 

@@ -15,7 +15,7 @@ from bot.workspace.models import Channel, Json, Message, Person
 from bot.workspace.rendering import Rendering
 from bot.workspace.response_urls import ResponseUrls
 from bot.workspace.state import SLACKBOT, State
-from bot.workspace.text import stored_typed_text
+from bot.workspace.text import escape, stored_typed_text
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,13 @@ class Interactions:
         """Run a slash command as a person, in a channel."""
         command = self._app.command(name)
         if command is None or person.team_id != self._state.team.id:
-            return self._failed(person, channel, f"{name} is not a valid command.", "invalid_command")
+            return self._failed(person, channel, f"{escape(name)} is not a valid command.", "invalid_command")
         try:
             ack = await self._deliveries.request("slash_commands", self._command(person, channel, command, text))
         except NotDeliveredError as error:
-            code = "operation_timeout" if "timeout" in error.reason else "dispatch_failed"
-            return self._failed(person, channel, f'{name} failed with the error "{code}"', code)
-        typed = f"{name} {text}".rstrip()
-        return self._shown(person, channel, ack, typed)
+            return self._failed(person, channel, *_failure(command, _code(error)))
+        typed = stored_typed_text(f"{name} {text}".rstrip(), *names(self._state))
+        return self._shown(person, channel, command, ack, typed)
 
     async def press(self, person: Person, message: Message, action: Json) -> Answer:
         """Use an interactive element of a message as a person. ``action`` is its part of the payload."""
@@ -82,17 +81,15 @@ class Interactions:
         try:
             ack = await self._deliveries.request("interactive", self._block_actions(person, channel, message, action))
         except NotDeliveredError as error:
-            code = "operation_timeout" if "timeout" in error.reason else "dispatch_failed"
-            return Answer(ok=False, error=code)
+            return Answer(ok=False, error=_code(error))
         return Answer(ok=True, payload=ack.payload)
 
-    def _shown(self, person: Person, channel: Channel, ack: Ack, typed: str) -> Answer:
+    def _shown(self, person: Person, channel: Channel, command: SlashCommand, ack: Ack, typed: str) -> Answer:
         """Slack shows an acknowledgement's content; one that is wrong fails the command."""
         try:
             message = self._response_urls.answer(person.id, channel.id, ack.payload, typed)
         except SlackError:
-            words = f'{typed.split(maxsplit=1)[0]} failed with the error "dispatch_unknown_error"'
-            return self._failed(person, channel, words, "dispatch_unknown_error")
+            return self._failed(person, channel, *_failure(command, "dispatch_unknown_error"))
         return Answer(ok=True, text=message.text if message else "", payload=ack.payload, message=message)
 
     def _failed(self, person: Person, channel: Channel, words: str, code: str) -> Answer:
@@ -144,6 +141,15 @@ class Interactions:
 
     def _trigger_id(self) -> str:
         return f"{int(self._state.now())}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
+
+
+def _code(error: NotDeliveredError) -> str:
+    return "operation_timeout" if "timeout" in error.reason else "dispatch_failed"
+
+
+def _failure(command: SlashCommand, code: str) -> tuple[str, str]:
+    """Slack's sentence for a command that came to nothing, and its code."""
+    return f'{command.command} failed with the error "{code}"', code
 
 
 def find_action(message: Message, action_id: str, block_id: str | None, value: str | None) -> Json:

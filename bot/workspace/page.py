@@ -243,7 +243,8 @@ def _is_own(request: web.Request) -> bool:
     if name not in LOCAL_HOSTS or port != str(own_port):
         return False
     origin = request.headers.get("Origin")
-    if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"} and request.path != "/":
+    followed_link = request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"} and not followed_link:
         return False
     return origin is None or origin == f"http://{host}"
 

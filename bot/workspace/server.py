@@ -200,13 +200,13 @@ class WorkspaceServer:
 
     @property
     def calls(self) -> list[ApiCall]:
-        """The Web API calls so far, oldest first."""
-        return list(self._web_api.calls)
+        """The Web API calls so far, oldest first; the list grows with them."""
+        return self._web_api.calls
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """The payloads sent to the app so far, with how often, and whether they were acknowledged."""
-        return list(self._deliveries.records)
+        """The payloads sent to the app so far, with how often, and whether they were acknowledged; it grows too."""
+        return self._deliveries.records
 
     def person(self, name: str) -> Actor:
         """A person by name or id, who can do what people do.

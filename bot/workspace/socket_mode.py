@@ -16,6 +16,7 @@ from bot.workspace.models import Json
 
 MAX_CONNECTIONS = 10
 CONNECTION_SECONDS = 18_060
+DEBUG_CONNECTION_SECONDS = 360
 WARNING_SECONDS = 10
 HEARTBEAT_SECONDS = 30
 DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
@@ -48,9 +49,6 @@ class Tickets:
 
     def redeem(self, ticket: str) -> bool:
         return self._expiry.pop(ticket, 0) > self._now()
-
-    def expire_all(self) -> None:
-        self._expiry.clear()
 
 
 class SocketMode:
@@ -88,11 +86,10 @@ class SocketMode:
     def connections(self) -> int:
         return len(self._connections)
 
-    def open_url(self, origin: str, *, debug_reconnects: bool = False) -> str:
-        """A new address, good once."""
+    def open_url(self, origin: str) -> str:
+        """A new address, good once. Slack's ``debug_reconnects=true`` in its query shortens the connection's life."""
         base = origin.replace("http", "ws", 1)
-        suffix = "&debug_reconnects=true" if debug_reconnects else ""
-        return f"{base}/link/?ticket={self.tickets.issue()}&app_id={self._app_id}{suffix}"
+        return f"{base}/link/?ticket={self.tickets.issue()}&app_id={self._app_id}"
 
     async def available(self, within: float) -> None:
         try:
@@ -109,7 +106,7 @@ class SocketMode:
             self.handshakes_refused += 1
             self._changed()
             return web.json_response({"ok": False, "error": "invalid_ticket"}, status=403)
-        lifetime = 360 if request.query.get("debug_reconnects") == "true" else CONNECTION_SECONDS
+        lifetime = DEBUG_CONNECTION_SECONDS if request.query.get("debug_reconnects") == "true" else CONNECTION_SECONDS
         socket = web.WebSocketResponse(autoping=False, heartbeat=HEARTBEAT_SECONDS, max_msg_size=1 << 20)
         await socket.prepare(request)
         if len(self._connections) >= MAX_CONNECTIONS:

@@ -1,6 +1,5 @@
 """The Web API over HTTP: who calls, what is allowed, what went wrong. The methods are in ``methods/``."""
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -78,7 +77,7 @@ class WebApi:
         open_socket_url: Callable[[], str],
         changed: Callable[[], None],
     ) -> None:
-        self.calls: deque[ApiCall] = deque(maxlen=KEPT_CALLS)
+        self.calls: list[ApiCall] = []
         self.rate_limits: RateLimits | None = None
         self._state = state
         self._app = app
@@ -100,6 +99,8 @@ class WebApi:
             return web.json_response({"ok": False, "error": "request_too_large"}, status=413)
         record = ApiCall(name, arguments.as_dict(), self._state.now())
         self.calls.append(record)
+        if len(self.calls) > KEPT_CALLS:
+            del self.calls[: KEPT_CALLS // 2]
         self._changed()
         try:
             return await self._answer(request, record, token, arguments)

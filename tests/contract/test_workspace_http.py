@@ -81,7 +81,7 @@ async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver
 
     answer = await workspace.person("ana").command("docs", "/docs", "a&b=c ✓")
     assert answer.text == "heard a&amp;b=c ✓"
-    assert [m.text for m in workspace.messages("docs")] == ["/docs a&b=c ✓", "heard a&amp;b=c ✓"]
+    assert [m.text for m in workspace.messages("docs")] == ["/docs a&amp;b=c ✓", "heard a&amp;b=c ✓"]
 
 
 async def test_a_wrong_signature_is_refused_by_the_app(url: str, receiver: Receiver) -> None:

@@ -150,6 +150,16 @@ async def test_foreign_pages_are_refused(
     assert workspace.messages("docs") == []
 
 
+async def test_a_link_elsewhere_leads_to_the_page(workspace: WorkspaceServer) -> None:
+    followed = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
+    async with ClientSession(workspace.origin, headers=followed) as session:
+        for path in ("/", f"/archives/{DOCS}/p1700000000000100"):
+            async with session.get(path) as answer:
+                assert answer.status == 200
+        async with session.post("/page/send", json={"as": ANA, "channel": DOCS, "text": "x"}) as answer:
+            assert answer.status == 403
+
+
 async def test_a_form_of_another_page_sends_nothing(workspace: WorkspaceServer, browser: ClientSession) -> None:
     async with browser.post("/page/send", data={"as": ANA, "channel": DOCS, "text": "x"}) as answer:
         assert (await answer.json())["ok"] is False

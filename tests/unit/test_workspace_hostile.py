@@ -29,11 +29,12 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 NAMES = st.sampled_from(
-    (
-        "channel text ts thread_ts timestamp name user users blocks metadata attachments cursor limit oldest latest "
-        "inclusive types message_ts reply_broadcast as action_id block_id value response_type replace_original "
-        "delete_original token broadcast"
-    ).split()
+    [
+        *("channel", "text", "ts", "thread_ts", "timestamp", "name", "user"),
+        *("users", "blocks", "metadata", "attachments", "cursor", "limit", "oldest"),
+        *("latest", "inclusive", "types", "message_ts", "reply_broadcast", "as", "action_id"),
+        *("block_id", "value", "response_type", "replace_original", "delete_original", "token", "broadcast"),
+    ]
 )
 ARGUMENTS = st.dictionaries(NAMES, VALUES, max_size=6)
 PLAUSIBLE = st.fixed_dictionaries(
@@ -134,7 +135,7 @@ async def test_socket_mode_frames(frames: list[str]) -> None:
 async def test_acknowledgements_with_anything_in_them(payload: dict[str, Any]) -> None:
     async with Started() as server:
         answer = server._interactions._shown(
-            server.person("ana").person, server.channel("docs"), Ack(payload), "/docs x"
+            server.person("ana").person, server.channel("docs"), server.app.commands[0], Ack(payload), "/docs x"
         )
         assert isinstance(answer.ok, bool)
 
