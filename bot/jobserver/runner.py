@@ -2,12 +2,17 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.jobs import Instruction, Jobs
 
 _logger = logging.getLogger(__name__)
+_PAUSE_S = 2.0
+T = TypeVar("T")
 CarryOut = Callable[[Instruction], Awaitable[str | None]]
 
 
@@ -19,9 +24,10 @@ class Runner:
     instruction starts again in a clean copy of its branch.
     """
 
-    def __init__(self, jobs: Jobs, carry_out: CarryOut, *, max_concurrent_jobs: int) -> None:
+    def __init__(self, jobs: Jobs, carry_out: CarryOut, *, max_concurrent_jobs: int, pause: float = _PAUSE_S) -> None:
         self._jobs = jobs
         self._carry_out = carry_out
+        self._pause = pause
         self._places = asyncio.Semaphore(max_concurrent_jobs)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
@@ -59,7 +65,7 @@ class Runner:
 
     async def _work(self, job_id: str) -> None:
         async with self._places:
-            while instruction := await self._jobs.next_instruction(job_id):
+            while instruction := await self._recorded(partial(self._jobs.next_instruction, job_id)):
                 await self._one(instruction)
 
     async def _one(self, instruction: Instruction) -> None:
@@ -68,10 +74,27 @@ class Runner:
             pr_link = await self._carry_out(instruction)
         except JobServerError as error:
             _logger.warning("job %s: failed: %s", instruction.job_id, error)
-            await self._jobs.finish(instruction, failure=str(error) or type(error).__name__)
+            await self._finish(instruction, failure=str(error) or type(error).__name__)
         except Exception as error:
             _logger.exception("job %s: failed unexpectedly", instruction.job_id)
-            await self._jobs.finish(instruction, failure=f"unexpected: {type(error).__name__}")
+            await self._finish(instruction, failure=f"unexpected: {type(error).__name__}")
         else:
-            await self._jobs.finish(instruction, pr_link=pr_link)
+            await self._finish(instruction, pr_link=pr_link)
             _logger.info("job %s: instruction %d done", instruction.job_id, instruction.number)
+
+    async def _finish(
+        self, instruction: Instruction, *, pr_link: str | None = None, failure: str | None = None
+    ) -> None:
+        await self._recorded(partial(self._jobs.finish, instruction, pr_link=pr_link, failure=failure))
+
+    async def _recorded(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Insist: with a locked database or a full disk the work is done all the same, and must not be lost."""
+        has_failed = False
+        while True:
+            try:
+                return await write()
+            except sqlite3.Error as error:
+                if not has_failed:
+                    _logger.warning("the job table cannot be written (%s); trying again until it can", error)
+                has_failed = True
+                await asyncio.sleep(self._pause)

@@ -15,7 +15,7 @@ index 1111111..2222222 100644
 -The colour is red.
 +The color is red.
 \x20
- last\u2028line\x0c
+ last\u2028line\x0c\u202e
 \\ No newline at end of file
 diff --git a/docs/new.md b/docs/new.md
 new file mode 100644
@@ -60,7 +60,7 @@ def test_files_lines_and_numbers() -> None:
         ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
     ]  # fmt: skip
     assert section.lines[1].pieces == (Piece("The "), Piece("colour", changed=True), Piece(" is red."))
-    assert section.lines[4].pieces == (Piece("last\u2028line\x0c"),)
+    assert section.lines[4].pieces == (Piece("last\u2028line[U+000C][U+202E]"),)
 
 
 def test_a_diff_cut_off_anywhere_shows_what_can_be_read() -> None:

@@ -14,6 +14,7 @@ LINE_LIMIT = 4000
 _FILE_LINE_LIMIT = 1500
 _WORD_DIFF_LIMIT = 2000
 _ALIKE = 0.4
+_DECEPTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 Kind = Literal["added", "removed", "context"]
 
 
@@ -144,7 +145,9 @@ def _section(hunk: Hunk) -> Section:
 
 
 def _bare(value: str) -> str:
-    return value.removesuffix("\n").removesuffix("\r")
+    """A line without its end; signs that would hide or turn around what it says are spelt out."""
+    line = value.removesuffix("\n").removesuffix("\r")
+    return _DECEPTIVE.sub(lambda match: f"[U+{ord(match[0]):04X}]", line)
 
 
 Pieces = tuple[Piece, ...]
