@@ -118,11 +118,17 @@ class Deliveries:
     async def request(self, envelope_type: EnvelopeType, payload: Json) -> Ack:
         """Deliver a command or a press, once, and return the app's acknowledgement.
 
+        It goes on its way even if whoever asked is gone before the acknowledgement.
+
         Raises:
-            NotDeliveredError: No acknowledgement in time, or nowhere to send it.
+            NotDeliveredError: No acknowledgement in time, nowhere to send it, or the workspace has stopped.
         """
         record = self._record(envelope_type, payload)
-        return await self._start(self._attempt(record, record.envelope))
+        task = self._start(self._attempt(record, record.envelope))
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise NotDeliveredError("stopped")
+        return task.result()
 
     async def stop(self) -> None:
         """Give up whatever is on its way."""

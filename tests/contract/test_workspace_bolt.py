@@ -15,7 +15,7 @@ from bot.workspace import WorkspaceServer
 
 @asynccontextmanager
 async def connected(workspace: WorkspaceServer, app: AsyncApp) -> AsyncIterator[Any]:
-    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=app.client, ping_interval=1)
+    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=app.client, ping_interval=0.2)
     try:
         await handler.connect_async()
         await workspace.wait_for(lambda: workspace.connected)
@@ -164,3 +164,50 @@ async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: Worksp
             lambda: sum(c.method == "apps.connections.open" for c in workspace.calls) > opened and workspace.connected
         )
         assert (await workspace.person("ana").command("docs", "/docs", "x")).text == "here"
+
+
+async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceServer) -> None:
+    taken: dict[str, list[str]] = {"one": [], "two": []}
+    apps = {name: bolt_app(workspace) for name in taken}
+
+    def listen(name: str) -> None:
+        @apps[name].event("message")
+        async def on_message(event: dict[str, Any]) -> None:
+            taken[name].append(event["text"])
+
+    for name in apps:
+        listen(name)
+    async with connected(workspace, apps["one"]), connected(workspace, apps["two"]):
+        await workspace.wait_for(lambda: workspace.socket_mode.connections == 2)
+        said = [(await workspace.person("ana").say("docs", f"number {n}")).text for n in range(10)]
+        await workspace.settled()
+    assert sorted(taken["one"] + taken["two"]) == sorted(said)
+    assert all(taken.values())
+
+
+async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(workspace: WorkspaceServer) -> None:
+    """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself."""
+    app = bolt_app(workspace)
+    async with connected(workspace, app):
+        opened = sum(call.method == "apps.connections.open" for call in workspace.calls)
+        workspace.faults.refuse_handshake()
+        await workspace.disconnect("refresh_requested")
+        await workspace.wait_for(lambda: workspace.socket_mode.handshakes_refused >= 2)
+        assert sum(call.method == "apps.connections.open" for call in workspace.calls) == opened + 1
+        assert not workspace.connected
+
+
+async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) -> None:
+    app = bolt_app(workspace)
+    started = asyncio.Event()
+
+    @app.command("/docs")
+    async def docs() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async with connected(workspace, app):
+        waiting = asyncio.create_task(workspace.person("ana").command("docs", "/docs", "x"))
+        await started.wait()
+        await workspace.stop()
+        assert (await waiting).error == "dispatch_failed"
