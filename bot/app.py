@@ -23,6 +23,7 @@ from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.loops.intake import Intake
 from bot.loops.loop import Loop
 from bot.loops.outbox import Outbox
+from bot.loops.retention import Retention
 from bot.loops.watch import Watch
 from bot.ports import Chat, JobApi, Store
 from bot.service import Service
@@ -95,6 +96,7 @@ class App:
             self.service, identity=edges.identity, wording=edges.wording, response_urls=edges.response_urls
         )
         self.health = Health(self._parts)
+        self._retention = Retention(edges.store, days=config.keep_days)
         self.receiver = self._build_receiver(config, slack)
         self._page = HealthPage(self.health, host="0.0.0.0", port=config.health_port) if config.health_port else None  # noqa: S104 - whoever watches over the process asks from outside
         self._running: list[asyncio.Task[None]] = []
@@ -105,7 +107,7 @@ class App:
         if self._page is not None:
             await self._page.start()
         self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
-        self._running.append(asyncio.create_task(self.health.watch()))
+        self._running += [asyncio.create_task(self.health.watch()), asyncio.create_task(self._retention.run())]
         logger.info("Pagehand is at work as %s", self.owner)
 
     async def stop(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,15 @@ import click
 from pydantic import ValidationError
 
 from bot import __version__, app, demo, log
-from bot.config import load
+from bot.config import Config, load
 from bot.errors import ConfigError, PagehandError
 from bot.jobserver import JobServer, JobServerError, JobServerSettings
 from bot.jobserver.settings import PREFIX
+from bot.store.backup import backup as backup_database
 from bot.store.schema import migrate as migrate_database
+from bot.store.store import open_store
 
+FORGET_STEP = 200
 Ports = tuple[int | None, int | None]
 
 
@@ -93,8 +97,54 @@ def jobserver() -> None:
 def migrate() -> None:
     """Bring the database of DATABASE_URL to this version's tables. Safe to repeat; `run` does it for a new database."""
     with _in_words():
-        asyncio.run(migrate_database(os.environ.get("DATABASE_URL", "") or "sqlite:///pagehand.sqlite3"))
+        asyncio.run(migrate_database(_database_url()))
         click.echo("The database is up to date.")
+
+
+@main.command()
+@click.option("--user", metavar="U…", default="", help="A Slack user's id: jobs they started, and their replies.")
+@click.option("--channel", metavar="C…", default="", help="A Slack channel's id: all jobs in it.")
+@click.confirmation_option(prompt="This deletes from Pagehand's database for good, unfinished jobs too. Go on?")
+def forget(user: str, channel: str) -> None:
+    """Delete what the database of DATABASE_URL has of a person or of a channel.
+
+    The messages in Slack, the jobs at the job API and their pull requests stay as they are.
+    """
+    if bool(user) == bool(channel):
+        raise click.UsageError("Give either --user or --channel.")
+    with _in_words():
+        for table, count in asyncio.run(_forget(user, channel)).items():
+            click.echo(f"{count} {table.replace('_', ' ')} deleted")
+
+
+@main.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(file: Path) -> None:
+    """Copy the SQLite database of DATABASE_URL to FILE, while the bot runs.
+
+    To restore: stop the bot, put the copy in the database's place, start the bot. What was open when the copy was made
+    is looked up, or asked about, before it is said or sent again. For PostgreSQL, use pg_dump.
+    """
+    with _in_words():
+        asyncio.run(backup_database(_database_url(), file))
+        click.echo(f"Copied to {file}.")
+
+
+async def _forget(user: str, channel: str) -> Counter[str]:
+    """Deletes in steps till nothing is left; returns how many rows of each table."""
+    store, deleted = await open_store(_database_url()), Counter[str]()
+    try:
+        while True:
+            step = await store.transact(lambda tx: tx.forget(person_id=user, channel_id=channel, limit=FORGET_STEP))
+            deleted.update(step)
+            if not any(step.values()):
+                return deleted
+    finally:
+        await store.close()
+
+
+def _database_url() -> str:
+    return os.environ.get("DATABASE_URL", "") or Config.model_fields["database_url"].default.get_secret_value()
 
 
 async def _browse(directory: Path, ports: Ports) -> None:

@@ -112,6 +112,13 @@ class Config(BaseModel):
     poll_slowest: float = Field(
         default=30.0, ge=0.1, le=600, alias="PAGEHAND_POLL_SLOWEST", description="seconds between polls at rest"
     )
+    keep_days: float = Field(
+        default=90.0,
+        gt=0,
+        le=36_500,
+        alias="PAGEHAND_KEEP_DAYS",
+        description="days after which a finished job and its texts are deleted from the database",
+    )
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port that Slack's requests come to"
     )

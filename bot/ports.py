@@ -1,6 +1,6 @@
 """The seams between what Pagehand decides and the world: each has a real implementation and a fake for tests."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -208,6 +208,17 @@ class Transaction(Protocol):
         known, the sayings, the card where it changed, the next due time; frees the claims. Others are dropped (their
         watch is freed, due at once, if `owner` still holds it). Returns how many were saved. Unchanged ones cost one
         row update.
+        """
+
+    # -- removal --------------------------------------------------------------------------------------------------
+    async def remove_finished(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` threads, with all that belongs to them, that did not change since `before` and in
+        which nothing is open: no polling, no request, no notice. Returns how many.
+        """
+
+    async def forget(self, *, person_id: str = "", channel_id: str = "", limit: int) -> Mapping[str, int]:
+        """Deletes what there is of a person (threads they began, requests and notices of theirs in others) or of a
+        channel, open or not, at most `limit` rows a table. Returns how many of each table; all 0: nothing is left.
         """
 
     async def release(self, owner: str) -> None:

@@ -65,7 +65,9 @@ class Recording(Session):
     async def add_thread(self, thread: Thread) -> bool:
         """Records a new thread with its watch (not due: there is no job yet); False where its id is known already."""
         added = await self._connection.execute(
-            self._insert(threads).values(**thread_values(thread), touched_at=self._now).on_conflict_do_nothing(index_elements=[threads.c.id])
+            self._insert(threads)
+            .values(**thread_values(thread), touched_at=self._now)
+            .on_conflict_do_nothing(index_elements=[threads.c.id])
         )
         if added.rowcount == 1:
             await self._connection.execute(insert(watches).values(thread_id=thread.id))

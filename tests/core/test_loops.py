@@ -2,9 +2,8 @@ from dataclasses import replace
 
 import pytest
 from core_world import ANA, BEN, EVA, World
-from fakes import Posted
 
-from bot.domain.models import Job, Mark, Thread
+from bot.domain.models import Mark, Thread
 from bot.errors import (
     ChatBusy,
     ChatNotAllowed,
@@ -362,8 +361,6 @@ async def test_the_whole_request_is_shown_to_one_person(world: World) -> None:
     await world.settle()
     person, what, facts = world.chat.told[0]
     assert (person, what, facts["text"]) == ("UBEN", "whole_prompt", thread.prompt)
-    assert isinstance(world.chat.messages[0], Posted)
-    assert isinstance(thread.known.job, Job)
 
 
 async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: World) -> None:

@@ -1,0 +1,77 @@
+"""Removal: what is old and finished goes, what is open or young stays, and a person or a channel can be forgotten."""
+
+from fakes import FakeClock
+from store_world import Sql, a_follow_up, a_post, a_start, a_thread, add
+
+from bot.domain.models import Known, NoticeKind, Person, Reply, RequestState, Saying, What
+from bot.ports import Store, Transaction
+
+
+async def remove(store: Store, before: float, limit: int = 10) -> int:
+    return await store.transact(lambda tx: tx.remove_finished(before=before, limit=limit))
+
+
+async def count(sql: Sql, table: str) -> int:
+    return int((await sql(f"SELECT count(*) FROM {table}"))[0][0])  # noqa: S608 - the tests' own words
+
+
+async def finished(store: Store, name: str) -> None:
+    thread = a_thread(name, ts=f"{name}.1")
+    await add(store, thread, a_start(name, state=RequestState.TAKEN))
+
+
+async def test_what_is_old_and_finished_is_removed_with_all_that_belongs_to_it(
+    store: Store, sql: Sql, clock: FakeClock
+) -> None:
+    await finished(store, "t1")
+    clock.advance(100)
+    assert await remove(store, clock.now()) == 1
+    assert [await count(sql, table) for table in ("threads", "watches", "requests", "notices")] == [0, 0, 0, 0]
+
+
+async def test_what_is_young_or_open_stays(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread("request", ts="1.1"), a_start("request"))
+    await add(store, a_thread("notice", ts="1.2"), say=[a_post("a")])
+    await add(store, a_thread("watch", ts="1.3"))
+    await store.transact(lambda tx: tx.save_known("watch", Known(), poll_in=10.0))
+    clock.advance(100)
+    await finished(store, "young")
+    assert await remove(store, clock.now()) == 0
+
+
+async def test_removal_goes_in_steps(store: Store, clock: FakeClock) -> None:
+    for name in ("t1", "t2", "t3"):
+        await finished(store, name)
+    clock.advance(1)
+    assert [await remove(store, clock.now(), limit=2) for _ in range(3)] == [2, 1, 0]
+
+
+async def test_a_person_is_forgotten_everywhere(store: Store, sql: Sql) -> None:
+    await add(store, a_thread("hers", asker_id="UANA"), a_start("hers"), say=[a_post("a")])
+    told = Saying("told", What.ANSWER, {"person": "UANA", "answer": "external"}, NoticeKind.TELL)
+    other = Saying("other", What.ANSWER, {"person": "UBEN", "answer": "external"}, NoticeKind.TELL)
+    await add(
+        store,
+        a_thread("his", asker_id="UBEN", ts="5.1"),
+        a_follow_up("5.2", "his", person_id="UANA"),
+        a_follow_up("5.3", "his", person_id="UBEN"),
+        say=[told, other],
+    )
+
+    async def forget(tx: Transaction) -> dict[str, int]:
+        return dict(await tx.forget(person_id="UANA", limit=10))
+
+    assert await store.transact(forget) == {"threads": 1, "requests": 1, "notices": 1, "early_replies": 0}
+    assert not any((await store.transact(forget)).values())
+    assert [await count(sql, table) for table in ("threads", "requests", "notices")] == [1, 1, 1]
+
+
+async def test_a_channel_is_forgotten_with_the_replies_that_wait_for_its_card(store: Store, sql: Sql) -> None:
+    card = Saying("card", What.CARD, kind=NoticeKind.CARD)
+    await add(store, a_thread("here", channel_id="C1"), say=[card])
+    await add(store, a_thread("there", channel_id="C2"))
+    reply = Reply(Person("UANA", "T1"), "C1", "1700000000.5", "1700000000.6", "words")
+    assert await store.transact(lambda tx: tx.keep_early_reply(reply))
+    forgotten = await store.transact(lambda tx: tx.forget(channel_id="C1", limit=10))
+    assert forgotten == {"threads": 1, "early_replies": 1}
+    assert await count(sql, "threads") == 1
