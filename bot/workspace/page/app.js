@@ -25,12 +25,27 @@ class App {
     const actions = this.#actions();
     this.root = root;
     this.banner = new Banner({ retry: () => this.#stream?.retryNow() });
-    this.sidebar = new Sidebar({ store, unread: (channel) => this.#marks.unread(channel, store.all(channel.id), store.me.id) });
+    this.sidebar = new Sidebar({
+      store,
+      unread: (channel) => this.#marks.unread(channel, store.all(channel.id), store.me.id),
+    });
     this.channel = new ChannelPane({ store, actions, openSidebar: () => this.#drawer(true) });
     this.thread = new ThreadPane({ store, actions, close: () => this.#closeThread() });
-    const skip = h("button", { type: "button", class: "skip", on: { click: () => this.channel.focus() } }, "Skip to the message box");
+    const skip = h(
+      "button",
+      { type: "button", class: "skip", on: { click: () => this.channel.focus() } },
+      "Skip to the message box",
+    );
     const backdrop = h("div", { class: "backdrop", on: { click: () => this.#drawer(false) } });
-    root.replaceChildren(skip, this.banner.element, this.sidebar.element, backdrop, this.channel.element, this.thread.element, this.#toast.element);
+    root.replaceChildren(
+      skip,
+      this.banner.element,
+      this.sidebar.element,
+      backdrop,
+      this.channel.element,
+      this.thread.element,
+      this.#toast.element,
+    );
     store.subscribe(() => this.#render());
     this.#listen();
     this.#follow();
@@ -133,7 +148,10 @@ class App {
   #titleBar() {
     const store = this.#store;
     const channel = store.channel(store.route.channel);
-    const calls = store.conversations.reduce((sum, c) => sum + this.#marks.unread(c, store.all(c.id), store.me.id).calls, 0);
+    const calls = store.conversations.reduce(
+      (sum, c) => sum + this.#marks.unread(c, store.all(c.id), store.me.id).calls,
+      0,
+    );
     document.title = `${calls ? `(${calls}) ` : ""}${channel ? `${store.title(channel)} · ` : ""}${store.team.name || this.#title}`;
   }
 
@@ -158,10 +176,17 @@ class App {
       join: (body) => told(api.join({ as: as(), ...body })),
       react: ({ channel, ts }, name) => told(api.react({ as: as(), channel, ts, name })),
       saveEdit: ({ channel, ts }, text) => api.edit({ as: as(), channel, ts, text }),
-      openThread: ({ channel, ts, thread_ts }) => (location.hash = this.#store.href({ channel, thread: thread_ts || ts })),
-      press: ({ channel, ts }, { action_id, value }, { block_id }) => told(api.press({ as: as(), channel, ts, block_id, action_id, value })),
+      openThread: ({ channel, ts, thread_ts }) =>
+        (location.hash = this.#store.href({ channel, thread: thread_ts || ts })),
+      press: ({ channel, ts }, { action_id, value }, { block_id }) =>
+        told(api.press({ as: as(), channel, ts, block_id, action_id, value })),
       remove: async ({ channel, ts }) => {
-        const question = { title: "Delete this message?", text: "It will be gone for everyone.", confirm: "Delete", danger: true };
+        const question = {
+          title: "Delete this message?",
+          text: "It will be gone for everyone.",
+          confirm: "Delete",
+          danger: true,
+        };
         if (await confirmDialog(question)) await told(api.remove({ as: as(), channel, ts }));
       },
     };

@@ -9,7 +9,16 @@ import { link, shortcodes, textObject } from "./inline.js";
 import { markdown } from "./markdown.js";
 import { richText } from "./rich_text.js";
 
-const RENDERERS = { section, header, context, divider, actions, image, rich_text: richText, markdown: (b, view) => markdown(b.text, view) };
+const RENDERERS = {
+  section,
+  header,
+  context,
+  divider,
+  actions,
+  image,
+  rich_text: richText,
+  markdown: (b, view) => markdown(b.text, view),
+};
 
 export function blocks(list, view, press) {
   return list.map((block) => {
@@ -43,7 +52,9 @@ function header(block, view) {
 
 function context(block, view, press) {
   const parts = (block.elements ?? []).map((part) =>
-    part.type === "image" ? picture(part, "context-image") : h("span", { class: "text", dir: "auto" }, textObject(part, view)),
+    part.type === "image"
+      ? picture(part, "context-image")
+      : h("span", { class: "text", dir: "auto" }, textObject(part, view)),
   );
   return h("div", { class: "block context" }, parts);
 }
@@ -53,7 +64,11 @@ function divider() {
 }
 
 function actions(block, view, press) {
-  return h("div", { class: "block actions" }, (block.elements ?? []).map((part) => element(part, block, view, press)));
+  return h(
+    "div",
+    { class: "block actions" },
+    (block.elements ?? []).map((part) => element(part, block, view, press)),
+  );
 }
 
 function image(block, view) {
@@ -120,11 +135,22 @@ async function pressed(event, node, { part, block, press, href }) {
 function menu(part, block, press) {
   const hint = part.placeholder?.text || (part.type === "overflow" ? "More…" : "Choose…");
   const options = (part.options ?? []).map((option) => h("option", { value: option.value }, option.text?.text));
-  const node = h("select", { class: "menu-select", "aria-label": hint, "data-action-id": part.action_id, "data-focus": `${block.block_id}/${part.action_id}` }, h("option", { value: "" }, hint), options);
+  const node = h(
+    "select",
+    {
+      class: "menu-select",
+      "aria-label": hint,
+      "data-action-id": part.action_id,
+      "data-focus": `${block.block_id}/${part.action_id}`,
+    },
+    h("option", { value: "" }, hint),
+    options,
+  );
   node.addEventListener("change", async () => {
     const { value } = node;
     node.value = "";
-    if (value && (!part.confirm || (await confirmDialog(confirmation(part.confirm))))) await press({ ...part, value }, block);
+    if (value && (!part.confirm || (await confirmDialog(confirmation(part.confirm)))))
+      await press({ ...part, value }, block);
   });
   return node;
 }

@@ -30,8 +30,23 @@ export class ChannelPane {
         return actions.send({ ...target, text });
       },
     });
-    const drawer = h("button", { type: "button", class: "tool drawer-button", "aria-label": "Channels and people", "aria-controls": "sidebar", on: { click: openSidebar } }, icon("menu"));
-    const header = h("header", { class: "pane-header" }, drawer, h("div", { class: "pane-title" }, this.#title, this.#topic));
+    const drawer = h(
+      "button",
+      {
+        type: "button",
+        class: "tool drawer-button",
+        "aria-label": "Channels and people",
+        "aria-controls": "sidebar",
+        on: { click: openSidebar },
+      },
+      icon("menu"),
+    );
+    const header = h(
+      "header",
+      { class: "pane-header" },
+      drawer,
+      h("div", { class: "pane-title" }, this.#title, this.#topic),
+    );
     this.element = h("main", { class: "channel-pane" }, header, this.list.element, this.#hint, this.#composer.element);
   }
 
@@ -55,7 +70,11 @@ export class ChannelPane {
     });
     this.#composer.element.hidden = !store.canWrite(channel);
     const target = { as: store.me.id, channel: channel.id };
-    this.#composer.use(`${store.me.id} ${channel.id}`, { target, label: `Message ${name}`, placeholder: `Message ${name}` });
+    this.#composer.use(`${store.me.id} ${channel.id}`, {
+      target,
+      label: `Message ${name}`,
+      placeholder: `Message ${name}`,
+    });
     this.#renderHint(channel);
     return undefined;
   }
@@ -81,16 +100,28 @@ export class ChannelPane {
     this.#hint.hidden = !asks;
     if (this.#hint.dataset.shows === key) return;
     this.#hint.dataset.shows = key;
-    const button = (label, testid, click) => h("button", { type: "button", class: "button primary", "data-testid": testid, on: { click } }, label);
+    const button = (label, testid, click) =>
+      h("button", { type: "button", class: "button primary", "data-testid": testid, on: { click } }, label);
     if (asks === "archived") {
-      replace(this.#hint, h("p", {}, h("b", {}, `#${channel.name}`), " is archived: it can be read, but nothing can be written here."));
+      replace(
+        this.#hint,
+        h("p", {}, h("b", {}, `#${channel.name}`), " is archived: it can be read, but nothing can be written here."),
+      );
     } else if (asks === "join") {
       const join = () => this.#actions.join({ channel: channel.id });
-      replace(this.#hint, h("p", {}, "You are looking at ", h("b", {}, `#${channel.name}`), " without being in it."), button("Join channel", "join-channel", join));
+      replace(
+        this.#hint,
+        h("p", {}, "You are looking at ", h("b", {}, `#${channel.name}`), " without being in it."),
+        button("Join channel", "join-channel", join),
+      );
     } else if (asks === "invite") {
       const name = displayName(bot);
       const invite = () => this.#actions.invite({ channel: channel.id, text: `/invite @${bot.name}` });
-      replace(this.#hint, h("p", {}, h("b", {}, name), ` isn't in #${channel.name} yet.`), button(`Invite ${name}`, "invite-bot", invite));
+      replace(
+        this.#hint,
+        h("p", {}, h("b", {}, name), ` isn't in #${channel.name} yet.`),
+        button(`Invite ${name}`, "invite-bot", invite),
+      );
     }
   }
 }
@@ -106,8 +137,18 @@ function whatToAsk(channel, bot) {
 function intro(channel, store) {
   if (channel.is_im) {
     const other = store.person(channel.user);
-    return [avatar(other, "large"), h("h2", {}, store.title(channel)), h("p", {}, "This is the start of your direct messages.")];
+    return [
+      avatar(other, "large"),
+      h("h2", {}, store.title(channel)),
+      h("p", {}, "This is the start of your direct messages."),
+    ];
   }
-  const kind = channel.is_private ? "Only people who were invited can see this channel." : "Everyone in the workspace can see this channel.";
-  return [h("span", { class: "intro-mark" }, icon(channel.is_private ? "lock" : "hash")), h("h2", {}, h("bdi", {}, channel.name)), h("p", {}, `This is where #${channel.name} begins. ${kind}`)];
+  const kind = channel.is_private
+    ? "Only people who were invited can see this channel."
+    : "Everyone in the workspace can see this channel.";
+  return [
+    h("span", { class: "intro-mark" }, icon(channel.is_private ? "lock" : "hash")),
+    h("h2", {}, h("bdi", {}, channel.name)),
+    h("p", {}, `This is where #${channel.name} begins. ${kind}`),
+  ];
 }

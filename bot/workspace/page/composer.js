@@ -26,14 +26,38 @@ export class Composer {
     this.#onArrowUp = onArrowUp;
     this.#commands = commands;
     this.input = h("textarea", { rows: 1, "data-testid": testid, dir: "auto", spellcheck: "true" });
-    this.button = h("button", { type: "button", class: "send", "aria-label": "Send", title: "Send (Enter)", on: { click: () => this.#submit() } }, icon("send"));
+    this.button = h(
+      "button",
+      {
+        type: "button",
+        class: "send",
+        "aria-label": "Send",
+        title: "Send (Enter)",
+        on: { click: () => this.#submit() },
+      },
+      icon("send"),
+    );
     this.problem = h("p", { class: "problem", role: "alert", "data-testid": "composer-problem", hidden: true });
     this.usage = h("p", { class: "usage", hidden: true });
     this.#suggestions = new Suggestions(this.input, store, { commands });
     const also = broadcast && h("label", { class: "also" }, this.#also, this.#alsoLabel);
-    const keys = h("span", { class: "keys", "aria-hidden": "true" }, h("kbd", {}, "Shift"), " + ", h("kbd", {}, "Enter"), " for a new line");
+    const keys = h(
+      "span",
+      { class: "keys", "aria-hidden": "true" },
+      h("kbd", {}, "Shift"),
+      " + ",
+      h("kbd", {}, "Enter"),
+      " for a new line",
+    );
     const foot = h("div", { class: "composer-foot" }, also || keys, this.button);
-    this.element = h("div", { class: "composer" }, this.#suggestions.element, this.problem, this.usage, h("div", { class: "composer-box" }, this.input, foot));
+    this.element = h(
+      "div",
+      { class: "composer" },
+      this.#suggestions.element,
+      this.problem,
+      this.usage,
+      h("div", { class: "composer-box" }, this.input, foot),
+    );
     this.#listen();
   }
 
@@ -124,6 +148,11 @@ export class Composer {
     this.usage.hidden = !command;
     if (!command) return;
     const hint = command.usage_hint && h("span", { class: "suggestion-hint" }, command.usage_hint);
-    this.usage.replaceChildren(h("b", {}, command.command), " ", ...(hint ? [hint, " "] : []), command.description ?? "");
+    this.usage.replaceChildren(
+      h("b", {}, command.command),
+      " ",
+      ...(hint ? [hint, " "] : []),
+      command.description ?? "",
+    );
   }
 }

@@ -14,15 +14,24 @@ export function inline(nodes, view) {
 function inlineNode(node, view) {
   if (node.type in STYLE_TAGS) return h(STYLE_TAGS[node.type], {}, inline(node.children, view));
   switch (node.type) {
-    case "code": return h("code", {}, node.text);
-    case "link": return link(node.url, node.label, view);
-    case "user": return userMention(node, view);
-    case "channel": return channelMention(node, view);
-    case "usergroup": return h("span", { class: "mention" }, h("bdi", {}, node.label || "@group"));
-    case "broadcast": return h("span", { class: "mention mention-me", "data-broadcast": node.name }, `@${node.name}`);
-    case "emoji": return emoji(node.name);
-    case "date": return date(node, view);
-    default: return node.text ?? "";
+    case "code":
+      return h("code", {}, node.text);
+    case "link":
+      return link(node.url, node.label, view);
+    case "user":
+      return userMention(node, view);
+    case "channel":
+      return channelMention(node, view);
+    case "usergroup":
+      return h("span", { class: "mention" }, h("bdi", {}, node.label || "@group"));
+    case "broadcast":
+      return h("span", { class: "mention mention-me", "data-broadcast": node.name }, `@${node.name}`);
+    case "emoji":
+      return emoji(node.name);
+    case "date":
+      return date(node, view);
+    default:
+      return node.text ?? "";
   }
 }
 
@@ -38,13 +47,21 @@ function userMention({ id, label }, view) {
   const person = view.person(id);
   const mine = view.me?.id === id;
   const name = person?.name || label || "someone";
-  return h("span", { class: mine ? "mention mention-me" : "mention", title: person?.real_name }, h("bdi", {}, `@${name}`));
+  return h(
+    "span",
+    { class: mine ? "mention mention-me" : "mention", title: person?.real_name },
+    h("bdi", {}, `@${name}`),
+  );
 }
 
 function channelMention({ id, label }, view) {
   const channel = id ? view.channel(id) : view.channelNamed(label);
   if (!channel) return id || !label ? h("span", { class: "mention" }, `#${label || "private channel"}`) : `#${label}`;
-  return h("a", { class: "mention", href: view.href({ channel: channel.id, thread: null }) }, h("bdi", {}, `#${channel.name}`));
+  return h(
+    "a",
+    { class: "mention", href: view.href({ channel: channel.id, thread: null }) },
+    h("bdi", {}, `#${channel.name}`),
+  );
 }
 
 function date(node, view) {
@@ -54,7 +71,9 @@ function date(node, view) {
 
 /** Text with nothing but `:shortcodes:` made into emoji. */
 export function shortcodes(text) {
-  return String(text ?? "").split(/(:[a-z0-9_+'-]{1,100}:)/).map((part, index) => (index % 2 ? emoji(part.slice(1, -1)) : part));
+  return String(text ?? "")
+    .split(/(:[a-z0-9_+'-]{1,100}:)/)
+    .map((part, index) => (index % 2 ? emoji(part.slice(1, -1)) : part));
 }
 
 /** A Block Kit text object: `plain_text` stays plain, `mrkdwn` is parsed, bare names too unless it is `verbatim`. */
@@ -71,7 +90,14 @@ export function mrkdwn(text, view, options) {
   for (const block of parseMrkdwn(text, options)) {
     if (block.type === "line") out.push(lineBefore ? "\n" : "", ...inline(block.children, view));
     else if (block.type === "pre") out.push(h("pre", { tabindex: "0" }, block.text));
-    else out.push(h("blockquote", {}, block.lines.map((line, index) => [index ? "\n" : "", inline(line, view)])));
+    else
+      out.push(
+        h(
+          "blockquote",
+          {},
+          block.lines.map((line, index) => [index ? "\n" : "", inline(line, view)]),
+        ),
+      );
     lineBefore = block.type === "line";
   }
   return out;

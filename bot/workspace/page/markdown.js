@@ -43,7 +43,14 @@ function fence(lines, at) {
 function quote(lines, at, view) {
   const [inside, end] = takeWhile(lines, at, (line) => QUOTE.test(line));
   const text = inside.map((line) => line.replace(QUOTE, ""));
-  return [h("blockquote", {}, text.map((line, index) => [index ? "\n" : "", spans(line, view)])), end];
+  return [
+    h(
+      "blockquote",
+      {},
+      text.map((line, index) => [index ? "\n" : "", spans(line, view)]),
+    ),
+    end,
+  ];
 }
 
 function list(lines, at, view) {
@@ -57,8 +64,19 @@ function list(lines, at, view) {
 }
 
 function paragraph(lines, at, view) {
-  const [more, end] = takeWhile(lines, at + 1, (line) => line.trim() && ![FENCE, HEADING, QUOTE, ITEM].some((p) => p.test(line)));
-  return [h("p", {}, [lines[at], ...more].map((line, index) => [index ? "\n" : "", spans(line, view)])), end];
+  const [more, end] = takeWhile(
+    lines,
+    at + 1,
+    (line) => line.trim() && ![FENCE, HEADING, QUOTE, ITEM].some((p) => p.test(line)),
+  );
+  return [
+    h(
+      "p",
+      {},
+      [lines[at], ...more].map((line, index) => [index ? "\n" : "", spans(line, view)]),
+    ),
+    end,
+  ];
 }
 
 function takeWhile(lines, at, test) {

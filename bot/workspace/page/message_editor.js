@@ -7,7 +7,13 @@ import { asTyped } from "./typed.js";
 /** @param {object} how `save(message, text)` answers `{ok, error}`; `done()` closes the editor */
 export function messageEditor(message, { store, save, done }) {
   const before = asTyped(message.text, store);
-  const input = h("textarea", { class: "edit-input", rows: 1, dir: "auto", "aria-label": "Edit message", "data-focus": "edit" });
+  const input = h("textarea", {
+    class: "edit-input",
+    rows: 1,
+    dir: "auto",
+    "aria-label": "Edit message",
+    "data-focus": "edit",
+  });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const button = (label, kind, click) => h("button", { type: "button", class: `button ${kind}`, on: { click } }, label);
   const submit = async () => {
@@ -37,5 +43,10 @@ export function messageEditor(message, { store, save, done }) {
     input.setSelectionRange(input.value.length, input.value.length);
   });
   const buttons = h("div", { class: "edit-buttons" }, button("Cancel", "", done), button("Save", "primary", submit));
-  return h("article", { class: "message editing", "data-ts": message.ts, "data-testid": "message" }, h("div", { class: "gutter" }), h("div", { class: "content" }, input, problem, buttons));
+  return h(
+    "article",
+    { class: "message editing", "data-ts": message.ts, "data-testid": "message" },
+    h("div", { class: "gutter" }),
+    h("div", { class: "content" }, input, problem, buttons),
+  );
 }

@@ -41,7 +41,15 @@ export class MessageMenu {
   }
 
   #tool(name, label, click, more = {}) {
-    const props = { type: "button", class: "tool", "aria-label": label, title: label, "data-focus": `menu ${name}`, on: { click }, ...more };
+    const props = {
+      type: "button",
+      class: "tool",
+      "aria-label": label,
+      title: label,
+      "data-focus": `menu ${name}`,
+      on: { click },
+      ...more,
+    };
     return h("button", props, icon(name));
   }
 
@@ -50,13 +58,24 @@ export class MessageMenu {
       this.#closePicker();
       this.#actions.react(message, name);
     };
-    const props = { type: "button", class: "tool", "aria-label": `React with :${name}:`, title: `:${name}:`, "data-focus": `react ${name}`, on: { click } };
+    const props = {
+      type: "button",
+      class: "tool",
+      "aria-label": `React with :${name}:`,
+      title: `:${name}:`,
+      "data-focus": `react ${name}`,
+      on: { click },
+    };
     return h("button", props, emoji(name));
   }
 
   #togglePicker(message) {
     if (this.#picker) return this.#closePicker();
-    this.#picker = h("div", { class: "picker", role: "group", "aria-label": "Emoji" }, OFFERED.map((name) => this.#reaction(name, message)));
+    this.#picker = h(
+      "div",
+      { class: "picker", role: "group", "aria-label": "Emoji" },
+      OFFERED.map((name) => this.#reaction(name, message)),
+    );
     this.element.append(this.#picker);
     this.#picker.classList.toggle("above", this.#hasRoomAbove());
     this.element.querySelector("[aria-expanded]").setAttribute("aria-expanded", "true");

@@ -26,7 +26,12 @@ export function messageRow(row) {
     "aria-label": `${displayName(author)}, ${timeOf(message.ts)}`,
   };
   const gutter = grouped ? clock(message) : avatar(author);
-  return h("article", props, h("div", { class: "gutter" }, gutter), h("div", { class: "content" }, content(row, author)));
+  return h(
+    "article",
+    props,
+    h("div", { class: "gutter" }, gutter),
+    h("div", { class: "content" }, content(row, author)),
+  );
 }
 
 function content(row, author) {
@@ -36,18 +41,30 @@ function content(row, author) {
     message.subtype === "thread_broadcast" && !row.inThread && broadcastNote(row),
     !grouped && byline(message, author),
     body(row),
-    message.files?.length > 0 && h("div", { class: "files" }, message.files.map((file) => h("span", { class: "file" }, icon("file"), h("bdi", {}, file.name)))),
+    message.files?.length > 0 &&
+      h(
+        "div",
+        { class: "files" },
+        message.files.map((file) => h("span", { class: "file" }, icon("file"), h("bdi", {}, file.name))),
+      ),
     reactions(row),
     !row.inThread && message.reply_count > 0 && replies(row),
   ];
 }
 
-const clock = (message) => h("time", { class: "time", datetime: iso(message), title: fullTime(message.ts) }, timeOf(message.ts));
+const clock = (message) =>
+  h("time", { class: "time", datetime: iso(message), title: fullTime(message.ts) }, timeOf(message.ts));
 const iso = (message) => new Date(Number.parseFloat(message.ts) * 1000).toISOString();
 
 function byline(message, author) {
   const name = author ? displayName(author) : message.bot_id ? "App" : "Unknown person";
-  return h("div", { class: "byline" }, h("bdi", { class: "author" }, name), badges(author ?? { is_bot: message.bot_id }), clock(message));
+  return h(
+    "div",
+    { class: "byline" },
+    h("bdi", { class: "author" }, name),
+    badges(author ?? { is_bot: message.bot_id }),
+    clock(message),
+  );
 }
 
 function body({ message, store, actions, unfolded }) {
@@ -115,7 +132,9 @@ function chip({ name, users }, message, store, actions) {
 
 function replies({ message, store, actions }) {
   const list = store.replies(message.channel, message.ts).filter((reply) => !reply.ephemeral);
-  const faces = [...new Set(list.map((reply) => reply.user))].slice(0, 4).map((id) => avatar(store.person(id), "small"));
+  const faces = [...new Set(list.map((reply) => reply.user))]
+    .slice(0, 4)
+    .map((id) => avatar(store.person(id), "small"));
   const count = message.reply_count === 1 ? "1 reply" : `${message.reply_count} replies`;
   const newest = list.at(-1);
   const props = {

@@ -34,8 +34,17 @@ export class MessageList {
     this.#actions = { ...actions, startEdit: (message) => this.edit(message) };
     this.#menu = new MessageMenu(this.#actions);
     this.#log = h("div", { class: "log", role: "log", "data-testid": testid });
-    this.#earlier = h("button", { type: "button", class: "button earlier", on: { click: () => this.#showMore() } }, "Show earlier messages");
-    this.#jump = h("button", { type: "button", class: "jump", hidden: true, on: { click: () => this.toBottom() } }, icon("down"), "New messages");
+    this.#earlier = h(
+      "button",
+      { type: "button", class: "button earlier", on: { click: () => this.#showMore() } },
+      "Show earlier messages",
+    );
+    this.#jump = h(
+      "button",
+      { type: "button", class: "jump", hidden: true, on: { click: () => this.toBottom() } },
+      icon("down"),
+      "New messages",
+    );
     this.scroller = h("div", { class: "scroller" }, this.#intro, this.#earlier, this.#log);
     this.element = h("div", { class: "list" }, this.scroller, this.#jump);
     this.#listen();
@@ -121,15 +130,27 @@ export class MessageList {
   #signature({ type, label, message, grouped }) {
     if (type !== "message") return label;
     if (this.#editing === message.ts) return "editing";
-    const people = [message.user, ...(message.reactions ?? []).flatMap((r) => r.users)].map((id) => this.#store.person(id));
-    const replies = message.reply_count ? this.#store.replies(message.channel, message.ts).map((r) => r.user + r.ts) : [];
+    const people = [message.user, ...(message.reactions ?? []).flatMap((r) => r.users)].map((id) =>
+      this.#store.person(id),
+    );
+    const replies = message.reply_count
+      ? this.#store.replies(message.channel, message.ts).map((r) => r.user + r.ts)
+      : [];
     return JSON.stringify([message, grouped, people, replies, this.#store.me.id]);
   }
 
   #build({ type, label, message, grouped }) {
-    if (type !== "message") return h("div", { class: `divider-row ${type}`, role: "separator", "aria-label": label }, h("span", {}, label));
+    if (type !== "message")
+      return h("div", { class: `divider-row ${type}`, role: "separator", "aria-label": label }, h("span", {}, label));
     if (this.#editing === message.ts) return this.#editor(message);
-    return messageRow({ message, grouped, inThread: this.#inThread, store: this.#store, actions: this.#actions, unfolded: this.#unfolded });
+    return messageRow({
+      message,
+      grouped,
+      inThread: this.#inThread,
+      store: this.#store,
+      actions: this.#actions,
+      unfolded: this.#unfolded,
+    });
   }
 
   /** Opens the editor on a message of one's own. */
@@ -155,12 +176,18 @@ export class MessageList {
   }
 
   #mine(message) {
-    return message.user === this.#store.me.id && !message.ephemeral && !message.bot_id && (!message.subtype || message.subtype === "thread_broadcast");
+    return (
+      message.user === this.#store.me.id &&
+      !message.ephemeral &&
+      !message.bot_id &&
+      (!message.subtype || message.subtype === "thread_broadcast")
+    );
   }
 
   #attachMenu(row) {
     const message = row && this.#rows.get(row.dataset.ts)?.message;
-    if (!message || this.#editing === message.ts || message.ephemeral || message.subtype === "tombstone") return this.#menu.detach();
+    if (!message || this.#editing === message.ts || message.ephemeral || message.subtype === "tombstone")
+      return this.#menu.detach();
     this.#menu.attach(row, message, { mine: this.#mine(message), inThread: this.#inThread });
     return undefined;
   }

@@ -20,9 +20,18 @@ export class Banner {
     this.element.hidden = !shows;
     if (shows === "lost") {
       const button = h("button", { type: "button", class: "link-button", on: { click: this.#retry } }, "Try now");
-      replace(this.element, icon("plug"), h("span", {}, "The workspace server can't be reached. Trying again by itself. "), button);
+      replace(
+        this.element,
+        icon("plug"),
+        h("span", {}, "The workspace server can't be reached. Trying again by itself. "),
+        button,
+      );
     } else if (shows === "bot") {
-      replace(this.element, icon("plug"), h("span", {}, "No bot is connected: commands and buttons get no answer until one is."));
+      replace(
+        this.element,
+        icon("plug"),
+        h("span", {}, "No bot is connected: commands and buttons get no answer until one is."),
+      );
     }
   }
 }
@@ -33,7 +42,11 @@ export class Toast {
 
   show(text) {
     clearTimeout(this.#timer);
-    const close = h("button", { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.#hide() } }, icon("close"));
+    const close = h(
+      "button",
+      { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.#hide() } },
+      icon("close"),
+    );
     replace(this.element, h("span", {}, text), close);
     this.element.hidden = false;
     this.#timer = setTimeout(() => this.#hide(), TOAST_MS);

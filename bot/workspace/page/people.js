@@ -6,7 +6,11 @@ const FALLBACK = ["#2f7f86", "#8a5aa8", "#b0582d", "#3c6fb4", "#7b7a22", "#a9446
 
 /** Initials on the person's colour; decoration only, the name always stands beside it. */
 export function avatar(person, size = "") {
-  const node = h("span", { class: `avatar ${size} ${person?.is_bot ? "avatar-app" : ""}`, "aria-hidden": "true" }, initials(displayName(person)));
+  const node = h(
+    "span",
+    { class: `avatar ${size} ${person?.is_bot ? "avatar-app" : ""}`, "aria-hidden": "true" },
+    initials(displayName(person)),
+  );
   const color = colorOf(person);
   node.style.setProperty("--avatar", color);
   node.style.setProperty("--avatar-ink", isLight(color) ? "#16212b" : "#ffffff");
@@ -21,13 +25,17 @@ export function badges(person) {
   return [
     person?.is_bot && h("span", { class: "badge" }, "APP"),
     person?.is_external && h("span", { class: "badge badge-outside", title: "From another organisation" }, "External"),
-    person?.is_guest && h("span", { class: "badge badge-outside", title: "Sees only the channels they were invited to" }, "Guest"),
+    person?.is_guest &&
+      h("span", { class: "badge badge-outside", title: "Sees only the channels they were invited to" }, "Guest"),
   ];
 }
 
 function initials(name) {
   const words = name.split(/[\s._-]+/).filter(Boolean);
-  return words.slice(0, 2).map((word) => [...word][0].toUpperCase()).join("");
+  return words
+    .slice(0, 2)
+    .map((word) => [...word][0].toUpperCase())
+    .join("");
 }
 
 function colorOf(person) {

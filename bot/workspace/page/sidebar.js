@@ -18,10 +18,30 @@ export class Sidebar {
   constructor({ store, unread }) {
     this.#store = store;
     this.#unread = unread;
-    this.#actAs = h("button", { type: "button", class: "act-as", "data-testid": "act-as", "aria-haspopup": "menu", "aria-expanded": "false", on: { click: () => this.#toggle() } });
-    const lists = h("nav", { class: "sidebar-lists", "aria-label": "Conversations" }, h("h2", {}, "Channels"), this.#channels, this.#directHeading, this.#direct);
+    this.#actAs = h("button", {
+      type: "button",
+      class: "act-as",
+      "data-testid": "act-as",
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+      on: { click: () => this.#toggle() },
+    });
+    const lists = h(
+      "nav",
+      { class: "sidebar-lists", "aria-label": "Conversations" },
+      h("h2", {}, "Channels"),
+      this.#channels,
+      this.#directHeading,
+      this.#direct,
+    );
     const foot = h("div", { class: "sidebar-foot" }, this.#people, this.#actAs);
-    this.element = h("div", { class: "sidebar", id: "sidebar" }, h("header", { class: "workspace" }, h("span", { class: "workspace-mark", "aria-hidden": "true" }), this.#name), lists, foot);
+    this.element = h(
+      "div",
+      { class: "sidebar", id: "sidebar" },
+      h("header", { class: "workspace" }, h("span", { class: "workspace-mark", "aria-hidden": "true" }), this.#name),
+      lists,
+      foot,
+    );
     foot.addEventListener("keydown", (event) => this.#keydown(event));
     document.addEventListener("pointerdown", ({ target }) => !foot.contains(target) && this.#close());
   }
@@ -30,7 +50,10 @@ export class Sidebar {
     const { conversations, team } = this.#store;
     this.#name.textContent = team.name;
     const direct = conversations.filter((channel) => channel.is_im);
-    this.#fill(this.#channels, conversations.filter((channel) => !channel.is_im));
+    this.#fill(
+      this.#channels,
+      conversations.filter((channel) => !channel.is_im),
+    );
     this.#fill(this.#direct, direct);
     this.#directHeading.hidden = direct.length === 0;
     this.#renderPeople();
@@ -38,7 +61,10 @@ export class Sidebar {
 
   #fill(list, channels) {
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.channel : null;
-    replace(list, channels.map((channel) => h("li", {}, this.#entry(channel))));
+    replace(
+      list,
+      channels.map((channel) => h("li", {}, this.#entry(channel))),
+    );
     if (focused) list.querySelector(`[data-channel="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -58,9 +84,16 @@ export class Sidebar {
     return h(
       "a",
       props,
-      h("span", { class: "conversation-mark" }, channel.is_im ? avatar(other, "tiny") : icon(channel.is_archived ? "archive" : channel.is_private ? "lock" : "hash")),
+      h(
+        "span",
+        { class: "conversation-mark" },
+        channel.is_im
+          ? avatar(other, "tiny")
+          : icon(channel.is_archived ? "archive" : channel.is_private ? "lock" : "hash"),
+      ),
       h("bdi", { class: "conversation-name" }, store.title(channel)),
-      channel.is_ext_shared && h("span", { class: "shared", title: "Shared with another organisation" }, icon("shared")),
+      channel.is_ext_shared &&
+        h("span", { class: "shared", title: "Shared with another organisation" }, icon("shared")),
       other && badges(other),
       any && !calls && h("span", { class: "visually-hidden" }, " (unread)"),
       calls > 0 && h("span", { class: "calls", "aria-label": `${calls} for you` }, calls),
@@ -72,12 +105,21 @@ export class Sidebar {
     replace(
       this.#actAs,
       avatar(me),
-      h("span", { class: "act-as-words" }, h("span", { class: "act-as-label" }, "Acting as"), h("bdi", { class: "act-as-name" }, displayName(me))),
+      h(
+        "span",
+        { class: "act-as-words" },
+        h("span", { class: "act-as-label" }, "Acting as"),
+        h("bdi", { class: "act-as-name" }, displayName(me)),
+      ),
       icon("swap"),
     );
     this.#actAs.setAttribute("aria-label", `Acting as ${displayName(me)}. Act as somebody else`);
     if (!this.#people.hidden) return;
-    replace(this.#people, h("p", { class: "people-title" }, "Act as"), humans.map((person) => this.#personItem(person)));
+    replace(
+      this.#people,
+      h("p", { class: "people-title" }, "Act as"),
+      humans.map((person) => this.#personItem(person)),
+    );
   }
 
   #personItem(person) {
@@ -92,7 +134,14 @@ export class Sidebar {
       "data-person": person.id,
       on: { click: () => this.#close(true) },
     };
-    return h("a", props, avatar(person, "small"), h("bdi", {}, displayName(person)), badges(person), mine && icon("check"));
+    return h(
+      "a",
+      props,
+      avatar(person, "small"),
+      h("bdi", {}, displayName(person)),
+      badges(person),
+      mine && icon("check"),
+    );
   }
 
   #toggle() {

@@ -123,7 +123,8 @@ export class Store {
 
   /** Everything in a channel, oldest first. */
   all(channel) {
-    if (!this.#sorted.has(channel)) this.#sorted.set(channel, [...(this.#messages.get(channel)?.values() ?? [])].sort(byTs));
+    if (!this.#sorted.has(channel))
+      this.#sorted.set(channel, [...(this.#messages.get(channel)?.values() ?? [])].sort(byTs));
     return this.#sorted.get(channel);
   }
 

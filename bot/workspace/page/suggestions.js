@@ -17,7 +17,14 @@ export class Suggestions {
     this.#store = store;
     this.#commands = commands;
     const id = freshId("suggestions");
-    this.element = h("div", { class: "suggestions", id, role: "listbox", "aria-label": "Suggestions", "data-testid": "suggestions", hidden: true });
+    this.element = h("div", {
+      class: "suggestions",
+      id,
+      role: "listbox",
+      "aria-label": "Suggestions",
+      "data-testid": "suggestions",
+      hidden: true,
+    });
     input.setAttribute("aria-autocomplete", "list");
     input.setAttribute("aria-controls", id);
     input.setAttribute("aria-haspopup", "listbox");
@@ -92,7 +99,13 @@ export class Suggestions {
 
   #option({ title, hint, detail, person }, index) {
     const take = (event) => this.#take(event, index); // on mousedown, so that the text area keeps the focus
-    const props = { id: `${this.element.id}-${index}`, class: "suggestion", role: "option", "aria-selected": String(index === this.#at), on: { mousedown: take } };
+    const props = {
+      id: `${this.element.id}-${index}`,
+      class: "suggestion",
+      role: "option",
+      "aria-selected": String(index === this.#at),
+      on: { mousedown: take },
+    };
     return h(
       "div",
       props,

@@ -24,9 +24,25 @@ export class ThreadPane {
         return actions.send({ ...target, text, broadcast });
       },
     });
-    const button = h("button", { type: "button", class: "tool", "aria-label": "Close thread", title: "Close (Escape)", on: { click: close } }, icon("close"));
-    const header = h("header", { class: "pane-header" }, h("div", { class: "pane-title" }, h("h2", {}, "Thread"), this.#where), button);
-    this.element = h("aside", { class: "thread-pane", "aria-label": "Thread", "data-testid": "thread", hidden: true }, header, this.#gone, this.list.element, this.#composer.element);
+    const button = h(
+      "button",
+      { type: "button", class: "tool", "aria-label": "Close thread", title: "Close (Escape)", on: { click: close } },
+      icon("close"),
+    );
+    const header = h(
+      "header",
+      { class: "pane-header" },
+      h("div", { class: "pane-title" }, h("h2", {}, "Thread"), this.#where),
+      button,
+    );
+    this.element = h(
+      "aside",
+      { class: "thread-pane", "aria-label": "Thread", "data-testid": "thread", hidden: true },
+      header,
+      this.#gone,
+      this.list.element,
+      this.#composer.element,
+    );
   }
 
   focus() {
@@ -46,8 +62,18 @@ export class ThreadPane {
     this.list.element.hidden = !parent;
     this.#composer.element.hidden = !parent || !store.canWrite(channel);
     if (!parent) return;
-    this.list.show({ view: `${store.me.id} ${id} ${thread}`, label: `Thread in ${name}`, parent, messages: store.replies(id, thread) });
+    this.list.show({
+      view: `${store.me.id} ${id} ${thread}`,
+      label: `Thread in ${name}`,
+      parent,
+      messages: store.replies(id, thread),
+    });
     const target = { as: store.me.id, channel: id, thread_ts: thread };
-    this.#composer.use(`${store.me.id} ${id} ${thread}`, { target, label: "Reply in the thread", placeholder: "Reply…", also: `Also send to ${name}` });
+    this.#composer.use(`${store.me.id} ${id} ${thread}`, {
+      target,
+      label: "Reply in the thread",
+      placeholder: "Reply…",
+      also: `Also send to ${name}`,
+    });
   }
 }

@@ -25,5 +25,7 @@ export function timeline(messages, { days = true, newAfter = null, me = null } =
 
 function continues(previous, message) {
   const alike = ["user", "bot_id", "ephemeral", "subtype"].every((field) => previous[field] === message[field]);
-  return alike && !message.subtype && previous.reply_count === 0 && seconds(message) - seconds(previous) < GROUP_SECONDS;
+  return (
+    alike && !message.subtype && previous.reply_count === 0 && seconds(message) - seconds(previous) < GROUP_SECONDS
+  );
 }

@@ -56,7 +56,11 @@ export function formatDate(seconds, format) {
 function ago(date) {
   const seconds = (date.getTime() - Date.now()) / 1000;
   const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  for (const [unit, size] of [["day", 86_400], ["hour", 3600], ["minute", 60]]) {
+  for (const [unit, size] of [
+    ["day", 86_400],
+    ["hour", 3600],
+    ["minute", 60],
+  ]) {
     if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit);
   }
   return relative.format(Math.round(seconds), "second");
