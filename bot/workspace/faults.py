@@ -63,10 +63,16 @@ class Faults:
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def delay(
-        self, seconds: float, *, method: str | None = None, channel: str | None = None, count: int | None = 1
+        self,
+        seconds: float,
+        *,
+        applied: bool = False,
+        method: str | None = None,
+        channel: str | None = None,
+        count: int | None = 1,
     ) -> CallFault:
-        """Answer late. The call is carried out after the delay."""
-        return self._add(CallFault("delay", method, channel, count, seconds=seconds))
+        """Answer late. The call is carried out after the delay, or before it."""
+        return self._add(CallFault("delay", method, channel, count, applied, seconds=seconds))
 
     def drop(
         self, *, applied: bool = False, method: str | None = None, channel: str | None = None, count: int | None = 1

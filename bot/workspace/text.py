@@ -6,9 +6,10 @@ from collections.abc import Callable
 TEXT_LIMIT = 40_000
 _CONTROL = re.compile(r"<((?:[@#!][^<>\n]+)|(?:(?:https?|mailto|tel|slack)[^<>\n]*))>")
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt);)")
-_URL = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?'\")\]]")
+_ESCAPED_URL = r"https?://(?:&amp;|[^\s<>|&])*(?:&amp;|[^\s<>|&.,;:!?'\")\]`*~])"
+_URL = re.compile(_ESCAPED_URL)
 _TYPED = re.compile(
-    r"(?P<url>https?://[^\s<>|]+[^\s<>|.,;:!?'\")\]])"
+    rf"(?P<url>{_ESCAPED_URL})"
     r"|(?<![\w@])@(?P<person>[a-z0-9][a-z0-9._-]*)"
     r"|(?<![\w#&])#(?P<channel>[a-z0-9][a-z0-9_-]*)"
 )

@@ -112,12 +112,15 @@ class WebApi:
     ) -> web.StreamResponse:
         fault = self._faults.take_call(record.method, self._channels(arguments))
         if fault and fault.kind == "delay":
-            await self._faults.hold(fault.seconds)
+            if not fault.applied:
+                await self._faults.hold(fault.seconds)
         elif fault and not (fault.kind in _LATE_FAULTS and fault.applied):
             return self._faulty(request, record, fault)
         method, answer = self._carry_out(record, token, arguments)
         if fault and fault.kind in _LATE_FAULTS:
             return self._faulty(request, record, fault)
+        if fault and fault.kind == "delay" and fault.applied:
+            await self._faults.hold(fault.seconds)
         if record.error == "ratelimited":
             return _rate_limited(answer.pop("retry_after"))
         return web.json_response(answer, headers=self._scope_headers(method))

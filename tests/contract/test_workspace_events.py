@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -155,6 +157,14 @@ async def test_only_what_was_subscribed_to_and_granted() -> None:
             assert len(server.deliveries) == 1
     finally:
         await server.stop()
+
+
+def test_the_products_own_manifest_makes_an_app() -> None:
+    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text())
+    app = AppConfig.from_manifest(manifest)
+    assert app.socket_mode
+    assert app.command("/docs") is not None
+    assert app.scopes == set(manifest["oauth_config"]["scopes"]["bot"])
 
 
 async def test_an_app_made_of_a_manifest() -> None:

@@ -26,6 +26,8 @@ def typed(text: str) -> str:
         ("mail ana@ana.org", "mail ana@ana.org"),
         ("see https://a.example/x?a=1&b=2.", "see <https://a.example/x?a=1&amp;b=2>."),
         ("<!channel> <@U1>", "&lt;!channel&gt; &lt;@U1&gt;"),
+        ("<https://a.example>", "&lt;<https://a.example>&gt;"),
+        ("(`https://a.example?b&`)", "(`<https://a.example?b&amp;>`)"),
     ],
 )
 def test_what_people_type(text: str, stored: str) -> None:
