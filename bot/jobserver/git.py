@@ -70,11 +70,12 @@ def _environment(settings: JobServerSettings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a git command ended."""
+    """How a git command ended; `is_complete` is False where the output was cut off at 8 MB."""
 
     code: int
     output: str
     errors: str
+    is_complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Git:
             GitError: git cannot be started or took longer than ten minutes.
         """
         output, errors = io.BytesIO(), io.BytesIO()
+        kept = processes.BoundedLog(output, _OUTPUT_LIMIT)
         # Without its own .git, a folder must not be taken for a part of a repository around it.
         environment = {**self.environment, "GIT_CEILING_DIRECTORIES": str(directory.parent)}
         options = [part for setting in _CONFIG for part in ("-c", setting)]
@@ -104,14 +106,14 @@ class Git:
         try:
             code = await processes.run(
                 command,
-                stdout=processes.BoundedLog(output, _OUTPUT_LIMIT),
+                stdout=kept,
                 stderr=processes.BoundedLog(errors, 20_000),
             )
         except OSError as error:
             raise GitError("git cannot be started: is it installed?") from error
         except processes.ProcessTimeoutError:
             raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
-        return Answer(code, _text(output), self._without_address(printable(_text(errors))))
+        return Answer(code, _text(output), self._without_address(printable(_text(errors))), not kept.dropped)
 
     async def run(self, directory: Path, *arguments: str, stdin: bytes = b"") -> str:
         """Run git and return its standard output.
@@ -123,6 +125,8 @@ class Git:
         if answer.code:
             words = " ".join(answer.errors.split())[-500:] or f"exit code {answer.code}"
             raise GitError(f"git {arguments[0]}: {words}")
+        if not answer.is_complete:
+            raise GitError(f"git {arguments[0]}: its output is too long to be read")
         return answer.output
 
     async def succeeds(self, directory: Path, *arguments: str) -> bool:

@@ -159,3 +159,14 @@ def commit_to_main(repository: Path, copy: Path, path: str, text: str) -> None:
     git(copy, "add", "--all")
     git(copy, "commit", "--quiet", "-m", "Meanwhile")
     git(copy, "push", "--quiet", "origin", "HEAD:main")
+
+
+async def test_a_huge_change_still_has_a_page(tmp_path: Path) -> None:
+    pages = {f"docs/{n}.md": f"colour {'x' * 1000}\n" * 300 for n in range(5)}
+    async with running(make_bare(tmp_path / "manual.git", pages), tmp_path / "data") as world:
+        link = (await world.done(REPLACE))["prLink"]
+        answer = await world.client.get(link, timeout=30)
+        assert answer.status_code == 200
+        assert len(answer.content) < 10_000_000
+        assert "too many to show all of them" in answer.text
+        assert (await world.press(link, "merge")).status_code == 303

@@ -1,5 +1,6 @@
 """The pages of the local pull requests: a list, and one page each with its Merge and Close buttons."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from aiohttp import web
 from bot.jobserver.errors import JobServerError, MergeError
 from bot.jobserver.guards import is_own_origin
 from bot.jobserver.pull_requests.diff import parse_diff
-from bot.jobserver.pull_requests.local import LocalPullRequests, UnknownPullRequestError
+from bot.jobserver.pull_requests.local import Contents, LocalPullRequests, UnknownPullRequestError
 
 _HERE = Path(__file__).parent
 _HEADERS = {
@@ -119,6 +120,10 @@ class Pages:
             contents = await self._pull_requests.contents(int(request.match_info["number"]))
         except UnknownPullRequestError as error:
             raise web.HTTPNotFound from error
+        # A large diff takes a second to compare and write: the API goes on meanwhile.
+        return await asyncio.to_thread(self._written, contents, status, problem)
+
+    def _written(self, contents: Contents, status: int, problem: str) -> web.Response:
         return page(
             "pull_request.html",
             status=status,

@@ -137,11 +137,11 @@ class LocalPullRequests:
                 self._mirror, "log", "-z", "--reverse", "--no-merges", f"--max-count={_COMMIT_LIMIT}",
                 "--format=%H%x00%an%x00%cI%x00%s", span, "--",
             )  # fmt: skip
-            diff = await self._git.run(
+            diff = await self._git.answer(
                 self._mirror, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
                 "--src-prefix=a/", "--dst-prefix=b/", span, "--",
             )  # fmt: skip
-        return Contents(record, _commits(printable(log)), printable(diff[:_DIFF_LIMIT]))
+        return Contents(record, _commits(printable(log)), printable(diff.output[:_DIFF_LIMIT]))
 
     async def close(self, number: int) -> None:
         async with self._lock:
