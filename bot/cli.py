@@ -36,7 +36,7 @@ def main() -> None:
 
 @main.command()
 def run() -> None:
-    r"""Run the bot: the settings come from the environment, and the README lists them.
+    """Run the bot: the settings come from the environment, and the README lists them.
 
     \b
     Needed: SLACK_BOT_TOKEN, SLACK_APP_TOKEN (or SLACK_SIGNING_SECRET),
@@ -65,7 +65,7 @@ def show_demo(  # noqa: PLR0917 - click passes options by name
     job_server_port: int | None,
     limit: float,
 ) -> None:
-    r"""Try it here: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
+    """Try it here: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
 
     \b
     pagehand demo                               opens a workspace for your browser
@@ -81,7 +81,7 @@ def show_demo(  # noqa: PLR0917 - click passes options by name
 
 @main.command()
 def jobserver() -> None:
-    r"""Run the self-hosted job server: it edits a git repository and opens pull requests.
+    """Run the self-hosted job server: it edits a git repository and opens pull requests.
 
     \b
     Needed: PAGEHAND_JOBSERVER_REPOSITORY (a directory or an address of a git repository)
@@ -194,8 +194,19 @@ def _job_server_settings() -> JobServerSettings:
     try:
         return JobServerSettings()
     except ValidationError as error:
-        faults = [
-            f"{PREFIX}{'_'.join(map(str, fault['loc'])).upper()}: {fault['msg']}"
-            for fault in error.errors(include_input=False, include_url=False)
-        ]
+        found = error.errors(include_input=False, include_url=False)
+        faults = [_job_server_fault(str(fault["loc"][0]) if fault["loc"] else "", fault["msg"]) for fault in found]
+        if (
+            any(fault["loc"] for fault in found)
+            and not {f"{PREFIX}API_KEY", f"{PREFIX}API_KEY_FILE"} & os.environ.keys()
+        ):
+            faults.append(_job_server_fault("api_key", "Field required"))
         raise ConfigError(faults) from None
+
+
+def _job_server_fault(name: str, message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    if not name:
+        return message
+    what = "is missing" if message == "Field required" else message
+    return f"{PREFIX}{name.upper()} {what}: {JobServerSettings.model_fields[name].description}"

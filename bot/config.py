@@ -137,12 +137,7 @@ class Config(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _receives(self) -> Self:
-        if self.slack_app_token is None and self.slack_signing_secret is None:
-            raise ValueError(
-                "SLACK_APP_TOKEN is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP): "
-                "on your app's page, under Basic Information, App-Level Tokens, with the scope connections:write"
-            )
+    def _polls(self) -> Self:
         if self.poll_slowest < self.poll_fastest:
             raise ValueError("PAGEHAND_POLL_SLOWEST must not be shorter than PAGEHAND_POLL_FASTEST")
         return self
@@ -167,6 +162,11 @@ def load(environ: Mapping[str, str]) -> Config:
             continue
         if value:
             values[name] = value
+    if not {"SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"} & values.keys():
+        faults.append(
+            "SLACK_APP_TOKEN is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP): "
+            f"{Config.model_fields['slack_app_token'].description}"
+        )
     try:
         config = Config.model_validate(values)
     except ValidationError as error:

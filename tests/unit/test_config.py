@@ -32,9 +32,10 @@ def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
         "JOB_API_KEY",
         "JOB_API_PROJECT",
         "JOB_API_URL",
+        "SLACK_APP_TOKEN",
         "SLACK_BOT_TOKEN",
     ]
-    assert all("is missing: " in fault for fault in listed)
+    assert all("is missing" in fault for fault in listed)
 
 
 def test_one_way_to_receive_is_needed() -> None:
