@@ -10,7 +10,7 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace import WorkspaceServer
+from bot.workspace import SlackError, WorkspaceServer
 
 
 @asynccontextmanager
@@ -211,3 +211,38 @@ async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) ->
         await started.wait()
         await workspace.stop()
         assert (await waiting).error == "dispatch_failed"
+
+
+async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -> None:
+    app = bolt_app(workspace)
+    options = [{"text": {"type": "plain_text", "text": name}, "value": name} for name in ("stop", "again")]
+    menu: list[dict[str, Any]] = [
+        {
+            "type": "section",
+            "text": {"type": "mrkdwn", "text": "x"},
+            "accessory": {"type": "overflow", "options": options},
+        }
+    ]
+    menu[0]["accessory"]["action_id"] = "menu"
+
+    @app.command("/docs")
+    async def docs(ack: Any) -> None:
+        await ack(text="choose", blocks=menu)
+
+    @app.action("menu")
+    async def chosen(ack: Any, action: dict[str, Any], respond: Any) -> None:
+        await ack()
+        await respond(text=f"chose {action['selected_option']['value']}", replace_original=True)
+
+    async with connected(workspace, app):
+        ana, ben = workspace.person("ana"), workspace.person("ben")
+        shown = (await ana.command("general", "/docs")).message
+        assert shown is not None
+        with pytest.raises(SlackError, match="message_not_found"):
+            await ben.press("general", shown.ts, "menu", value="stop")
+        with pytest.raises(SlackError, match="action_not_found"):
+            await ana.press("general", shown.ts, "menu", value="neither")
+        assert (await ana.press("general", shown.ts, "menu", value="again")).ok
+        await workspace.wait_for(lambda: [m.text for m in ana.ephemerals("general")] == ["chose again"])
+    assert ana.ephemerals("general")[0].blocks is None
+    assert workspace.messages("general") == []

@@ -1,5 +1,6 @@
 """What the web page talks to: what each person may see and do, and who may ask at all."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,6 +10,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSServerHandshakeErr
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import WorkspaceServer
+from bot.workspace.page import WAITING_FRAMES
 
 ANA, GIA, EMIL = "U0ANA0001", "U0GIA0001", "U0EMIL001"
 DOCS = "C0DOCS001"
@@ -180,3 +182,16 @@ async def test_who_is_not_there_sees_nothing(browser: ClientSession) -> None:
     for user in ("U404", "U0PAGEHND"):
         async with browser.get("/page/snapshot", params={"as": user}) as answer:
             assert answer.status == 404
+
+
+async def test_a_page_that_does_not_read_is_let_go(workspace: WorkspaceServer, browser: ClientSession) -> None:
+    """It comes back by itself and fetches all anew; meanwhile it must not fill the server's memory."""
+    async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
+        await stream.receive_json()
+        for number in range(WAITING_FRAMES + 1):
+            await workspace.person("ana").say("docs", f"{number}")
+        await workspace.person("ana").say("docs", "one too many")
+        async with asyncio.timeout(10):
+            texts = [frame async for frame in stream]
+        assert len(texts) < WAITING_FRAMES
+        assert stream.closed
