@@ -13,6 +13,7 @@ from uuid import uuid4
 import asyncpg
 
 from bot.store import migrate
+from bot.store.tables import metadata
 
 _TEMPLATE = "pagehand_template"
 
@@ -49,7 +50,8 @@ class PostgresServer:
         """
         name = self._idle.pop() if self._idle else await self._create(_TEMPLATE)
         yield self.url(name)
-        await self.run("DELETE FROM threads", database=name)
+        for table in reversed(metadata.sorted_tables):
+            await self.run(str(table.delete()), database=name)
         self._idle.append(name)
 
     @asynccontextmanager

@@ -27,6 +27,7 @@ _SET_ASIDE: Mapping[Table, Mapping[str, object]] = {
     notices: {"state": NoticeState.GIVEN_UP, "due_at": None, "claimed_by": None, "claimed_until": None},
     watches: {"due_at": None, "claimed_by": None, "claimed_until": None},
 }
+_LOCK_THREAD = select(threads.c.id).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 _THREAD_BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 
 
@@ -72,7 +73,7 @@ class Session:
         that their ids are in the order of their commits.
         """
         if thread_id not in self._locked:
-            await self._connection.execute(_THREAD_BY_ID, {"thread": thread_id})
+            await self._connection.execute(_LOCK_THREAD, {"thread": thread_id})
             self._locked.add(thread_id)
 
     async def thread(self, thread_id: str) -> Thread | None:
