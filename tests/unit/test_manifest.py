@@ -34,6 +34,7 @@ EVENT_SCOPES = {
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
+    "message.im": "im:history",
 }
 
 
