@@ -232,6 +232,10 @@ class Ledger:
         """Takes all faults back."""
         self._switches.clear()
 
+    def pending(self, job_id: str) -> int:
+        """How many switches still wait for a call to this job."""
+        return sum(switch.job_id == job_id for switch in self._switches)
+
     # -- what the books tell --------------------------------------------------------------------------------------
 
     def job_of(self, prompt: str) -> str:
@@ -249,9 +253,7 @@ class Ledger:
 
     def tried(self, operation: Operation, prompt: str | None = None) -> int:
         """How many calls came in, carried out or not."""
-        return sum(
-            attempt.operation is operation and prompt in {None, attempt.prompt} for attempt in list(self.attempts)
-        )
+        return sum(attempt.operation is operation and prompt in {None, attempt.prompt} for attempt in self.attempts)
 
     def overlapping_polls(self) -> list[tuple[Poll, Poll]]:
         """Each poll of a job that began while an earlier one of it was still being answered, with that one."""

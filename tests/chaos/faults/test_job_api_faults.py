@@ -1,0 +1,295 @@
+"""The job API's faults: each row of the error table, and every odd answer, one job's beside the health of the others."""
+
+import pytest
+from chaos.faults.world import World, a_world
+from ledger import (
+    MISSING,
+    Fault,
+    Operation,
+    answering,
+    cut,
+    garbage,
+    giant,
+    refusing,
+    slow,
+    truncated,
+    web_page,
+)
+
+from bot.domain.models import Mark
+from bot.slack.blocks import SEND_AGAIN
+
+pytestmark = pytest.mark.chaos
+FINISHED = ("started", "r0/completed")
+
+NOT_ARRIVED = {
+    "429": refusing(429, "slow down", Retry_After="1"),
+    "429 without a time": refusing(429),
+    "503 with a time": refusing(503, Retry_After="1"),
+    "425": refusing(425),
+}
+REFUSED = {
+    "400": refusing(400, "No <!channel> & no <https://evil.example|link>"),
+    "422": refusing(422, "Too short"),
+    "404": refusing(404, "no such project"),
+}
+UNKNOWN = {
+    "500": refusing(500, "oops"),
+    "500 after": refusing(500, "oops", applied=True),
+    "502 page": web_page(502, applied=True),
+    "503": refusing(503),
+    "time-out": slow(3.0),
+    "cut before": cut(applied=False),
+    "cut after": cut(applied=True),
+    "truncated": truncated(),
+    "giant": giant(),
+    "page": web_page(),
+    "garbage": garbage(),
+    "empty": Fault(applied=True, body=b""),
+    "no id": answering(id=MISSING),
+}
+
+
+async def test_what_did_not_arrive_is_sent_again_by_itself(any_url: str) -> None:
+    async with a_world(any_url) as world:
+        await world.start()
+        for name, fault in NOT_ARRIVED.items():
+            world.ledger.fail(fault, Operation.CREATE, prompt=name)
+            world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More of {name}")
+        jobs = await world.begin(*NOT_ARRIVED)
+        replies = [await world.reply(name, f"More of {name}") for name in NOT_ARRIVED]
+        for job, name in zip(jobs, NOT_ARRIVED, strict=True):
+            await world.ledger.until(lambda job=job, name=name: world.ledger.told(job) == [f"More of {name}"])
+            assert world.ledger.tried(Operation.CREATE, name) == 2
+            assert world.ledger.tried(Operation.MESSAGE, f"More of {name}") == 2
+        world.complete(*jobs)
+        for name in NOT_ARRIVED:
+            await world.until_said(name, "started", "r1/completed")
+        await world.settled()
+        assert [world.marks(reply) for reply in replies] == [[Mark.TAKEN.value]] * len(replies)
+        await world.check()
+
+
+async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> None:
+    await world.start()
+    for name, fault in REFUSED.items():
+        world.ledger.fail(fault, Operation.CREATE, prompt=name, times=None)
+        await world.ask(name)
+    for name in REFUSED:
+        await world.until_said(name, "refused/1")
+        assert world.ledger.tried(Operation.CREATE, name) == 1
+    words = world.thread("400")[1].text
+    assert "<!channel>" not in words
+    assert "&lt;!channel&gt;" in words
+    (job,) = await world.begin("Spared")
+    for name in ("400", "422"):
+        world.ledger.fail(REFUSED[name], Operation.MESSAGE, prompt=f"More of {name}")
+        reply = await world.reply("Spared", f"More of {name}")
+        await world.workspace.wait_for(lambda reply=reply: world.marks(reply) == [Mark.PROBLEM.value])
+    world.complete(job)
+    await world.until_said("Spared", "started", "refused/1", "refused/1", "r0/completed")
+    await world.settled()
+    await world.check()
+
+
+async def test_what_may_have_arrived_is_asked_about(any_url: str) -> None:
+    """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
+    async with a_world(any_url) as world:
+        await world.start()
+        for name, fault in UNKNOWN.items():
+            world.ledger.fail(fault, Operation.CREATE, prompt=name)
+            await world.ask(name)
+        (spared,) = await world.begin("Spared")
+        for name in UNKNOWN:
+            await world.until_said(name, "unsure/1")
+            assert world.ledger.tried(Operation.CREATE, name) == 1
+        for name, fault in UNKNOWN.items():
+            world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
+            await world.reply("Spared", f"More: {name}")
+        await world.settled(40)
+        assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
+        assert {world.ledger.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
+        await world.press("500", SEND_AGAIN, key="/unsure/")
+        await world.until_said("500", "unsure/1", "started")
+        world.complete(spared, world.ledger.job_of("500"))
+        await world.until_said("500", "unsure/1", *FINISHED)
+        await world.workspace.wait_for(lambda: "r0/completed" in world.said("Spared"))
+        await world.settled()
+        await world.check()
+
+
+async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: World) -> None:
+    world.ledger.honours_keys = True
+    await world.start(JOB_API_IDEMPOTENT="true")
+    for name, fault in UNKNOWN.items():
+        world.ledger.fail(fault, Operation.CREATE, prompt=name)
+        world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
+    jobs = await world.begin(*UNKNOWN)
+    for name in UNKNOWN:
+        await world.reply(name, f"More: {name}")
+    for job, name in zip(jobs, UNKNOWN, strict=True):
+        await world.ledger.until(lambda job=job, name=name: world.ledger.told(job) == [f"More: {name}"])
+    world.complete(*jobs)
+    for name in UNKNOWN:
+        await world.until_said(name, "started", "r1/completed")
+    await world.settled()
+    await world.check()
+
+
+async def test_polls_that_fail_say_nothing_and_go_on(any_url: str) -> None:
+    """Every fault there is, to one job's polls each, while another goes on at full speed."""
+    faults = NOT_ARRIVED | REFUSED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
+    async with a_world(any_url) as world:
+        await world.start()
+        jobs = await world.begin(*faults)
+        (spared,) = await world.begin("Spared")
+        for job, fault in zip(jobs, faults.values(), strict=True):
+            world.ledger.fail(fault, Operation.GET, job_id=job, times=2)
+        world.complete(*jobs)
+        await world.ledger.until(lambda: world.ledger.polls_of(spared) > 0)
+        world.complete(spared)
+        await world.until_said("Spared", *FINISHED, seconds=5)
+        for name in faults:
+            await world.until_said(name, *FINISHED)
+        await world.settled()
+        await world.check()
+
+
+async def test_a_key_that_is_not_let_in(world: World) -> None:
+    """Said once and at once, in the thread of each; what people ask meanwhile waits, and is done afterwards."""
+    await world.start()
+    (job,) = await world.begin("Running")
+    world.ledger.fail(refusing(401), times=None)
+    await world.until_said("Running", "started", "out/1")
+    await world.ask("Waiting")
+    await world.until_said("Waiting", "out/1")
+    await world.reply("Running", "More")
+    await world.ledger.until(lambda: world.ledger.tried(Operation.MESSAGE) == 1)
+    world.ledger.heal()
+    world.ledger.fail(refusing(403, "address not allowed"), Operation.CREATE)
+    await world.hurry()
+    await world.ledger.until(lambda: world.ledger.tried(Operation.CREATE, "Waiting") == 2)
+    await world.ledger.until(lambda: world.ledger.told(job) == [] or True)
+    await world.hurry()
+    await world.ledger.until(lambda: world.ledger.told(job) == ["More"])
+    await world.workspace.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
+    await world.hurry()
+    await world.until_said("Waiting", "out/1", "back/1", "started")
+    world.complete(job, world.ledger.job_of("Waiting"))
+    await world.until_said("Running", "started", "out/1", "back/1", "r1/completed")
+    await world.until_said("Waiting", "out/1", "back/1", *FINISHED)
+    await world.settled()
+    await world.check()
+
+
+async def test_the_job_api_is_away_and_comes_back(any_url: str) -> None:
+    async with a_world(any_url) as world:
+        await world.start()
+        (job,) = await world.begin("Running")
+        await world.ledger.stop()
+        await world.reply("Running", "Meanwhile")
+        await world.ask("Asked meanwhile")
+        await world.card("Asked meanwhile")
+
+        async def both_tried() -> bool:
+            rows = await world.sql("SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0")
+            return bool(rows[0][0] == 2)
+
+        await world.until_true(both_tried)
+        await world.ledger.start()
+        await world.hurry()
+        await world.ledger.until(lambda: world.ledger.told(job) == ["Meanwhile"])
+        await world.until_said("Asked meanwhile", "started")
+        world.complete(job)
+        await world.until_said("Running", "started", "r1/completed")
+        await world.settled()
+        await world.check()
+
+
+async def test_odd_jobs(world: World) -> None:
+    """Odd values are shown as they are, or left out; they stop nothing, and nothing is said twice."""
+    await world.start()
+    ledger, seen = world.ledger, {}
+    names = (
+        "Status",
+        "Late",
+        "Changing",
+        "Vanishing",
+        "Backwards",
+        "Missing",
+        "Gone",
+        "Future",
+        "Malformed",
+        "Not a link",
+    )
+    for name, job in zip(names, await world.begin(*names), strict=True):
+        seen[name] = job
+    ledger.show(seen["Status"], "<!here> dreaming")
+    ledger.show(seen["Late"], "completed")
+    ledger.show(seen["Changing"], "active", "https://git.example/first")
+    ledger.show(seen["Vanishing"], "active", "https://git.example/there")
+    ledger.show(seen["Backwards"], "completed")
+    ledger.fail(refusing(404), Operation.GET, job_id=seen["Missing"], times=2)
+    ledger.fail(refusing(404), Operation.GET, job_id=seen["Gone"], times=None)
+    ledger.show(seen["Future"], "failed", createdAt="9999-12-31T23:59:59Z", archivedAt="2999-01-01")
+    ledger.show(seen["Malformed"], "failed", createdAt="yesterday\u202e\x00", source="x" * 9999, model={"a": 1})
+    ledger.show(seen["Not a link"], "completed", "javascript:alert(1)//<!channel>")
+
+    await world.workspace.wait_for(lambda: "dreaming" in world.thread("Status")[0].text)
+    assert "<!here>" not in world.thread("Status")[0].text
+    await world.until_said("Late", *FINISHED)
+    ledger.show(seen["Late"], "completed", "https://git.example/late")
+    await world.until_said("Late", *FINISHED, "link")
+    await world.until_said("Changing", "started", "link")
+    ledger.show(seen["Changing"], "completed", "https://git.example/second")
+    await world.until_said("Changing", "started", "link", "r0/completed")
+    await world.until_said("Vanishing", "started", "link")
+    ledger.show(seen["Vanishing"], "completed", None)
+    await world.until_said("Vanishing", "started", "link", "r0/completed")
+    await world.until_said("Backwards", *FINISHED)
+    ledger.show(seen["Backwards"], "active")
+    await world.workspace.wait_for(lambda: "Active" in world.thread("Backwards")[0].text)
+    ledger.show(seen["Backwards"], "completed")
+    await world.workspace.wait_for(lambda: "Finished" in world.thread("Backwards")[0].text)
+    await world.until_said("Gone", "started", "gone")
+    await world.until_said("Future", "started", "r0/failed")
+    await world.until_said("Malformed", "started", "r0/failed")
+    await world.until_said("Not a link", *FINISHED)
+    assert "&lt;!channel&gt;" in world.thread("Not a link")[2].text
+    reply = await world.reply("Gone", "Still there?")
+    await world.until_said("Gone", "started", "gone", "refused/0")
+    assert world.marks(reply) == [Mark.PROBLEM.value]
+    ledger.show(seen["Missing"], "completed", "https://git.example/found")
+    await world.until_said("Missing", *FINISHED)
+    await world.settled()
+    assert world.said("Backwards") == list(FINISHED)
+    await world.check()
+
+
+async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
+    await world.start()
+    world.ledger.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
+    world.ledger.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
+    await world.ask("At once")
+    await world.until_said("At once", *FINISHED)
+    await world.begin("Slowly")
+    await world.settled()
+    await world.check()
+
+
+async def test_a_job_that_asks_to_wait_holds_back_no_other(world: World) -> None:
+    await world.start()
+    slowed, other = await world.begin("Slowed", "Other")
+    world.ledger.fail(refusing(429, Retry_After="3"), Operation.GET, job_id=slowed)
+    before = world.ledger.polls_of(other)
+    await world.ledger.until(lambda: world.ledger.tried(Operation.GET) and not world.ledger.pending(slowed))
+    asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1]
+    world.complete(slowed, other)
+    await world.until_said("Other", *FINISHED, seconds=2.5)
+    assert world.ledger.polls_of(other) > before
+    await world.until_said("Slowed", *FINISHED)
+    after = [
+        poll.started for poll in world.ledger.polls if poll.job_id == slowed and poll.started > asked_to_wait.started
+    ]
+    assert after[0] - asked_to_wait.started >= 3.0
+    await world.check()

@@ -1,0 +1,277 @@
+"""Slack's faults, by the workspace's switches: what was acknowledged is done, and each thing is said once, in order."""
+
+import asyncio
+
+import pytest
+from chaos.faults.world import World, a_world
+from ledger import Operation
+
+from bot.domain.models import Mark
+from bot.slack import web_api
+from bot.workspace.faults import CallFault
+from bot.workspace.socket_mode import DisconnectReason
+
+pytestmark = pytest.mark.chaos
+FINISHED = ("started", "r0/completed")
+
+
+async def test_without_faults_all_is_said_once(any_url: str) -> None:
+    """The measure of all others, and that the checks see what they are to see."""
+    async with a_world(any_url) as world:
+        await world.start()
+        (job,) = await world.begin("Fix the guides")
+        world.complete(job)
+        await world.until_said("Fix the guides", *FINISHED)
+        reply = await world.reply("Fix the guides", "And the FAQ")
+        await world.until_said("Fix the guides", *FINISHED, "r1/active")
+        world.complete(job)
+        await world.until_said("Fix the guides", *FINISHED, "r1/active", "r1/completed")
+        await world.settled()
+        assert world.marks(reply) == [Mark.TAKEN.value]
+        assert world.ledger.told(job) == ["And the FAQ"]
+        await world.check()
+
+
+async def test_a_429_holds_back_its_channel_only(world: World) -> None:
+    await world.start()
+    docs = await world.begin("Here", "Here too")
+    (other,) = await world.begin("There", channel="partners")
+    limit = world.workspace.faults.rate_limit(3, channel="docs", count=None)
+    world.complete(*docs)
+    await world.workspace.wait_for(lambda: limit.hits)
+    calls_before = len(world.workspace.calls)
+    world.complete(other)
+    await world.until_said("There", *FINISHED, channel="partners", seconds=2.5)
+    await world.reply("There", "More", channel="partners")
+    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], 2.5)
+    assert world.said("Here") == world.said("Here too") == ["started"]
+    assert limit.hits <= 2, "a channel that asked to wait was called again: only what was on its way may come"
+    assert len(world.workspace.calls) > calls_before
+    world.workspace.faults.remove(limit)
+    await world.until_said("Here", *FINISHED)
+    await world.until_said("Here too", *FINISHED)
+    world.complete(other)
+    await world.settled()
+    await world.check()
+
+
+def lost_answers(world: World, method: str, seconds: float = 5.0) -> list[CallFault]:
+    """Every way in which it does not become known whether a call was carried out."""
+    faults, where = world.workspace.faults, {"method": method, "channel": "docs"}
+    return [
+        faults.server_error(applied=False, **where),
+        faults.server_error(applied=True, **where),
+        faults.server_error(applied=True, status=503, **where),
+        faults.drop(applied=False, **where),
+        faults.drop(applied=True, **where),
+        faults.delay(seconds, applied=True, **where),
+    ]
+
+
+async def test_each_message_is_posted_once_though_its_answer_was_lost(
+    any_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_api, "CALL_SECONDS", 1.0)
+    prompts = [f"Task {number}" for number in range(6)]
+    async with a_world(any_url) as world:
+        await world.start()
+        faults = lost_answers(world, "chat.postMessage")
+        for prompt in prompts:
+            await world.ask(prompt)
+        for prompt in prompts:
+            await world.card(prompt)
+        await world.ledger.until(lambda: len(world.ledger.created) == len(prompts))
+        for prompt in prompts:
+            await world.until_said(prompt, "started")
+        faults += lost_answers(world, "chat.postMessage") + lost_answers(world, "chat.update")
+        world.complete(*(world.ledger.job_of(prompt) for prompt in prompts))
+        for prompt in prompts:
+            await world.until_said(prompt, *FINISHED)
+        await world.settled()
+        assert [fault.hits for fault in faults] == [1] * len(faults)
+        await world.check()
+
+
+async def test_a_mark_is_set_though_its_answer_was_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_api, "CALL_SECONDS", 1.0)
+    await world.start()
+    jobs = await world.begin(*(f"Task {number}" for number in range(6)))
+    where = {"method": "reactions.add", "channel": None}
+    faults = lost_answers(world, "reactions.add") + lost_answers(world, "reactions.remove")
+    replies = [await world.reply(f"Task {number}", f"More of {number}") for number in range(6)]
+    await world.ledger.until(lambda: all(world.ledger.told(job) for job in jobs))
+    await world.settled()
+    assert [fault.hits for fault in faults] == [1] * len(faults), where
+    assert [world.marks(reply) for reply in replies] == [[Mark.TAKEN.value]] * 6
+    await world.check()
+
+
+async def test_connections_that_end_lose_nothing(world: World) -> None:
+    """Cut, asked to leave in every way, and with tickets that are refused when they come back."""
+    await world.start()
+    (job,) = await world.begin("Long job")
+    sockets, sent = world.workspace.socket_mode, []
+
+    async def still_hears() -> None:
+        sent.append(f"Word {len(sent)}")
+        await world.reply("Long job", sent[-1])
+        await world.ledger.until(lambda: world.ledger.told(job) == sent)
+
+    reasons: list[DisconnectReason] = ["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
+    for reason in reasons:
+        await world.workspace.disconnect(reason, only=1)
+        await still_hears()
+    sockets.cut()
+    await still_hears()
+    world.workspace.faults.refuse_handshake(3)
+    refused = sockets.handshakes_refused
+    await world.workspace.disconnect("refresh_requested")
+    await still_hears()
+    await world.workspace.wait_for(lambda: sockets.connections == 2, 15)
+    assert sockets.handshakes_refused >= refused + 3
+    await world.settled()
+    await world.check()
+
+
+async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: World) -> None:
+    await world.start()
+    faults, jobs = world.workspace.faults, []
+    switches = [faults.duplicate_envelope("slash_commands"), faults.drop_ack("slash_commands")]
+    jobs += await world.begin("Doubled")
+    await world.ask("Its ack is lost")
+    world.asked.append("Its ack is lost")  # Slack shows its sender a failure, but it was recorded, and so is done
+    await world.until_said("Its ack is lost", "started")
+    switches += [faults.reorder_envelope("events_api"), faults.duplicate_envelope("events_api", 2)]
+    await world.reply("Doubled", "First")
+    await world.reply("Doubled", "Second")
+    await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["First", "Second"])
+    switches += [faults.drop_ack("events_api", 2), faults.lose_envelope("events_api")]
+    await world.reply("Doubled", f"@{world.workspace.app.name} Third")
+    world.replied[-1] = "Third"
+    await world.reply("Doubled", "Fourth")
+    await world.ledger.until(lambda: world.ledger.told(jobs[0])[2:] == ["Third", "Fourth"])
+    await world.workspace.settled()
+    await world.settled()
+    assert all(switch.hits for switch in switches)
+    await world.check()
+
+
+async def test_an_event_that_comes_again_later_changes_nothing(world: World) -> None:
+    await world.start()
+    (job,) = await world.begin("Old news")
+    await world.reply("Old news", "Once")
+    await world.ledger.until(lambda: world.ledger.told(job))
+    await world.settled()
+    before = [row.envelope.payload for row in world.workspace.deliveries if row.envelope.type == "events_api"]
+    calls = len(world.workspace.calls)
+    for payload in before:
+        world.workspace.inject_event(payload)
+    await world.workspace.settled()
+    await world.settled()
+    assert world.ledger.tried(Operation.MESSAGE) == 1
+    assert len(world.workspace.calls) == calls
+    await world.check()
+
+
+async def test_a_channel_without_pagehand(world: World) -> None:
+    """A public one is joined; in a private one nothing is started, and the person learns how to invite it."""
+    await world.start()
+    await world.begin("Public", channel="general")
+    answer = await world.ask("Private", channel="leads")
+    assert answer.text
+    await world.workspace.wait_for(lambda: "invite" in world.told("ana").lower())
+    await world.settled()
+    assert world.ledger.tried(Operation.CREATE, "Private") == 0
+    await world.check()
+
+
+async def test_a_channel_that_closes_stays_one_channel(world: World) -> None:
+    """Archived, taken from us, and refusing: each thread's trouble is kept and told, and the others go on."""
+    await world.start()
+    world.workspace.add_bot("leads")
+    (spared,) = await world.begin("Spared")
+    (archived,) = await world.begin("Archived", channel="partners")
+    (private,) = await world.begin("Private", channel="leads")
+    (public,) = await world.begin("Public", channel="general")
+    world.workspace.archive("partners")
+    world.workspace.remove_bot("leads")
+    world.workspace.remove_bot("general")
+    world.complete(archived, private, public)
+    world.complete(spared)
+    await world.until_said("Spared", *FINISHED, seconds=5)
+    await world.until_said("Public", *FINISHED, channel="general")
+    await world.settled()
+    given_up = await world.sql("SELECT key, problem FROM notices WHERE state = 'given_up' AND kind = 'post'")
+    assert {reason for _, reason in given_up} == {"is_archived", "channel_not_found"}
+    assert all(f"pull/{job}" in world.told("ana") for job in (archived, private))
+    world.workspace.unarchive("partners")
+    await world.reply("Archived", "Go on", channel="partners")
+    await world.until_said("Archived", "started", "r1/active", channel="partners")
+    await world.settled()
+    await world.check()
+
+
+async def test_a_message_that_slack_refuses_is_one_message(world: World) -> None:
+    await world.start()
+    refused, plain, spared = await world.begin("Refused", "Words only", "Spared")
+    fault = world.workspace.faults.error("restricted_action", method="chat.postMessage")
+    world.complete(refused)
+    await world.workspace.wait_for(lambda: fault.hits)
+    await world.workspace.wait_for(lambda: f"pull/{refused}" in world.told("ana"))
+    world.workspace.faults.error("invalid_blocks", method="chat.postMessage")
+    world.complete(plain)
+    await world.until_said("Words only", *FINISHED)
+    world.complete(spared)
+    await world.until_said("Spared", *FINISHED)
+    await world.reply("Refused", "Go on")
+    await world.until_said("Refused", "started", "r1/active")
+    await world.settled()
+    await world.check()
+
+
+@pytest.mark.parametrize("code", ["token_revoked", "account_inactive"])
+async def test_a_token_that_is_revoked_and_given_back(world: World, code: str) -> None:
+    await world.start()
+    first, second = await world.begin("First", "Second")
+    world.workspace.revoke_tokens(code)
+    world.complete(first)
+    await world.workspace.disconnect("refresh_requested", only=1)
+    reply = await world.reply("Second", "Meanwhile")
+    await world.ledger.until(lambda: world.ledger.told(second) == ["Meanwhile"])
+    world.complete(second)
+    await world.workspace.wait_for(lambda: [call for call in world.workspace.calls if call.error == code])
+    assert world.said("First") == ["started"]
+    world.workspace.restore_tokens()
+    await asyncio.sleep(0)
+    await world.hurry()
+    await world.until_said("First", *FINISHED)
+    await world.until_said("Second", "started", "r1/completed")
+    await world.settled()
+    assert world.marks(reply) == [Mark.TAKEN.value]
+    await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
+    await world.check()
+
+
+async def test_slack_is_away_and_comes_back(any_url: str) -> None:
+    async with a_world(any_url) as world:
+        await world.start()
+        jobs = await world.begin("First", "Second", "Third")
+        await world.workspace.begin_outage()
+        world.complete(jobs[0])
+        world.ledger.show(jobs[1], "failed")
+        polls = len(world.ledger.polls)
+        await world.ledger.until(lambda: len(world.ledger.polls) >= polls + 3)
+        world.ledger.show(jobs[2], "archived")
+        await world.workspace.person("ana").say("docs", "still here", thread_ts=world.card_ts("First"))
+        world.replied.append("still here")
+        await world.ledger.until(lambda: len(world.ledger.polls) >= polls + 4)
+        await world.workspace.end_outage()
+        await world.hurry()
+        await world.until_said("Second", "started", "r0/failed")
+        await world.until_said("Third", "started", "r0/archived")
+        await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["still here"])
+        await world.until_said("First", *FINISHED, "r1/active")
+        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
+        await world.begin("Afterwards")
+        await world.settled()
+        await world.check()
