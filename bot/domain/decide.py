@@ -94,15 +94,21 @@ def next_look(known: Known, now: float, polling: Polling, *, jitter: float) -> f
     return max(interval * (0.8 + 0.4 * jitter), polling.fastest)
 
 
-def out_of_reach(known: Known, seen: OutOfReach, now: float, patience: float) -> tuple[Known, list[Saying]]:
-    """Notes an outage; it is said once it has lasted, or at once where our key is the reason."""
+def out_of_reach(
+    known: Known, seen: OutOfReach, now: float, patience: float, *, request: bool = False
+) -> tuple[Known, list[Saying]]:
+    """Notes an outage; it is said once it has lasted, or at once where our key is the reason. `request`: one waits."""
     since = known.out_since if known.out_since is not None else now
     known = replace(known, out_since=since)
     if known.out_said or (seen.status is None and now - since < patience):
         return known, []
     outages = known.outages + 1
     if seen.status is None:
-        trouble, what, facts = Trouble.OUT_OF_REACH, What.OUT_OF_REACH, {"reason": seen.reason}
+        trouble, what, facts = (
+            Trouble.OUT_OF_REACH,
+            What.OUT_OF_REACH,
+            {"reason": seen.reason, "request": "yes" if request else ""},
+        )
     else:
         trouble, what, facts = Trouble.NOT_ALLOWED, What.NOT_ALLOWED, {"status": str(seen.status)}
     known = replace(known, out_said=True, outages=outages, trouble=trouble)
@@ -127,14 +133,13 @@ def _missed(known: Known) -> tuple[Known, list[Saying]]:
 
 
 def _sighted(known: Known, job: Job, now: float, polling: Polling) -> tuple[Known, list[Saying]]:
-    before = known.job
+    before, late = known.job, job.status == COMPLETED and job.pr_link is None
     job = _filled(job, before)
     sayings = [Saying(f"back/{known.outages}", What.BACK)] if known.out_said else []
     known = replace(known, job=job, misses=0, out_since=None, out_said=False, trouble=None, trouble_words="")
     if job != before:
         known = replace(known, changed_at=now)
     if job.ended and not (before and before.ended and before.status == job.status):
-        late = job.status == COMPLETED and job.pr_link is None
         known = replace(known, watch_until=now + polling.grace if late else now)
     facts = [fact for fact in _transitions(known, before) if fact.key not in known.said]
     known = replace(known, said=known.said | {fact.key for fact in facts})

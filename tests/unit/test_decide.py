@@ -55,6 +55,15 @@ def test_a_link_that_comes_late_is_announced() -> None:
     assert said[1].facts["link"] == ""
 
 
+def test_a_link_of_a_later_round_may_come_late_too() -> None:
+    known, _ = follow(Seen(job()), Seen(job("completed", LINK)))
+    taken = begin_round(known, job("active"), 2_000.0, POLLING)
+    ended = decide(taken.known, Seen(job("completed")), 2_010.0, POLLING)
+    assert ended.next_in is not None
+    late = decide(ended.known, Seen(job("completed", OTHER)), 2_020.0, POLLING)
+    assert [saying.facts["link"] for saying in late.sayings] == [OTHER]
+
+
 def test_a_changed_link_is_announced_and_an_old_one_that_returns_is_not() -> None:
     seen = [Seen(job("completed", link)) for link in (LINK, OTHER, LINK)]
     _, said = follow(Seen(job()), *seen)
