@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bot.clock import SteadyClock
 from bot.config import Config
 from bot.domain.decide import Polling
-from bot.errors import ChatError, SchemaMismatch, StoreError
+from bot.errors import CannotStart, ChatError, ChatNotAllowed, ChatRefused, ChatUnreachable, SchemaMismatch, StoreError
 from bot.health import Health, HealthPage, Part
 from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.loops.intake import Intake
@@ -66,7 +66,7 @@ class Edges:
 async def open_edges(config: Config) -> Edges:
     """Opens the database, asks Slack who we are, and makes the clients.
 
-    Raises StoreError, SchemaMismatch, ChatError: with words that say what to do about it.
+    Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
     """
     async with contextlib.AsyncExitStack() as stack:
         store = await _open_store(config)
@@ -74,7 +74,10 @@ async def open_edges(config: Config) -> Edges:
         session = new_session()
         stack.push_async_callback(session.close)
         client = new_client(config.slack_bot_token.get_secret_value(), session, base_url=f"{config.slack_api_url}/")
-        identity = await identify(client)
+        try:
+            identity = await identify(client)
+        except ChatError as error:
+            raise _turned_away(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         job_api = HttpJobApi(_job_api_settings(config))
         stack.push_async_callback(job_api.aclose)
@@ -102,10 +105,15 @@ class App:
         self._running: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Connects to Slack and begins to work. Raises ChatError where Slack will not have it."""
-        await self.receiver.start()
-        if self._page is not None:
-            await self._page.start()
+        """Connects to Slack and begins to work. Raises CannotStart; `stop` is due all the same."""
+        try:
+            await self.receiver.start()
+            if self._page is not None:
+                await self._page.start()
+        except ChatError as error:
+            raise _turned_away(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
+        except OSError as error:
+            raise CannotStart(f"{error.strerror or error}. Set another port.") from None
         self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
         self._running += [asyncio.create_task(self.health.watch()), asyncio.create_task(self._retention.run())]
         logger.info("Pagehand is at work as %s", self.owner)
@@ -161,18 +169,51 @@ class App:
 async def run(config: Config, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
     """Runs the bot until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built on them."""
     stopped = asyncio.Event()
+    starting = asyncio.create_task(_started(config, decorate))
+
+    def stop() -> None:
+        stopped.set()
+        starting.cancel()  # without effect once it has started
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        app = await starting
+    except asyncio.CancelledError:
+        if stopped.is_set():
+            return
+        raise
+    await stopped.wait()
+    await app.stop()
+
+
+async def _started(config: Config, decorate: Callable[[Edges], None]) -> App:
     edges = await open_edges(config)
     decorate(edges)
     app = App(config, edges)
     try:
         await app.start()
-    except ChatError:
-        await edges.closing.aclose()
+    except BaseException:
+        await app.stop()
         raise
-    await stopped.wait()
-    await app.stop()
+    return app
+
+
+def _turned_away(error: ChatError, name: str, where: str) -> CannotStart:
+    match error:
+        case ChatNotAllowed() | ChatRefused():
+            return CannotStart(
+                f"Slack does not accept {name} ({error.reason}). Check it, and its scopes, on your app's page at "
+                f"api.slack.com/apps, under {where}."
+            )
+        case ChatUnreachable():
+            return CannotStart(
+                f"Slack can't be reached ({error.reason}). Check this machine's network and SLACK_API_URL."
+            )
+        case _:
+            return CannotStart(
+                f"Slack does not answer as it should ({error.reason}). Check SLACK_API_URL, or try later."
+            )
 
 
 async def _open_store(config: Config) -> Store:

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -73,6 +74,8 @@ def show_demo(  # noqa: PLR0917 - click passes options by name
     """
     if replies and not prompt:
         raise click.UsageError("--reply goes with --once.")
+    # What a platform sends to stop a process shall clean up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with _in_words(), _directory(keep) as directory:
         log.set_up("WARNING", [])
         ports = (port, job_server_port)
@@ -154,7 +157,9 @@ async def _browse(directory: Path, ports: Ports) -> None:
         click.echo(
             "Then reply in the card's thread to steer the job, and click the pull request. Ctrl-C ends the demo."
         )
-        await asyncio.Event().wait()
+        with suppress(asyncio.CancelledError):  # Ctrl-C is how a demo is to end
+            await asyncio.Event().wait()
+    click.echo("\nEnded.")
 
 
 async def _once(directory: Path, ports: Ports, prompt: str, replies: tuple[str, ...], limit: float) -> None:
@@ -175,7 +180,7 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Ends with a sentence instead of a traceback: 2 for settings, 1 for anything else that was to be expected."""
+    """Ends with a sentence instead of a traceback: 2 for settings, 130 for Ctrl-C, 1 for anything else expected."""
     try:
         yield
     except ConfigError as error:
@@ -187,7 +192,8 @@ def _in_words() -> Iterator[None]:
         click.echo(f"Pagehand stopped: {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        click.echo("\nEnded.", err=True)
+        click.echo("\nInterrupted.", err=True)
+        sys.exit(128 + signal.SIGINT)
 
 
 def _job_server_settings() -> JobServerSettings:

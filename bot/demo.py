@@ -2,9 +2,8 @@
 
 import asyncio
 import secrets
-import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +16,7 @@ from bot.config import Config, load
 from bot.domain.commands import plain
 from bot.domain.models import Thread
 from bot.errors import PagehandError
-from bot.jobserver import JobServer, JobServerSettings
+from bot.jobserver import JobServer, JobServerError, JobServerSettings
 from bot.jobserver.sample_repository import make_sample_repository
 from bot.workspace.app_config import AppConfig
 from bot.workspace.models import Message
@@ -59,31 +58,45 @@ async def running(directory: Path, port: int | None = None, job_server_port: int
     """Runs the demo with its data in `directory`. A port that is not given is a free one."""
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
-    workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
-    job_server = JobServer(
-        JobServerSettings(
-            port=_port(job_server_port, JOB_SERVER_PORT),
-            api_key=SecretStr(key),
-            project_id=PROJECT,
-            repository=str(repository),
-            data_directory=directory / "jobserver",
-        )
+    async with AsyncExitStack() as stack:
+        job_server, job_api_url = await _start_job_server(directory, repository, key, job_server_port)
+        stack.push_async_callback(job_server.stop)
+        workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
+        stack.push_async_callback(workspace.stop)
+        url = await _start_workspace(workspace, port)
+        config = _config(directory, workspace, job_api_url, key)
+        edges = await open_edges(config)
+        app = App(config, edges)
+        stack.push_async_callback(app.stop)
+        await app.start()
+        yield Demo(workspace, app, edges, url, repository)
+
+
+async def _start_job_server(directory: Path, repository: Path, key: str, port: int | None) -> tuple[JobServer, str]:
+    settings = JobServerSettings(
+        port=JOB_SERVER_PORT if port is None else port,
+        api_key=SecretStr(key),
+        project_id=PROJECT,
+        repository=str(repository),
+        data_directory=directory / "jobserver",
     )
-    job_api_url = await job_server.start()
+    server = JobServer(settings)
     try:
-        url = await workspace.start(port=_port(port, WORKSPACE_PORT))
-        try:
-            edges = await open_edges(_config(directory, workspace, job_api_url, key))
-            app = App(_config(directory, workspace, job_api_url, key), edges)
-            await app.start()
-            try:
-                yield Demo(workspace, app, edges, url, repository)
-            finally:
-                await app.stop()
-        finally:
-            await workspace.stop()
-    finally:
-        await job_server.stop()
+        return server, await server.start()
+    except JobServerError:
+        if port is not None:
+            raise
+    server = JobServer(settings.model_copy(update={"port": 0}))
+    return server, await server.start()
+
+
+async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
+    try:
+        return await workspace.start(port=WORKSPACE_PORT if port is None else port)
+    except OSError:
+        if port is not None:
+            raise
+    return await workspace.start()
 
 
 async def once(demo: Demo, prompt: str, replies: tuple[str, ...], tell: Tell, *, limit: float) -> str:
@@ -91,7 +104,7 @@ async def once(demo: Demo, prompt: str, replies: tuple[str, ...], tell: Tell, *,
 
     Raises DemoError when there is none within `limit` seconds.
     """
-    scribe = Scribe(demo.workspace, tell)
+    scribe, there = Scribe(demo.workspace, tell), _card(demo.workspace)
     tell(f"#{CHANNEL}")
     tell(f"  Ana Silva: /docs {prompt}")
     answer = await demo.workspace.person("ana").command(CHANNEL, "/docs", prompt)
@@ -99,7 +112,7 @@ async def once(demo: Demo, prompt: str, replies: tuple[str, ...], tell: Tell, *,
         tell(f"  (only Ana sees) {plain(answer.text)}")
     try:
         async with asyncio.timeout(limit):
-            ts = await demo.workspace.wait_for(lambda: _card(demo.workspace), limit)
+            ts = await demo.workspace.wait_for(lambda: _card(demo.workspace, after=there), limit)
             thread = await _ended(demo, ts, 0, scribe)
             for number, reply in enumerate(replies, start=1):
                 await demo.workspace.person("ana").say(CHANNEL, reply, thread_ts=ts)
@@ -156,10 +169,10 @@ async def _ended(demo: Demo, ts: str, turn: int, scribe: Scribe) -> Thread:
     return thread
 
 
-def _card(workspace: WorkspaceServer) -> str:
-    """The `ts` of the newest card; empty while there is none."""
+def _card(workspace: WorkspaceServer, after: str = "") -> str:
+    """The `ts` of the newest card; empty while there is none after that one."""
     cards = [message.ts for message in workspace.messages(CHANNEL) if _key(message).endswith("/card")]
-    return cards[-1] if cards else ""
+    return cards[-1] if cards and cards[-1] != after else ""
 
 
 def _key(message: Message) -> str:
@@ -182,16 +195,3 @@ def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: 
             "PAGEHAND_POLL_SLOWEST": "5",
         }
     )
-
-
-def _port(given: int | None, preferred: int) -> int:
-    """The port that was asked for, else the preferred one where it is free, else any (0)."""
-    if given is not None:
-        return given
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", preferred))
-        except OSError:
-            return 0
-    return preferred

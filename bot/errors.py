@@ -4,6 +4,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
 
     PagehandError
     ├── ConfigError              settings are missing or malformed: tell the operator, all of them at once
+    ├── CannotStart              Slack or the machine turns Pagehand away at start-up: tell the operator what to check
     ├── JobApiError
     │   ├── JobApiUnreachable    certainly did not arrive: try again by itself
     │   │   └── JobApiBusy       429, or 503 with Retry-After: the same, but when it says
@@ -36,6 +37,10 @@ class ConfigError(PagehandError):
     def __init__(self, faults: list[str]) -> None:
         self.faults = faults
         super().__init__("\n".join(faults))
+
+
+class CannotStart(PagehandError):
+    """The settings are well-formed, but do not work; the message says which, and what to do about it."""
 
 
 class JobApiError(PagehandError):

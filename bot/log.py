@@ -4,8 +4,8 @@ import logging
 import sys
 from collections.abc import Sequence
 
-NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "httpx", "alembic", "asyncio")
-"""Libraries that log payloads, addresses with tickets, or every request; their warnings are enough."""
+NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
+"""Libraries that log payloads, people's words, addresses with tickets, or every request; their warnings are enough."""
 
 
 class Masked(logging.Formatter):

@@ -96,7 +96,7 @@ class ClaimedWatch:
 
 @dataclass(frozen=True)
 class Polled:
-    """The result of one poll: `known` and `sayings` are None and empty where nothing changed but the next due time."""
+    """The result of one poll of a thread as it was when claimed: what is known now, and what is to be said of it."""
 
     thread: Thread
     known: Known

@@ -39,7 +39,7 @@ class World:
         self.intake = Intake(
             self.store, self.job_api, polling=polling, call_limit=20.0, asks_once=self.asks_once, **common
         )
-        self.watch = Watch(self.store, self.job_api, polling=polling, call_limit=20.0, **common)
+        self.watch = Watch(self.store, self.job_api, polling=polling, call_limit=20.0, gather=0.0, **common)
         self.outbox = Outbox(self.store, self.chat, call_limit=8.0, **common)
         return self
 

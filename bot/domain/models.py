@@ -175,7 +175,7 @@ class What(StrEnum):
     BACK = "back"
     REFUSED = "refused"
     """facts: person, request, kind, words (the job API's own), reason: api | project | gone | archived | not_started |
-    too_old | external."""
+    too_old | unreadable."""
     UNSURE = "unsure"
     """It is not known whether a request arrived; has a button to send it again. facts: person, request, kind."""
     CANNOT_POST = "cannot_post"

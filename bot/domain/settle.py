@@ -96,7 +96,7 @@ def refusal(request: Request, reason: str, words: str = "") -> Saying:
 
 
 def _later(request: Request, known: Known, outcome: OutOfReach, now: float, jitter: float) -> Settlement:
-    known, sayings = out_of_reach(known, outcome, now, PATIENCE)
+    known, sayings = out_of_reach(known, outcome, now, PATIENCE, request=True)
     if known.out_since is not None and now - known.out_since >= GIVE_UP_AFTER:
         return Settlement(
             RequestState.REFUSED,

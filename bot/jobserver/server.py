@@ -29,7 +29,7 @@ from bot.jobserver.pages import Pages
 from bot.jobserver.pull_requests.local import SCHEMA as PULL_REQUESTS_SCHEMA
 from bot.jobserver.pull_requests.local import LocalPullRequests
 from bot.jobserver.runner import Runner
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.work import Workshop
 
 _logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class JobServer:
         await runner.start()
         stack.push_async_callback(_cancelled, asyncio.create_task(_archive_due(jobs, settings)))
 
-        origin = Origin(settings.repository, base, settings.shown_model)
+        origin = Origin(_shown(settings.repository), base, settings.shown_model)
         app = _application(settings, public_url)
         Api(settings, jobs, origin, wake=runner.wake).add_routes(app)
         Pages(pulls, public_url=public_url, repository=_short_name(settings.repository)).add_routes(app)
@@ -181,6 +181,11 @@ def _application(settings: JobServerSettings, public_url: str) -> web.Applicatio
 def _refuse(request: web.Request, status: int, words: str) -> web.Response:
     is_page = request.path == "/" or request.path.startswith(_PAGE_PATHS)
     return pages.refuse(request, status, words) if is_page else api.refuse(request, status, words)
+
+
+def _shown(repository: str) -> str:
+    """What a job shows as its repository: an address as it is; where a directory lies is nobody's business."""
+    return _short_name(repository) if repository_protocol(repository) == "file" else repository
 
 
 def _short_name(repository: str) -> str:

@@ -38,8 +38,6 @@ Answer = TypeVar("Answer")
 MOST_TRIES = 1_500
 """About a day of tries at the slowest pace; then a notice is given up, with its reason kept."""
 SLOWEST_RETRY = 60.0
-TOLD_TRIES = 2
-"""Words for one person leave no trace that could be looked for, so they are repeated once at most when in doubt."""
 WORTH_PLAIN_WORDS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
 
@@ -146,6 +144,7 @@ class Outbox(Loop[ClaimedNotice]):
 
     async def _failed(self, item: ClaimedNotice, error: ChatError, tx: Transaction) -> None:
         notice, wait = item.notice, self._pause(item.notice)
+        telling = notice.kind is NoticeKind.TELL  # leaves no trace to look for: repeated once at most when in doubt
         match error:
             case ChatBusy():
                 wait = max(error.retry_after or 0.0, 1.0)
@@ -155,7 +154,7 @@ class Outbox(Loop[ClaimedNotice]):
                 self.went_wrong(error)
                 wait = max(wait, error.retry_after or 0.0)
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
-            case ChatUncertain() if notice.attempts < self._most_tries(notice):
+            case ChatUncertain() if notice.attempts < MOST_TRIES and not (telling and notice.uncertain):
                 await tx.notice_later(notice, self._owner, due_in=wait, uncertain=True, problem=error.reason)
             case ChatNotAllowed() if notice.attempts < MOST_TRIES:
                 self.went_wrong(error)
@@ -198,9 +197,6 @@ class Outbox(Loop[ClaimedNotice]):
                 self.went_wrong(error)
                 await asyncio.sleep(1.0)
         self._recorded()
-
-    def _most_tries(self, notice: Notice) -> int:
-        return TOLD_TRIES if notice.kind is NoticeKind.TELL else MOST_TRIES
 
     def _pause(self, notice: Notice) -> float:
         jitter = random.random()  # noqa: S311 - spreads retries, guards nothing

@@ -49,6 +49,7 @@ class Watch(Loop[Due]):
         recorded: Callable[[], None],
         at_once: int = 50,
         tick: float = 0.5,
+        gather: float = GATHER,
     ) -> None:
         super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
         self._store = store
@@ -56,6 +57,7 @@ class Watch(Loop[Due]):
         self._polling = polling
         self._call_limit = call_limit
         self._recorded = recorded
+        self._gather = gather
         self._gathered: list[tuple[Polled, asyncio.Future[None]]] = []
         self._saving: asyncio.Task[None] | None = None
 
@@ -114,7 +116,7 @@ class Watch(Loop[Due]):
         await saved
 
     async def _save_gathered(self) -> None:
-        await asyncio.sleep(GATHER)
+        await asyncio.sleep(self._gather)
         gathered, self._gathered, self._saving = self._gathered, [], None
         polls = [polled for polled, _ in gathered]
         try:

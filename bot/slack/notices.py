@@ -91,10 +91,9 @@ def _gone(_: Thread, __: Mapping[str, str], wording: Wording) -> Message:
 
 
 def _out_of_reach(_: Thread, facts: Mapping[str, str], __: Wording) -> Message:
-    reason = one_line(facts.get("reason", ""), _MAX_REASON)
-    why = f" ({reason})" if reason else ""
+    why = one_line(facts.get("reason", ""), _MAX_REASON) or "can't be reached"
     meaning = "What you asked for is kept and sent" if facts.get("request") == "yes" else "News of this job comes"
-    return _said(f"The job API can't be reached{why}. {meaning} as soon as it answers again; nothing to do for you.")
+    return _said(f"The job API {why}. {meaning} as soon as it answers again; there is nothing for you to do.")
 
 
 def _not_allowed(_: Thread, facts: Mapping[str, str], wording: Wording) -> Message:
@@ -118,7 +117,7 @@ _REFUSALS = {
     "archived": "{It} was not sent: this job is archived. Start a new one with {slash}.",
     "not_started": "{It} was not sent: this job was never started. Start a new one with {slash}.",
     "too_old": "{It} was not sent: the job API could not be reached for too long. Send it again if it still matters.",
-    "external": "{It} was not sent: this job takes follow-ups only from people of the workspace it was started in.",
+    "unreadable": "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
 }
 
 

@@ -28,9 +28,9 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.models import RequestKind, RequestState
+from bot.domain.models import RequestKind, RequestState, Saying, What
 from bot.ports import ClaimedNotice, ClaimedRequest, ClaimedWatch
-from bot.store.rows import Unreadable, notice_from, request_from, thread_from
+from bot.store.rows import Unreadable, notice_from, notice_values, request_from, thread_from
 from bot.store.session import Session
 from bot.store.tables import NoticeState, notices, requests, threads, watches
 
@@ -169,7 +169,22 @@ class Claims(Session):
         pairs = ((row_id, (row, now[row_id])) for row_id, row in zip(ids, candidates, strict=True) if row_id in now)
         readable, unreadable = _sorted_out(pairs, lambda pair: claimed(*pair))
         await self._set_aside(table, unreadable)
+        if table is requests:
+            damaged = {row_id for row_id, _ in unreadable}
+            await self._tell([row for row in candidates if row[table.c.id] in damaged])
         return readable
+
+    async def _tell(self, damaged: Sequence[RowMapping]) -> None:
+        """Records that requests which can't be read were not sent, in the threads that can."""
+        _, unreadable = _sorted_out(((row[threads.c.id], row) for row in damaged), thread_from)
+        silent = {thread_id for thread_id, _ in unreadable}
+        for row in damaged:
+            if row[threads.c.id] in silent:
+                continue
+            facts = {"person": str(row[requests.c.person_id]), "reason": "unreadable"}
+            saying = Saying(f"{row[requests.c.id]}/unreadable", What.REFUSED, facts)
+            values = notice_values(row[requests.c.thread_id], saying, self._now)
+            await self._connection.execute(self._insert(notices).values(values).on_conflict_do_nothing())
 
 
 def _sorted_out(items: Iterable[tuple[Any, R]], read: Callable[[R], C]) -> tuple[list[C], list[tuple[Any, Unreadable]]]:

@@ -37,7 +37,7 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: World) -> No
     assert job | {"id": "", "createdAt": ""} == {
         "id": "",
         "status": "active",
-        "source": {"repository": str(world.repository), "ref": "main"},
+        "source": {"repository": "lumo-handbook", "ref": "main"},
         "model": "builtin",
         "prLink": None,
         "createdAt": "",

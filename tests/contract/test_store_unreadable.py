@@ -67,3 +67,12 @@ async def test_reading_such_a_thread_quotes_nothing_of_it(store: Store, sql: Sql
     with pytest.raises(StoreError, match="thread t1 can't be read") as caught:
         await store.transact(lambda tx: tx.thread("t1"))
     assert "secret words" not in str(caught.value)
+
+
+@pytest.mark.parametrize("server", ["sqlite"], indirect=True)
+async def test_whoever_wrote_a_request_that_cannot_be_read_is_told(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(ts="1.1"), a_start())
+    await sql("UPDATE requests SET text = x'ff'")
+    assert await claim_requests(store) == []
+    [claimed] = await claim_notices(store)
+    assert dict(claimed.notice.facts) == {"person": "UANA", "reason": "unreadable"}

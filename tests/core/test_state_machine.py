@@ -1,0 +1,543 @@
+"""The store, the service and the loops against a simple model, with crashes, pauses, faults and time as steps.
+
+`HYPOTHESIS_PROFILE=long` looks further (minutes). What is found is printed as a list of steps.
+"""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import pytest
+from core_world import ANA, BEN, EVA
+from fakes import FakeClock
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from storm import Crash, Outside, Pause, Process, Trap, VirtualLoop
+
+from bot.domain.models import Mark, Person
+from bot.errors import (
+    ChatBusy,
+    ChatNotAllowed,
+    ChatNotInChannel,
+    ChatRefused,
+    ChatUncertain,
+    ChatUnreachable,
+    JobApiBusy,
+    JobApiNotAllowed,
+    JobApiRefused,
+    JobApiUncertain,
+    JobApiUnreachable,
+    JobApiUnreadable,
+    JobGone,
+    NoSuchProject,
+    StoreUnavailable,
+)
+from bot.store.schema import migrate
+from bot.store.store import open_store
+
+T = TypeVar("T")
+
+_SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
+IN_MEMORY = _SHM if _SHM.is_dir() else None
+LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
+BEFORE: dict[str, list[Any]] = {
+    "create": [NoSuchProject("404", words="no project"), JobApiRefused("400", words="too vague")],
+    "message": [JobGone("404"), JobApiRefused("400", words="too vague")],
+    "get": [JobGone("404"), JobApiRefused("400")],
+}
+JOB_FAULTS = [
+    JobApiUnreachable("down"),
+    JobApiBusy("429", retry_after=70.0),
+    JobApiNotAllowed("401", status=401),
+    JobApiNotAllowed("403", status=403),
+    JobApiUncertain("timeout"),
+    JobApiUnreadable("a web page"),
+]
+CHAT_FAULTS = [
+    ChatUnreachable("no connection"),
+    ChatBusy("ratelimited", retry_after=20.0),
+    ChatUncertain("timeout"),
+    ChatNotInChannel("not_in_channel"),
+    ChatRefused("restricted_action"),
+    ChatRefused("invalid_blocks"),
+    ChatNotAllowed("token_revoked"),
+]
+CHAT_CALLS = ["", "post_card", "update_card", "post", "find", "mark", "tell", "join"]
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Path]:
+    """A database with the tables and nothing in them."""
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        path = Path(directory) / "template.db"
+        asyncio.run(migrate(f"sqlite:///{path}"))
+        yield path
+
+
+@dataclass
+class Written:
+    """A reply that a person wrote below a card."""
+
+    person: Person
+    channel_id: str
+    thread_ts: str
+    ts: str
+    acked: bool = False
+
+
+@dataclass
+class Model:
+    """What people did, and what of it was acknowledged."""
+
+    starts: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """By source key: the channel, and whether it was acknowledged."""
+    replies: list[Written] = field(default_factory=list)
+    presses: Counter[str] = field(default_factory=Counter)
+    """By request: how often somebody had it sent again."""
+    recorded: dict[str, int] = field(default_factory=dict)
+    """By request: the step after which its row was seen first."""
+
+
+class Storm(RuleBasedStateMachine):
+    """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
+
+    template: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        self.loop.set_exception_handler(_complain)
+        self.directory = TemporaryDirectory(dir=IN_MEMORY)
+        path = Path(self.directory.name) / "pagehand.db"
+        shutil.copy(self.template, path)
+        clock = FakeClock()
+        store = self.run(open_store(f"sqlite:///{path}", clock=clock))
+        self.outside = Outside(store, clock, self.loop.selector)
+        self.database = sqlite3.connect(path)
+        self.database.row_factory = sqlite3.Row
+        self.model = Model()
+        self.births = 0
+        self.processes: list[Process] = []
+
+    @initialize(asks_once=st.booleans(), jobs=st.sampled_from([1, 1, 2, 0]))
+    def begin(self, asks_once: bool, jobs: int) -> None:
+        """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
+        self.outside.job_api.honours_keys = asks_once
+        self.asks_once = asks_once
+        self.processes = [self._born(), self._born()]
+        for number in range(jobs):
+            self._deliver_start(f"start-{number}", "C1", 0)
+        self._in_process(0, self.processes[0].settle())
+
+    def teardown(self) -> None:
+        try:
+            if self.processes:
+                self._end_well()
+        finally:
+            self.run(self._kill_all())
+            self.run(self.outside.store.close())
+            self.database.close()
+            self.loop.close()
+            self.directory.cleanup()
+
+    # -- people ---------------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.model.starts) < 4)
+    @rule(channel=st.sampled_from(["C1", "C2", "C1", "CPRIVATE"]), at=st.integers(0, 1))
+    def start(self, channel: str, at: int) -> None:
+        self._deliver_start(f"start-{len(self.model.starts)}", channel, at)
+
+    @precondition(lambda self: self.model.starts)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def start_again(self, which: int, at: int) -> None:
+        key = list(self.model.starts)[which % len(self.model.starts)]
+        self._deliver_start(key, self.model.starts[key][0], at)
+
+    @precondition(lambda self: self._cards() and len(self.model.replies) < 8)
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
+    def reply(self, which: int, person: Person, at: int | None) -> None:
+        """Somebody replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
+        card = self._cards()[which % len(self._cards())]
+        written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
+        self.model.replies.append(written)
+        if at is not None:
+            self._deliver_reply(written, at)
+
+    @precondition(lambda self: self.model.replies)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def deliver(self, which: int, at: int) -> None:
+        self._deliver_reply(self.model.replies[which % len(self.model.replies)], at)
+
+    @precondition(lambda self: self._unsure_posts())
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
+    def press_send_again(self, which: int, person: Person, at: int) -> None:
+        posts = self._unsure_posts()
+        self._press(posts[which % len(posts)].facts["request"], posts[which % len(posts)].channel_id, person, at)
+
+    # -- the world outside ----------------------------------------------------------------------------------------
+
+    @rule(operation=st.sampled_from(["create", "message", "get"]), data=st.data())
+    def job_api_fails(self, operation: str, data: st.DataObject) -> None:
+        self._lay("job", operation, "before", data.draw(st.sampled_from(JOB_FAULTS + BEFORE[operation])))
+
+    @rule(operation=st.sampled_from(["create", "message"]), fault=st.sampled_from(JOB_FAULTS[-2:]))
+    def job_api_fails_after(self, operation: str, fault: Exception) -> None:
+        self._lay("job", operation, "after", fault)
+
+    @rule(call=st.sampled_from(CHAT_CALLS), fault=st.sampled_from(CHAT_FAULTS))
+    def slack_fails(self, call: str, fault: Exception) -> None:
+        self._lay("chat", call, "before", fault)
+
+    @rule(call=st.sampled_from(CHAT_CALLS))
+    def slack_fails_after(self, call: str) -> None:
+        self._lay("chat", call, "after", ChatUncertain("timeout"))
+
+    @rule(
+        edge=st.sampled_from(["job", "chat", "store"]),
+        moment=st.sampled_from(["before", "after"]),
+    )
+    def a_crash_is_due(self, edge: str, moment: str) -> None:
+        self._lay(edge, "", moment, Crash)
+
+    @rule(
+        call=st.sampled_from([("job", "create"), ("job", "message"), ("job", "get"), ("chat", "")]),
+        moment=st.sampled_from(["before", "after"]),
+    )
+    def a_call_will_hang(self, call: tuple[str, str], moment: str) -> None:
+        self._lay(*call, moment, Pause)
+
+    @rule()
+    def the_store_is_away(self) -> None:
+        self._lay("store", "", "before", StoreUnavailable("locked"))
+
+    @precondition(lambda self: self.outside.job_api.jobs)
+    @rule(
+        which=st.integers(0, 9),
+        status=st.sampled_from(["active", "completed", "failed", "archived", "queued"]),
+        link=st.sampled_from([None, *LINKS]),
+    )
+    def job_changes(self, which: int, status: str, link: str | None) -> None:
+        self.outside.job_api.show(self._job(which), status, link)
+
+    @precondition(lambda self: self.outside.job_api.jobs)
+    @rule(which=st.integers(0, 9))
+    def job_vanishes_or_is_back(self, which: int) -> None:
+        self.outside.job_api.hidden ^= {self._job(which)}
+
+    @rule(channel=st.sampled_from(["C1", "C2"]))
+    def channel_is_archived_or_back(self, channel: str) -> None:
+        self.outside.chat.archived ^= {channel}
+
+    @rule(seconds=st.sampled_from([0.5, 2.0, 2.0, 9.0, 31.0, 31.0, 100.0, 400.0, 300_000.0]))
+    def time_passes(self, seconds: float) -> None:
+        self._advance(seconds)
+
+    # -- the instances --------------------------------------------------------------------------------------------
+
+    @rule(at=st.integers(0, 1), loop=st.sampled_from(["outbox", "intake", "watch"]), limit=st.sampled_from([1, 100]))
+    def takes(self, at: int, loop: str, limit: int) -> None:
+        process = self.processes[at]
+        self._in_process(at, process.take(getattr(process, loop), limit))
+
+    @precondition(lambda self: any(process.in_hand for process in self.processes))
+    @rule(at=st.integers(0, 1), which=st.integers(0, 9))
+    def works(self, at: int, which: int) -> None:
+        if self.processes[at].in_hand:
+            self._in_process(at, self.processes[at].work(which))
+
+    @precondition(lambda self: any(process.pauses for process in self.processes))
+    @rule(at=st.integers(0, 1), which=st.integers(0, 9))
+    def goes_on(self, at: int, which: int) -> None:
+        if self.processes[at].pauses:
+            self._in_process(at, self.processes[at].resume(which))
+
+    @rule(at=st.integers(0, 1))
+    def does_all_there_is(self, at: int) -> None:
+        self._in_process(at, self.processes[at].settle())
+
+    @rule(at=st.integers(0, 1), seconds=st.sampled_from([2.0, 31.0]))
+    def works_for_a_while(self, at: int, seconds: float) -> None:
+        self._advance(seconds)
+        self._in_process(at, self.processes[at].settle())
+
+    @rule(at=st.integers(0, 1), gracefully=st.booleans())
+    def is_restarted(self, at: int, gracefully: bool) -> None:
+        process = self.processes[at]
+        self.run(process.kill())
+        if gracefully:
+            self.run(self.outside.store.transact(lambda tx: tx.release(process.owner)))
+        self.processes[at] = self._born()
+
+    # -- what must hold at any time -------------------------------------------------------------------------------
+
+    @invariant()
+    def nothing_is_said_twice(self) -> None:
+        keys = Counter(message.key for message in self.outside.chat.messages)
+        assert not [key for key, times in keys.items() if times > 1]
+
+    @invariant()
+    def nothing_is_asked_twice(self) -> None:
+        for request, times in Counter(self.outside.job_api.effects).items():
+            assert times <= 1 + self.model.presses[request], f"{request} was taken {times} times"
+
+    @invariant()
+    def there_is_no_job_before_its_card(self) -> None:
+        cards = {message.key.removesuffix("/card") for message in self._cards()}
+        starts = {row["id"]: row["thread_id"] for row in self._rows("requests") if row["kind"] == "start"}
+        assert all(starts[key] in cards for key in self.outside.job_api.effects if key in starts)
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _end_well(self) -> None:
+        """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
+        self._calm()
+        self._check_ends(pressed=False)
+        for request in [row for row in self._rows("requests") if row["state"] == "unsure"]:
+            channel = next(row["channel_id"] for row in self._rows("threads") if row["id"] == request["thread_id"])
+            self._press(request["id"], channel, ANA, 0)
+        self._settle_down()
+        self._check_ends(pressed=True)
+
+    def _calm(self) -> None:
+        self.outside.traps.clear()
+        self.outside.chat.archived.clear()
+        for at, process in enumerate(self.processes):
+            while process.pauses:
+                self._in_process(at, process.resume(0))
+        for written in self.model.replies:
+            if not written.acked:
+                self._deliver_reply(written, 0)
+        for job_id in self.outside.job_api.jobs:
+            self.outside.job_api.show(job_id, "completed", LINKS[0])
+        self._settle_down()
+
+    def _settle_down(self) -> None:
+        """Lets time pass, from one due time to the next, till nothing is due any more."""
+        for _ in range(200):
+            for at in (0, 1):
+                self._in_process(at, self.processes[at].settle())
+            due = [at for table in ("watches", "requests", "notices") for at in self._due(table)]
+            later = [at for at in due if at > self.outside.clock.time]
+            if not later:
+                return
+            self._advance(min(later) - self.outside.clock.time + 0.01)
+            for job_id, job in list(self.outside.job_api.jobs.items()):
+                if job.status != "completed":
+                    self.outside.job_api.show(job_id, "completed", LINKS[0])
+        raise AssertionError("it never comes to rest")
+
+    def _due(self, table: str) -> Iterator[float]:
+        for row in self._rows(table):
+            if row["due_at"] is not None:
+                yield max(row["due_at"], row["claimed_until"] or 0.0)
+
+    def _check_ends(self, *, pressed: bool) -> None:
+        threads = {row["id"]: row for row in self._rows("threads")}
+        requests, notices = self._rows("requests"), {row["key"]: row for row in self._rows("notices")}
+        self._check_nothing_is_open(threads, requests, notices)
+        for request in requests:
+            self._check_request(threads[request["thread_id"]], request, notices, pressed=pressed)
+        for notice in notices.values():
+            self._check_notice(notice, notices)
+        for thread in threads.values():
+            self._check_thread(thread, notices)
+        self._check_acknowledged(threads, {row["source_key"] for row in requests}, notices)
+        self._check_order(requests)
+
+    def _check_nothing_is_open(self, threads: Any, requests: list[Any], notices: Any) -> None:
+        assert not [row["key"] for row in notices.values() if row["due_at"] is not None]
+        assert not [row["thread_id"] for row in self._rows("watches") if row["due_at"] is not None]
+        for row in requests:
+            # Follow-ups wait for a start of which nobody knows whether it arrived: a person decides.
+            start = next(
+                other for other in requests if (other["thread_id"], other["kind"]) == (row["thread_id"], "start")
+            )
+            waits = row["kind"] == "follow_up" and start["state"] == "unsure" and row["state"] == "waiting"
+            assert row["due_at"] is None or waits, dict(row)
+        if not any(row["state"] == "unsure" for row in requests):
+            assert not list(self._rows("early_replies"))
+
+    def _check_request(self, thread: Any, request: Any, notices: Any, *, pressed: bool) -> None:
+        times, presses = self.outside.job_api.effects.count(request["id"]), self.model.presses[request["id"]]
+        said = [key for key in notices if key.startswith(f"{thread['id']}/{request['id']}/")]
+        match request["state"]:
+            case "taken":
+                assert 1 <= times <= 1 + presses
+                mark = Mark.TAKEN
+            case "refused":
+                assert times <= presses, "it was refused, and yet carried out"
+                called_off = request["kind"] == "start" and f"{thread['id']}/cannot_post" in notices
+                assert called_off or [key for key in said if "/refused/" in key], dict(request)
+                mark = Mark.PROBLEM
+            case "unsure":
+                assert not pressed
+                assert times <= 1 + presses
+                assert [key for key in said if "/unsure/" in key], dict(request)
+                mark = Mark.PROBLEM
+            case _:
+                mark = Mark.RECORDED
+        if request["kind"] == "follow_up" and notices[f"{thread['id']}/{request['id']}/mark"]["state"] == "done":
+            assert self.outside.chat.marks[request["written_at"]] is mark
+
+    def _check_notice(self, notice: Any, notices: Any) -> None:
+        """What is done is in the thread; what was given up in the thread was told to the person."""
+        posted = [message for message in self.outside.chat.messages if message.key == notice["key"]]
+        if notice["kind"] == "post":
+            if notice["state"] == "done":
+                assert len(posted) == 1, dict(notice)
+            else:
+                assert f"{notice['key']}/told" in notices, dict(notice)
+        if notice["kind"] == "tell" and notice["state"] == "done":
+            assert [told for told in self.outside.chat.told if told[1] == notice["what"]], dict(notice)
+
+    def _check_thread(self, thread: Any, notices: Any) -> None:
+        known = self.run(self.outside.store.transact(lambda tx: tx.thread(thread["id"])))
+        assert known is not None
+        job, card = known.known.job, self.outside.chat.cards.get(known.id)
+        if notices[f"{known.id}/card"]["state"] == "done":
+            assert card is not None
+            shown = card.known
+            assert (shown.job, shown.trouble, shown.trouble_words) == (
+                job,
+                known.known.trouble,
+                known.known.trouble_words,
+            )
+        for key in known.known.said:
+            assert f"{known.id}/{key}" in notices
+        for link in known.known.links:
+            assert [row for row in notices.values() if row["thread_id"] == known.id and link in row["facts"]], link
+        posted = [row for row in notices.values() if row["thread_id"] == known.id and row["kind"] == "post"]
+        places = {message.key: place for place, message in enumerate(self.outside.chat.messages)}
+        in_order = [places[row["key"]] for row in sorted(posted, key=lambda row: row["id"]) if row["key"] in places]
+        assert in_order == sorted(in_order), "said in another order than it happened"
+        assert all(
+            message.thread_ts == known.ts
+            for message in self.outside.chat.messages
+            if message.what != "card" and message.key.startswith(f"{known.id}/")
+        )
+
+    def _check_acknowledged(self, threads: Any, sources: set[str], notices: Any) -> None:
+        for key, (_, acked) in self.model.starts.items():
+            assert key in sources or not acked
+        called_off = {key.removesuffix("/cannot_post") for key in notices if key.endswith("/cannot_post")}
+        for written in self.model.replies:
+            card = next(message for message in self._cards() if message.ts == written.thread_ts)
+            thread_id = card.key.removesuffix("/card")
+            if thread_id in called_off:
+                continue
+            if written.person is EVA:
+                assert f"{thread_id}/{written.ts}/external" in notices
+                assert f"message/{written.channel_id}/{written.ts}" not in sources
+            else:
+                assert f"message/{written.channel_id}/{written.ts}" in sources
+
+    def _check_order(self, requests: list[Any]) -> None:
+        """A follow-up overtakes an earlier one only where that came, or was sent again, once the later one was sent."""
+        place = {request: index for index, request in reversed(list(enumerate(self.outside.job_api.effects)))}
+        follow_ups = [row for row in requests if row["kind"] == "follow_up" and row["id"] in place]
+        for early in follow_ups:
+            for late in follow_ups:
+                same = early["thread_id"] == late["thread_id"] and early["written_at"] < late["written_at"]
+                if same and place[late["id"]] < place[early["id"]] and not self.model.presses[early["id"]]:
+                    came, sent = self.model.recorded[early["id"]], self.outside.claimed[late["id"]]
+                    assert came >= sent, f"{late['id']} overtook {early['id']}"
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(work)
+
+    def _born(self) -> Process:
+        self.births += 1
+        return Process(self.outside, f"process-{self.births}", asks_once=self.asks_once)
+
+    def _in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
+        """Runs something in a process; False where that failed or killed it (another one takes its place)."""
+        process, done = self.processes[at], True
+        self.outside.step += 1
+        try:
+            self.run(work)
+        except (Crash, StoreUnavailable):
+            done = False
+        if not process.alive:
+            done = False
+            self.run(process.kill())
+            self.processes[at] = self._born()
+        for row in self._rows("requests"):
+            self.model.recorded.setdefault(row["id"], self.outside.step)
+        return done
+
+    def _deliver_start(self, key: str, channel: str, at: int) -> None:
+        service = self.processes[at].service
+        acked = self._in_process(at, service.start(ANA, channel, f"Do {key}", source_key=key))
+        self.model.starts[key] = (channel, acked or self.model.starts.get(key, ("", False))[1])
+
+    def _deliver_reply(self, written: Written, at: int) -> None:
+        steering = self.processes[at].service.steer(
+            written.person, written.channel_id, written.thread_ts, written.ts, f"Change {written.ts}"
+        )
+        written.acked = self._in_process(at, steering) or written.acked
+
+    def _press(self, request: str, channel: str, person: Person, at: int) -> None:
+        (before,) = (row for row in self._rows("requests") if row["id"] == request)
+        self._in_process(at, self.processes[at].service.send_again(person, channel, request))
+        (after,) = (row for row in self._rows("requests") if row["id"] == request)
+        sent_again = before["state"] in {"unsure", "refused"} and after["state"] == "waiting"
+        assert not (sent_again and person is EVA)
+        self.model.presses[request] += sent_again
+
+    def _lay(self, edge: str, operation: str, moment: str, does: Any) -> None:
+        if len(self.outside.traps) < 6:
+            self.outside.traps.append(Trap(edge, operation, moment, does))
+
+    def _advance(self, seconds: float) -> None:
+        self.outside.clock.advance(seconds)
+        self.loop.selector.now += seconds
+
+    async def _kill_all(self) -> None:
+        for process in self.processes:
+            await process.kill()
+
+    def _cards(self) -> list[Any]:
+        return [message for message in self.outside.chat.messages if message.what == "card"]
+
+    def _unsure_posts(self) -> list[Any]:
+        return [message for message in self.outside.chat.messages if message.what == "unsure"]
+
+    def _job(self, which: int) -> str:
+        jobs = list(self.outside.job_api.jobs)
+        return jobs[which % len(jobs)]
+
+    def _rows(self, table: str) -> list[sqlite3.Row]:
+        return self.database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - a table of ours
+
+
+def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A dead process leaves tasks with a Crash behind; anything else is a fault."""
+    error = context.get("exception")
+    assert isinstance(error, Crash), context
+
+
+PROFILES = {
+    "default": {"max_examples": 25, "stateful_step_count": 30},
+    "long": {"max_examples": 3_000, "stateful_step_count": 60},
+}
+
+
+def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(template: Path) -> None:
+    Storm.template = template
+    profile = PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+    run_state_machine_as_test(
+        Storm,
+        settings=settings(
+            deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, **profile
+        ),
+    )
