@@ -104,6 +104,7 @@ class Intake(Loop[ClaimedRequest]):
                 self.went_well()
                 return TurnedAway(_REASONS[type(error)], error.words)
             case _:
+                self.went_wrong(error, one_piece=True)
                 return Unsure(str(error), ask_again=self._asks_once)
 
     async def _record(self, item: ClaimedRequest, outcome: Outcome) -> None:

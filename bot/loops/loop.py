@@ -32,6 +32,7 @@ class Loop(ABC, Generic[Item]):
         self.failing_since: float | None = None
         """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
         self.failing_why: object = ""
+        self._outage_logged = False
 
     @abstractmethod
     async def take(self, limit: int) -> Sequence[Item]:
@@ -70,17 +71,21 @@ class Loop(ABC, Generic[Item]):
 
     def went_well(self) -> None:
         """Notes that the loop gets somewhere, and logs the recovery."""
-        if self.failing_since is not None:
-            lasted = self._clock.monotonic() - self.failing_since
-            logger.warning("%s: works again after %.0f s", type(self).__name__, lasted)
-            self.failing_since = None
-            self.failing_why = ""
+        if self._outage_logged:
+            logger.warning("%s: works again after %.0f s", type(self).__name__, self.failing_for())
+        self.failing_since = None
+        self.failing_why = ""
+        self._outage_logged = False
 
-    def went_wrong(self, why: object) -> None:
-        """Notes that the loop gets nowhere; only the first failure is logged."""
+    def went_wrong(self, why: object, *, one_piece: bool = False) -> None:
+        """Notes that the loop gets nowhere; only the first failure is logged. `one_piece`: it may be this piece of work
+        alone that fails, so it counts for the health, but is no outage to log.
+        """
         self.failing_why = why
         if self.failing_since is None:
             self.failing_since = self._clock.monotonic()
+        if not one_piece and not self._outage_logged:
+            self._outage_logged = True
             logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
 
     async def _take(self, limit: int) -> int:

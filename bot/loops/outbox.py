@@ -155,6 +155,7 @@ class Outbox(Loop[ClaimedNotice]):
                 wait = max(wait, error.retry_after or 0.0)
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
             case ChatUncertain() if notice.attempts < MOST_TRIES and not (telling and notice.uncertain):
+                self.went_wrong(error, one_piece=True)
                 await tx.notice_later(notice, self._owner, due_in=wait, uncertain=True, problem=error.reason)
             case ChatNotAllowed() if notice.attempts < MOST_TRIES:
                 self.went_wrong(error)

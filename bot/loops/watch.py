@@ -87,6 +87,8 @@ class Watch(Loop[Due]):
         try:
             job = await self._job_api.get(thread.project_id, thread.known.job.id)
         except JobApiError as error:
+            if thread.known.out_since is None:
+                logger.info("job %s can't be read, and is tried on: %s", thread.known.job.id, error)
             return self._failure(error)
         self.went_well()
         return Seen(job)
@@ -103,8 +105,10 @@ class Watch(Loop[Due]):
                 self.went_wrong(error)
                 return OutOfReach("can't be reached", retry_after=error.retry_after)
             case JobApiUnreadable():
+                self.went_wrong(error, one_piece=True)
                 return OutOfReach("gives answers that make no sense")
             case _:
+                self.went_wrong(error, one_piece=True)
                 return OutOfReach("does not answer properly")
 
     async def _save(self, polled: Polled) -> None:
