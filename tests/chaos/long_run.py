@@ -1,0 +1,78 @@
+"""Hundreds of kills, on both databases at the same time, and a table of what they did.
+
+    python tests/chaos/long_run.py --minutes 6 [--seed 7] [--keep DIRECTORY]
+
+The same seed gives the same plan; what the plan meets depends on the machine. Ends with 1 where a promise was broken.
+"""
+
+import argparse
+import asyncio
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+
+from chaos.crew import nursery  # noqa: E402 - run as a script, Python looks for modules beside it only
+from chaos.report import table  # noqa: E402 - the same
+from chaos.rounds import (  # noqa: E402 - the same
+    IN_MEMORY,
+    Round,
+    new_sqlite,
+    one_instance,
+    play_round,
+    three_instances_and_a_sleeper,
+)
+from chaos.scenario import QUIET_WITHIN, Outcome  # noqa: E402 - the same
+from postgres import PostgresServer, postgres_server  # noqa: E402 - the same
+
+UNLIMITED = float("inf")
+
+
+def main() -> int:
+    """Plays rounds till the time is up."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=6.0, help="how long it may take in all")
+    parser.add_argument("--seed", type=int, default=None, help="of an earlier run")
+    parser.add_argument("--keep", type=Path, default=None, help="where the processes' logs are to stay")
+    options = parser.parse_args()
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as scratch, postgres_server(fsync="off") as server:
+        directory = options.keep or Path(scratch)
+        directory.mkdir(parents=True, exist_ok=True)
+        outcomes = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
+    print(table(outcomes))
+    faults = [fault for outcome in outcomes for fault in outcome.verdict.faults]
+    print("\n".join(faults) or "Nothing was lost, and nothing was said or sent twice.")
+    return 1 if faults else 0
+
+
+async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[Outcome]:
+    """Two rounds, so that either database meets a job API of either kind."""
+    end, outcomes = time.monotonic() + seconds, list[Outcome]()
+    async with nursery(directory) as opened:
+        for number, idempotent in enumerate((False, True), start=1):
+            left = (end - time.monotonic()) / (3 - number) - QUIET_WITHIN
+            async with server.database() as postgres:
+                sqlite = await new_sqlite(directory, f"round-{number}")
+                plans = (
+                    Round(f"SQLite {number}", sqlite, one_instance, idempotent, UNLIMITED, left),
+                    Round(
+                        f"PostgreSQL {number}",
+                        postgres,
+                        three_instances_and_a_sleeper,
+                        not idempotent,
+                        UNLIMITED,
+                        left,
+                    ),
+                )
+                outcomes += await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
+            print(table(outcomes), flush=True)
+    return outcomes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Ready-made trouble, and a run of it on either database."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.crew import Nursery
+from chaos.scenario import Outcome, Trouble, play
+from chaos.world import LEASE, World, world
+
+from bot.store.schema import migrate
+
+_SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: much is written, and a disk has nothing to do with it
+IN_MEMORY = _SHM if _SHM.is_dir() else None
+
+
+async def one_instance(world: World, over: asyncio.Event) -> None:
+    """One process, killed and started again and again."""
+    await world.crew.haunt("a", over)
+
+
+async def three_instances(world: World, over: asyncio.Event) -> None:
+    """Two are killed and started again and again; the third is killed once, and never started again."""
+    await asyncio.gather(world.crew.haunt("a", over), world.crew.haunt("b", over), _lost_for_good(world, over))
+
+
+async def three_instances_and_a_sleeper(world: World, over: asyncio.Event) -> None:
+    """And a fourth that is stopped for longer than any lease, over and over."""
+    await asyncio.gather(three_instances(world, over), _sleeper(world, over))
+
+
+async def _lost_for_good(world: World, over: asyncio.Event) -> None:
+    life = await world.crew.start("c")
+    await asyncio.sleep(world.rng.uniform(4.0, 8.0))
+    await world.crew.kill(life)
+    await over.wait()
+
+
+async def _sleeper(world: World, over: asyncio.Event) -> None:
+    life = await world.crew.start("d")
+    while not over.is_set():
+        await asyncio.sleep(world.rng.uniform(1.0, 6.0))
+        await world.crew.pause(life, LEASE + world.rng.uniform(1.0, 5.0))
+
+
+@dataclass(frozen=True)
+class Round:
+    """A world and the trouble it gets, till so many kills or so many seconds have passed.
+
+    `pace` is in seconds from one errand to the next. `database` is the URL of one with tables and without rows.
+    """
+
+    name: str
+    database: str
+    trouble: Trouble
+    idempotent: bool
+    kills: float
+    seconds: float
+    pace: float = 1.0
+
+
+async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int) -> Outcome:
+    """Plays a round to its verdict. The processes' logs are in `directory`."""
+    idempotent, end = wanted.idempotent, asyncio.get_running_loop().time() + wanted.seconds
+    async with world(nursery, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed) as made:
+
+        def enough() -> bool:
+            return len(made.crew.kills) >= wanted.kills or asyncio.get_running_loop().time() > end
+
+        return await play(made, wanted.trouble, enough=enough, pace=wanted.pace)
+
+
+async def new_sqlite(directory: Path, name: str) -> str:
+    """The URL of a new database."""
+    url = f"sqlite:///{directory}/{name}.sqlite3"
+    await migrate(url)
+    return url

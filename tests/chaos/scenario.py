@@ -1,0 +1,81 @@
+"""A run in one world: people at work, processes killed and paused under them, and quiet at the end."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from chaos.errand import Cards, Errand
+from chaos.resume import Resume, resumed
+from chaos.verdict import Verdict, judge
+from chaos.world import LEASE, World, until
+
+QUIET_WITHIN = LEASE + 30.0
+"""Seconds after the last kill: one lease, and the time in which people and the agent go through what was held up."""
+Trouble = Callable[[World, asyncio.Event], Awaitable[None]]
+"""Does harm till the event is set, and leaves at least one process alive."""
+
+
+@dataclass
+class Outcome:
+    """What a run came to."""
+
+    world: World
+    errands: list[Errand]
+    verdict: Verdict
+    resume: Resume
+    quiet_after: float
+    """Seconds from the last kill till nothing was left to do."""
+
+
+async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pace: float) -> Outcome:
+    """Lets a new errand begin every `pace` seconds while there is trouble, until `enough`; then waits for quiet."""
+    cards, over = Cards(world), asyncio.Event()
+    errands: list[Errand] = []
+    running: list[asyncio.Task[None]] = []
+    harm = asyncio.ensure_future(trouble(world, over))
+    while not enough():
+        number = len(errands) + 1
+        errand = Errand(world, cards, number, random.Random(f"{world.name}/{world.rng.random()}"))  # noqa: S311 - repeatable
+        errands.append(errand)
+        running.append(asyncio.create_task(errand.run()))
+        await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
+        if harm.done():
+            break
+    over.set()
+    await harm
+    began = asyncio.get_running_loop().time()
+    verdict = await _quiet(world, errands, running)
+    return Outcome(world, errands, verdict, resumed(world, errands), asyncio.get_running_loop().time() - began)
+
+
+async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task[None]]) -> Verdict:
+    _, waiting = await asyncio.wait(running, timeout=QUIET_WITHIN)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    for task in running:
+        if task not in waiting:
+            task.result()
+    _finish_strays(world)
+    last = max((kill.at for kill in world.crew.kills), default=0.0) + LEASE + 2.0
+    # A claim of a killed process comes to light only when its lease has run out.
+    await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
+
+    async def idle() -> bool:
+        return await world.work_left() == 0
+
+    quiet = await until(idle, LEASE)
+    verdict = judge(world, errands)
+    if not quiet:
+        verdict.losses.append(f"{world.name}: {await world.work_left()} rows still wait")
+    stuck = [errand for errand in errands if errand.where != "done"]
+    verdict.losses += [f"{errand.prompt or errand.number} {errand.where}, in vain" for errand in stuck]
+    return verdict
+
+
+def _finish_strays(world: World) -> None:
+    """Jobs that nobody steers any more: commands that failed before the eyes of the person, or were sent again."""
+    for job_id, job in world.ledger.jobs.items():
+        if job["status"] == "active":
+            world.ledger.show(job_id, "completed", f"https://git.example/stray/{job_id}")

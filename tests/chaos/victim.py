@@ -1,0 +1,206 @@
+"""The real application in a process that kills or stops itself at a named point, to show what that harms.
+
+`python tests/chaos/victim.py` runs it once, with the settings of its environment. With `--nursery` it imports
+everything once and then forks a victim for each line on its standard input, since an import costs over a second of CPU
+and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
+
+A point is `<loop>.<call>.<moment>`. The loops are intake, watch, outbox, and listener for whatever Slack sets off. The
+calls are those of the job API and the chat, with the moments before and after; and `take` and `record`, the
+transactions that claim work and all others, with the moments committing and committed. PAGEHAND_VICTIM is
+`<kill or stop>:<point>#<occurrence, from 1>`.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from bot import app, log
+from bot.app import Edges
+from bot.config import load
+from bot.domain.models import Thread
+from bot.ports import Chat, JobApi, Store, Transaction
+
+T = TypeVar("T")
+
+ENDING = "PAGEHAND_VICTIM"
+LOOPS = frozenset({"Intake", "Watch", "Outbox"})
+"""The names of the tasks that run the loops; whatever these start inherits their context."""
+SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+
+_within: ContextVar[str] = ContextVar("loop", default="listener")
+
+
+class Points:
+    """Counts the points that are passed, and ends or stops this process at the one that was asked for."""
+
+    def __init__(self, ending: str) -> None:
+        how, _, where = ending.partition(":")
+        point, _, occurrence = where.partition("#")
+        self._signal = SIGNALS.get(how)
+        self._point = point
+        self._left = int(occurrence or 1)
+
+    def reach(self, point: str, about: list[str]) -> None:
+        """Tells of the end before it comes, since afterwards there is nobody to tell."""
+        if point != self._point or self._signal is None:
+            return
+        self._left -= 1
+        if self._left == 0:
+            tell(at_point=point, about=about)
+            os.kill(os.getpid(), self._signal)
+
+
+def tell(**facts: Any) -> None:
+    """One line in one write: the pipe is shared with other victims."""
+    line = {"pid": os.getpid(), "at": time.monotonic(), **facts}
+    os.write(_report_to, json.dumps(line).encode() + b"\n")
+
+
+_report_to = 2
+
+
+@dataclass
+class Pointed:
+    """An edge whose every call passes a point before and after."""
+
+    edge: Any
+    points: Points
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(self.edge, name)
+
+        async def pointed(*arguments: Any, **options: Any) -> Any:
+            point, about = f"{_loop()}.{name}", _subject(arguments)
+            self.points.reach(f"{point}.before", about)
+            try:
+                return await call(*arguments, **options)
+            finally:
+                self.points.reach(f"{point}.after", about)
+
+        return pointed
+
+
+@dataclass
+class PointedStore:
+    """A store whose every transaction that did something passes a point before and after its commit."""
+
+    store: Store
+    points: Points
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        loop, taking = _loop(), _task_name() in LOOPS
+        point = f"{loop}.{'take' if taking else 'record'}"
+
+        async def pointed(tx: Transaction) -> T:
+            result = await work(tx)
+            if result or not taking:
+                self.points.reach(f"{point}.committing", [])
+            return result
+
+        result = await self.store.transact(pointed)
+        if result or not taking:
+            self.points.reach(f"{point}.committed", [])
+        return result
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+def _loop() -> str:
+    """The loop on whose behalf this runs."""
+    name = _task_name()
+    if name in LOOPS:
+        _within.set(name.lower())
+    return _within.get()
+
+
+def _task_name() -> str:
+    task = asyncio.current_task()
+    return task.get_name() if task else ""
+
+
+def _subject(arguments: tuple[Any, ...]) -> list[str]:
+    """What tells the driver which errand a call was about: the prompt, or the job's id."""
+    texts = [argument.prompt if isinstance(argument, Thread) else argument for argument in arguments]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def run(environment: Mapping[str, str]) -> None:
+    """Runs the application as `pagehand run` does, with its edges wrapped."""
+    points = Points(environment.get(ENDING, ""))
+
+    def decorate(edges: Edges) -> None:
+        edges.store = PointedStore(edges.store, points)
+        edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
+        edges.chat = cast("Chat", Pointed(edges.chat, points))
+
+    config = load(environment)
+    log.set_up(config.log_level, config.secrets)
+    asyncio.run(app.run(config, decorate=decorate))
+
+
+# -- the nursery ------------------------------------------------------------------------------------------------------
+
+
+def nurse() -> None:
+    """Forks a victim for each line (environment and log file as JSON) until the input ends; then kills the rest."""
+    alive: set[int] = set()
+
+    def bury(*_: object) -> None:
+        while alive:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            alive.discard(pid)
+            line = {"pid": pid, "at": time.monotonic(), "ended": os.waitstatus_to_exitcode(status)}
+            os.write(1, json.dumps(line).encode() + b"\n")
+
+    signal.signal(signal.SIGCHLD, bury)
+    gc.freeze()
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        pid = os.fork()
+        if pid == 0:
+            _be_born(wanted["environment"], wanted["log"])
+        alive.add(pid)
+        os.write(1, json.dumps({"pid": pid, "at": time.monotonic(), "name": wanted["name"]}).encode() + b"\n")
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _be_born(environment: dict[str, str], log_file: str) -> None:
+    """Makes the forked process what a freshly started one would be, runs it, and never returns."""
+    global _report_to  # noqa: PLW0603 - the process's own
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    _report_to = os.dup(1)
+    written = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    status = 1
+    try:
+        run(environment)
+        status = 0
+    except Exception as error:  # noqa: BLE001 - whatever it was, it belongs in the log, and the parent's code is not run on
+        os.write(2, f"ended by {error!r}\n".encode())
+    finally:
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    if "--nursery" in sys.argv[1:]:
+        nurse()
+    else:
+        run(os.environ)
