@@ -8,7 +8,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -21,7 +21,7 @@ from bot.errors import CannotStart, ChatError, ChatNotAllowed, ChatRefused, Chat
 from bot.health import Health, HealthPage, Part
 from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.loops.intake import Intake
-from bot.loops.loop import Loop
+from bot.loops.loop import Loop, Terms
 from bot.loops.outbox import Outbox
 from bot.loops.retention import Retention
 from bot.loops.watch import Watch
@@ -141,14 +141,15 @@ class App:
             loop.wake()
 
     def _build_loops(self, config: Config, edges: Edges) -> tuple[Loop[Any], ...]:
-        clock, limit = SteadyClock(), config.job_api_timeout
+        limit = config.job_api_timeout
+        calls = Terms(self.owner, SteadyClock(), limit + LEASE_MARGIN, limit + 1, self.wake)
+        chat = replace(calls, lease=CHAT_LEASE, call_limit=CHAT_LIMIT)
         polling = Polling(fastest=config.poll_fastest, slowest=config.poll_slowest)
-        common: dict[str, Any] = {"owner": self.owner, "clock": clock, "recorded": self.wake}
-        calls: dict[str, Any] = {"polling": polling, "call_limit": limit + 1, "lease": limit + LEASE_MARGIN}
-        intake = Intake(edges.store, edges.job_api, asks_once=config.job_api_idempotent, **calls, **common)
-        watch = Watch(edges.store, edges.job_api, **calls, **common)
-        outbox = Outbox(edges.store, edges.chat, call_limit=CHAT_LIMIT, lease=CHAT_LEASE, **common)
-        return intake, watch, outbox
+        return (
+            Intake(edges.store, edges.job_api, calls, polling=polling, asks_once=config.job_api_idempotent),
+            Watch(edges.store, edges.job_api, calls, polling=polling),
+            Outbox(edges.store, edges.chat, chat),
+        )
 
     def _build_receiver(self, config: Config, slack: SlackApp) -> Receiver:
         if config.slack_app_token is not None:

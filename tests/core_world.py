@@ -1,5 +1,6 @@
 """The core in one process, driven step by step: what is due is worked on until nothing is due."""
 
+from dataclasses import replace
 from typing import Any
 
 from fakes import FakeChat, FakeClock, FakeJobApi
@@ -7,7 +8,7 @@ from fakes import FakeChat, FakeClock, FakeJobApi
 from bot.domain.decide import Polling
 from bot.domain.models import Person, Thread
 from bot.loops.intake import Intake
-from bot.loops.loop import Loop
+from bot.loops.loop import Loop, Terms
 from bot.loops.outbox import Outbox
 from bot.loops.watch import Watch
 from bot.ports import Store
@@ -33,14 +34,12 @@ class World:
 
     def assemble(self) -> "World":
         """Builds the parts; called again for a process that starts anew."""
-        common: dict[str, Any] = {"owner": self.owner, "clock": self.clock, "lease": 30.0, "recorded": lambda: None}
-        polling = Polling()
+        calls = Terms(self.owner, self.clock, lease=30.0, call_limit=20.0, recorded=lambda: None)
+        chat, polling = replace(calls, call_limit=8.0), Polling()
         self.service = Service(self.store, project_id="docs", recorded=lambda: None)
-        self.intake = Intake(
-            self.store, self.job_api, polling=polling, call_limit=20.0, asks_once=self.asks_once, **common
-        )
-        self.watch = Watch(self.store, self.job_api, polling=polling, call_limit=20.0, gather=0.0, **common)
-        self.outbox = Outbox(self.store, self.chat, call_limit=8.0, **common)
+        self.intake = Intake(self.store, self.job_api, calls, polling=polling, asks_once=self.asks_once)
+        self.watch = Watch(self.store, self.job_api, calls, polling=polling, gather=0.0)
+        self.outbox = Outbox(self.store, self.chat, chat)
         return self
 
     def restart(self, owner: str) -> None:

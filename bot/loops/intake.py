@@ -1,9 +1,8 @@
 """Intake: brings each request to the job API, and records what it answered."""
 
-import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bot.domain.decide import OutOfReach, Polling
 from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Thread
@@ -16,10 +15,9 @@ from bot.errors import (
     JobApiUnreachable,
     JobGone,
     NoSuchProject,
-    StoreUnavailable,
 )
-from bot.loops.loop import Loop
-from bot.ports import ClaimedRequest, Clock, JobApi, Store, Transaction
+from bot.loops.loop import Loop, Terms
+from bot.ports import ClaimedRequest, JobApi, Store, Transaction
 from bot.service import CARD, marking
 
 logger = logging.getLogger(__name__)
@@ -28,7 +26,7 @@ _REASONS: dict[type[JobApiError], str] = {NoSuchProject: "project", JobGone: "go
 
 
 class Intake(Loop[ClaimedRequest]):
-    """Sends requests that are due. `call_limit` bounds one call in seconds, and is shorter than `lease`.
+    """Sends requests that are due.
 
     `asks_once`: the server promises that a repeated Idempotency-Key runs once, so that what may have arrived is simply
     sent again.
@@ -38,24 +36,16 @@ class Intake(Loop[ClaimedRequest]):
         self,
         store: Store,
         job_api: JobApi,
+        terms: Terms,
         *,
-        owner: str,
-        clock: Clock,
         polling: Polling,
-        call_limit: float,
-        lease: float,
         asks_once: bool,
-        recorded: Callable[[], None],
         at_once: int = 8,
-        tick: float = 0.5,
     ) -> None:
-        super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
-        self._store = store
+        super().__init__(store, terms, at_once=at_once)
         self._job_api = job_api
         self._polling = polling
-        self._call_limit = call_limit
         self._asks_once = asks_once
-        self._recorded = recorded
 
     async def take(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that are due."""
@@ -65,12 +55,13 @@ class Intake(Loop[ClaimedRequest]):
         """Sends one request, unless it may have been sent before, and records the outcome."""
         if item.uncertain and not self._asks_once:
             outcome: Outcome = Unsure("the process that sent it ended before the answer came")
-        elif not self.in_time(taken_at, self._call_limit):
+        elif not self.in_time(taken_at):
             await self._store.transact(lambda tx: self._hand_back(tx, item.request))
             return
         else:
             outcome = await self._send(item.request, item.thread)
-        await self._record(item, outcome)
+        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
 
     async def _send(self, request: Request, thread: Thread) -> Outcome:
         try:
@@ -106,18 +97,6 @@ class Intake(Loop[ClaimedRequest]):
             case _:
                 self.went_wrong(error, one_piece=True)
                 return Unsure(str(error), ask_again=self._asks_once)
-
-    async def _record(self, item: ClaimedRequest, outcome: Outcome) -> None:
-        """Records the outcome, however long the store is away: what the job API took must not be forgotten."""
-        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
-        while True:
-            try:
-                await self._store.transact(lambda tx: self._settle(tx, item, outcome, jitter))
-                break
-            except StoreUnavailable as error:
-                self.went_wrong(error)
-                await asyncio.sleep(1.0)
-        self._recorded()
 
     async def _settle(self, tx: Transaction, item: ClaimedRequest, outcome: Outcome, jitter: float) -> None:
         thread = await tx.thread(item.thread.id)

@@ -3,29 +3,46 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.errors import StoreError
-from bot.ports import Clock
+from bot.errors import StoreError, StoreUnavailable
+from bot.ports import Clock, Store, Transaction
 
 logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
+RECORD_AGAIN = 1.0
+"""Seconds before a result that could not be recorded is recorded again."""
 
-class Loop(ABC, Generic[Item]):
-    """Takes work as it falls due, at most `at_once` pieces at a time.
 
-    `lease` is how long the store keeps others away from what was taken, in seconds; `tick` how long to wait when there
-    is nothing to do and nobody calls `wake`. `owner` is this process's name, unique to its start.
+@dataclass(frozen=True)
+class Terms:
+    """The terms on which a loop works; times are in seconds.
+
+    `owner` is this process's name, unique to its start; `lease` how long the store keeps others away from what was
+    taken; `call_limit` the most that one remote call takes, shorter than `lease`; `tick` how long to wait when there is
+    nothing to do and nobody calls `wake`. `recorded` is called when there may be work for other loops.
     """
 
-    def __init__(self, *, owner: str, clock: Clock, lease: float, at_once: int, tick: float) -> None:
-        self._owner = owner
-        self._clock = clock
-        self._lease = lease
+    owner: str
+    clock: Clock
+    lease: float
+    call_limit: float
+    recorded: Callable[[], None]
+    tick: float = 0.5
+
+
+class Loop(ABC, Generic[Item]):
+    """Takes work as it falls due, at most `at_once` pieces at a time."""
+
+    def __init__(self, store: Store, terms: Terms, *, at_once: int) -> None:
+        self._store = store
+        self._terms = terms
+        self._owner = terms.owner
+        self._lease = terms.lease
         self._at_once = at_once
-        self._tick = tick
         self._woken = asyncio.Event()
         self._stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -65,9 +82,20 @@ class Loop(ABC, Generic[Item]):
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def in_time(self, taken_at: float, needed: float) -> bool:
-        """Whether something that takes up to `needed` seconds still ends before others may take this over."""
-        return self._clock.monotonic() + needed <= taken_at + self._lease
+    def in_time(self, taken_at: float) -> bool:
+        """Whether a remote call still ends before others may take this over: after a long pause it would not."""
+        return self._now() + self._terms.call_limit <= taken_at + self._lease
+
+    async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
+        """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated."""
+        while True:
+            try:
+                await self._store.transact(work)
+                break
+            except StoreUnavailable as error:
+                self.went_wrong(error)
+                await asyncio.sleep(RECORD_AGAIN)
+        self._terms.recorded()
 
     def went_well(self) -> None:
         """Notes that the loop gets somewhere, and logs the recovery."""
@@ -83,13 +111,13 @@ class Loop(ABC, Generic[Item]):
         """
         self.failing_why = why
         if self.failing_since is None:
-            self.failing_since = self._clock.monotonic()
+            self.failing_since = self._now()
         if not one_piece and not self._outage_logged:
             self._outage_logged = True
             logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
 
     async def _take(self, limit: int) -> int:
-        taken_at = self._clock.monotonic()
+        taken_at = self._now()
         try:
             items = await self.take(limit)
         except StoreError as error:
@@ -114,7 +142,10 @@ class Loop(ABC, Generic[Item]):
 
     def failing_for(self) -> float:
         """For how many seconds the loop has got nowhere."""
-        return 0.0 if self.failing_since is None else self._clock.monotonic() - self.failing_since
+        return 0.0 if self.failing_since is None else self._now() - self.failing_since
+
+    def _now(self) -> float:
+        return self._terms.clock.monotonic()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -122,6 +153,6 @@ class Loop(ABC, Generic[Item]):
 
     async def _wait(self) -> None:
         try:
-            await asyncio.wait_for(self._woken.wait(), self._tick)
+            await asyncio.wait_for(self._woken.wait(), self._terms.tick)
         except TimeoutError:
             return

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -26,10 +26,9 @@ from bot.errors import (
     ChatRefused,
     ChatUncertain,
     ChatUnreachable,
-    StoreUnavailable,
 )
-from bot.loops.loop import Loop
-from bot.ports import Chat, ClaimedNotice, Clock, Store, Transaction
+from bot.loops.loop import Loop, Terms
+from bot.ports import Chat, ClaimedNotice, Store, Transaction
 from bot.service import record_reply
 
 logger = logging.getLogger(__name__)
@@ -46,31 +45,16 @@ class PausedTooLongError(Exception):
 
 
 class Outbox(Loop[ClaimedNotice]):
-    """Delivers notices. `call_limit` bounds one call to Slack in seconds, and is shorter than `lease`."""
+    """Delivers notices."""
 
-    def __init__(
-        self,
-        store: Store,
-        chat: Chat,
-        *,
-        owner: str,
-        clock: Clock,
-        call_limit: float,
-        lease: float,
-        recorded: Callable[[], None],
-        at_once: int = 16,
-        tick: float = 0.5,
-    ) -> None:
-        super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
-        self._store = store
+    def __init__(self, store: Store, chat: Chat, terms: Terms, *, at_once: int = 16) -> None:
+        super().__init__(store, terms, at_once=at_once)
         self._chat = chat
-        self._call_limit = call_limit
-        self._recorded = recorded
         self._held: dict[str, float] = {}
 
     async def take(self, limit: int) -> Sequence[ClaimedNotice]:
         """Claims notices that are due, none of the channels that Slack asked to leave alone for a while."""
-        now = self._clock.monotonic()
+        now = self._now()
         self._held = {channel: until for channel, until in self._held.items() if until > now}
         return await self._store.transact(
             lambda tx: tx.claim_notices(self._owner, lease=self._lease, limit=limit, held_channels=tuple(self._held))
@@ -85,10 +69,10 @@ class Outbox(Loop[ClaimedNotice]):
         except ChatError as error:
             if isinstance(error, ChatBusy | ChatNotInChannel | ChatRefused):
                 self.went_well()
-            await self._record(partial(self._failed, item, error))
+            await self.record(partial(self._failed, item, error))
             return
         self.went_well()
-        await self._record(partial(self._delivered, item, ts))
+        await self.record(partial(self._delivered, item, ts))
 
     async def _deliver(self, item: ClaimedNotice, taken_at: float) -> str | None:
         try:
@@ -125,13 +109,13 @@ class Outbox(Loop[ClaimedNotice]):
 
     async def _bounded(self, call: Awaitable[Answer]) -> Answer:
         try:
-            async with asyncio.timeout(self._call_limit):
+            async with asyncio.timeout(self._terms.call_limit):
                 return await call
         except TimeoutError:
             raise ChatUncertain("no answer in time") from None
 
     def _check(self, taken_at: float) -> None:
-        if not self.in_time(taken_at, self._call_limit):
+        if not self.in_time(taken_at):
             raise PausedTooLongError
 
     async def _delivered(self, item: ClaimedNotice, ts: str | None, tx: Transaction) -> None:
@@ -148,7 +132,7 @@ class Outbox(Loop[ClaimedNotice]):
         match error:
             case ChatBusy():
                 wait = max(error.retry_after or 0.0, 1.0)
-                self._held[item.thread.channel_id] = self._clock.monotonic() + wait
+                self._held[item.thread.channel_id] = self._now() + wait
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
             case ChatUnreachable() if notice.attempts < MOST_TRIES:
                 self.went_wrong(error)
@@ -187,17 +171,6 @@ class Outbox(Loop[ClaimedNotice]):
         await tx.take_early_replies(thread.channel_id, "")
         facts = {"person": thread.asker_id, "reason": reason}
         await tx.say(thread.id, Saying("cannot_post", What.CANNOT_POST, facts, NoticeKind.TELL))
-
-    async def _record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
-        """Records a result, however long the store is away: what was said must not be said again."""
-        while True:
-            try:
-                await self._store.transact(work)
-                break
-            except StoreUnavailable as error:
-                self.went_wrong(error)
-                await asyncio.sleep(1.0)
-        self._recorded()
 
     def _pause(self, notice: Notice) -> float:
         jitter = random.random()  # noqa: S311 - spreads retries, guards nothing

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.domain.decide import NotFound, OutOfReach, Polling, Seen, Sighting, decide
@@ -16,8 +16,8 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
-from bot.loops.loop import Loop
-from bot.ports import Clock, JobApi, Polled, Store, Transaction
+from bot.loops.loop import Loop, Terms
+from bot.ports import JobApi, Polled, Store, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -34,29 +34,21 @@ class Due:
 
 
 class Watch(Loop[Due]):
-    """Polls jobs that are due. `call_limit` bounds one call in seconds, and is shorter than `lease`."""
+    """Polls jobs that are due. `gather` is in seconds."""
 
     def __init__(
         self,
         store: Store,
         job_api: JobApi,
+        terms: Terms,
         *,
-        owner: str,
-        clock: Clock,
         polling: Polling,
-        call_limit: float,
-        lease: float,
-        recorded: Callable[[], None],
         at_once: int = 50,
-        tick: float = 0.5,
         gather: float = GATHER,
     ) -> None:
-        super().__init__(owner=owner, clock=clock, lease=lease, at_once=at_once, tick=tick)
-        self._store = store
+        super().__init__(store, terms, at_once=at_once)
         self._job_api = job_api
         self._polling = polling
-        self._call_limit = call_limit
-        self._recorded = recorded
         self._gather = gather
         self._gathered: list[tuple[Polled, asyncio.Future[None]]] = []
         self._saving: asyncio.Task[None] | None = None
@@ -72,10 +64,10 @@ class Watch(Loop[Due]):
 
     async def work(self, item: Due, taken_at: float) -> None:
         """Polls one job. When the process was paused for too long, the claim is left to run out."""
-        if not self.in_time(taken_at, self._call_limit):
+        if not self.in_time(taken_at):
             return
         seen = await self._look(item.thread)
-        now = item.now + self._clock.monotonic() - taken_at
+        now = item.now + self._now() - taken_at
         jitter = random.random()  # noqa: S311 - spreads polls, guards nothing
         decision = decide(item.thread.known, seen, now, self._polling, jitter=jitter)
         polled = Polled(item.thread, decision.known, decision.sayings, decision.card_changed, decision.next_in)
@@ -133,4 +125,4 @@ class Watch(Loop[Due]):
                 if not saved.done():
                     saved.set_result(None)
         if any(polled.sayings or polled.card_changed for polled in polls):
-            self._recorded()
+            self._terms.recorded()
