@@ -69,8 +69,10 @@ class Service:
 
         async def work(tx: Transaction) -> bool:
             thread = await tx.thread_at(channel_id, thread_ts)
-            if thread is None and not await tx.keep_early_reply(reply):
-                # No card is on its way: if one was, it has arrived in the meantime.
+            if thread is None:
+                await tx.keep_early_reply(reply)
+                # This waited for the cards on their way: the one in question may have arrived in the meantime, with
+                # others still coming.
                 thread = await tx.thread_at(channel_id, thread_ts)
             if thread is not None:
                 await record_reply(tx, thread, reply)

@@ -1,4 +1,6 @@
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from core_world import ANA, BEN, EVA, World
@@ -19,6 +21,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
+from bot.ports import Transaction
 
 LINK = "https://example.org/pull/1"
 
@@ -374,3 +377,28 @@ async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: 
     assert world.job_api.messages == {"job-1": ["and this"]}
     assert world.chat.said(ts) == ["started"]
     assert len(world.chat.marks) == 1
+
+
+async def test_a_reply_that_meets_its_card_being_recorded_waits_for_no_other_card(world: World) -> None:
+    ts = await world.started()
+    await world.service.start(ANA, "C1", "Another card, still on its way", source_key="k2")
+    transact = world.store.transact
+
+    async def first_looked_too_early(work: Callable[[Transaction], Awaitable[Any]]) -> Any:
+        async def racing(tx: Transaction) -> Any:
+            looks = iter([None])
+            real = tx.thread_at
+            tx.thread_at = lambda channel_id, ts: _nothing() if next(looks, tx) is None else real(channel_id, ts)  # type: ignore[method-assign]
+            return await work(tx)
+
+        return await transact(racing)
+
+    world.store.transact = first_looked_too_early  # type: ignore[method-assign]
+    await world.reply(ts, "Shorter", "5.1")
+    world.store.transact = transact  # type: ignore[method-assign]
+    await world.pass_time(3)
+    assert world.job_api.messages["job-1"] == ["Shorter"]
+
+
+async def _nothing() -> None:
+    return None
