@@ -113,7 +113,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     await page.goto(f"{alone.workspace.origin}/#as={ANA}&channel={DOCS}")
     await _ask(page)
     await _steer(page)
-    await _take_picture(page, pictures / "thread.png", 800)
+    await _take_picture(page, pictures / "thread.png", 900)
     tab = await _open_pull_request(page, context)
     await _take_picture(tab, pictures / "pull-request.png", 1200)
     assert "brightness and colour." in _page(alone, "main", "docs/guides/scenes.md")
@@ -171,7 +171,8 @@ async def _take_picture(page: Page, path: Path, height: int) -> None:
     await page.mouse.move(0, 0)
     await page.set_viewport_size({"width": 1280, "height": height})
     await page.screenshot(path=path, animations="disabled", caret="hide")
-    assert os.path.getsize(path) < 300_000  # noqa: PTH202,ASYNC240 - no more than a moment
+    if TAKEN_FOR_README:
+        assert os.path.getsize(path) < 300_000  # noqa: PTH202,ASYNC240 - no more than a moment
 
 
 @pytest.mark.browser

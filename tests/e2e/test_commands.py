@@ -1,0 +1,411 @@
+"""The commands as a person or a platform runs them: real processes, signals, exit codes, what they print."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from jobserver_world import World, git, make_bare, running
+
+from bot import __version__
+from bot.workspace import WorkspaceServer
+from bot.workspace.app_config import AppConfig
+from bot.workspace.models import Message
+
+BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
+SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
+PATIENCE = 30.0
+STOP_WITHIN = 10.0
+"""Seconds that the product promises for its end, however much is under way."""
+
+
+@dataclass
+class Run:
+    """A running command. Everything that it prints ends up in `output`."""
+
+    process: asyncio.subprocess.Process
+    output: str = ""
+    _more: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _reading: asyncio.Task[None] | None = None
+
+    def read(self) -> None:
+        self._reading = asyncio.create_task(self._read())
+
+    async def prints(self, words: str) -> None:
+        """Waits until it has printed the words."""
+        async with asyncio.timeout(PATIENCE), self._more:
+            await self._more.wait_for(lambda: words in self.output or self._ended())
+        assert words in self.output, self.output
+
+    async def end(self, number: signal.Signals | None = None, *, within: float = PATIENCE) -> int:
+        """Waits for its end, having sent the signal; returns its exit code."""
+        if number is not None:
+            self.process.send_signal(number)
+        async with asyncio.timeout(within):
+            code = await self.process.wait()
+        assert self._reading is not None
+        await self._reading
+        return code
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.read(65_536):
+            async with self._more:
+                self.output += line.decode()
+                self._more.notify_all()
+        async with self._more:
+            self._more.notify_all()
+
+    def _ended(self) -> bool:
+        return self._reading is not None and self._reading.done()
+
+
+class Shell:
+    """Runs commands in a directory of their own, with no environment but what is given; none may print a secret."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.scratch = directory / "scratch"
+        self.scratch.mkdir()
+        self._runs: list[Run] = []
+
+    async def start(self, *arguments: str, **environment: str) -> Run:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-W", "error", "-m", "bot", *arguments),
+            cwd=self.directory,
+            env=self._environment(environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        run = Run(process)
+        run.read()
+        self._runs.append(run)
+        return run
+
+    async def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
+        """Runs a command to its end: exit code and output."""
+        run = await self.start(*arguments, **environment)
+        return await run.end(), run.output
+
+    async def close(self) -> None:
+        for run in self._runs:
+            if run.process.returncode is None:
+                run.process.kill()
+            await run.end()
+        printed = "\n".join(run.output for run in self._runs)
+        assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, JOB_KEY) if secret in printed]
+        assert "Traceback" not in printed, printed
+        assert "Unclosed" not in printed, printed
+
+    def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        here = Path(__file__).parents[2]
+        kept = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "TMPDIR": str(self.scratch)}
+        return kept | {"PYTHONPATH": str(here), "PYTHONUNBUFFERED": "1", **given}
+
+
+@pytest_asyncio.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    await shell.close()
+
+
+# what can be asked without anything running
+
+
+async def test_every_command_explains_itself(shell: Shell) -> None:
+    commands = ("run", "demo", "jobserver", "migrate")
+    answers = await asyncio.gather(
+        shell.run("--version"), shell.run("--help"), *(shell.run(command, "--help") for command in commands)
+    )
+    assert {code for code, _ in answers} == {0}
+    assert answers[0][1].strip() == f"pagehand, version {__version__}"
+    assert all(command in answers[1][1] for command in commands)
+    assert "--once PROMPT" in answers[3][1]
+    assert "\b" not in "".join(output for _, output in answers)
+
+
+async def test_all_that_is_missing_is_listed_at_once(shell: Shell) -> None:
+    (bot, said), (server, asked) = await asyncio.gather(shell.run("run"), shell.run("jobserver"))
+    assert (bot, server) == (2, 2)
+    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT"):
+        assert f"{name} is missing" in said
+    assert "api.slack.com/apps" in said
+    assert "PAGEHAND_JOBSERVER_REPOSITORY is missing" in asked
+    assert "PAGEHAND_JOBSERVER_API_KEY is missing" in asked
+
+
+async def test_what_is_malformed_is_listed_without_its_value(shell: Shell) -> None:
+    code, said = await shell.run(
+        "run", SLACK_BOT_TOKEN=APP_TOKEN, SLACK_APP_TOKEN=BOT_TOKEN, JOB_API_URL="ftp://x", JOB_API_KEY_FILE="/nowhere"
+    )
+    assert code == 2
+    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT"):
+        assert name in said
+
+
+async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
+    url = "sqlite:///made-by-migrate.sqlite3"
+    assert [(await shell.run("migrate", DATABASE_URL=url))[0] for _ in range(2)] == [0, 0]
+    assert (shell.directory / "made-by-migrate.sqlite3").exists()
+    code, said = await shell.run("migrate", DATABASE_URL="oracle://someone:planted-key-of-the-job-server@host/name")
+    assert code == 2
+    assert "sqlite:/// or postgresql://" in said
+
+
+# the bot
+
+
+WAITS = """
+import pathlib, sys, time
+gate, prompt = pathlib.Path(sys.argv[1]), sys.argv[2]
+until = time.monotonic() + 60
+while not gate.exists() and time.monotonic() < until:
+    time.sleep(0.05)
+with open("log.md", "a") as page:
+    page.write(prompt + chr(10))
+"""
+"""An editor that takes as long as the test wants: it ends once the gate is open, and notes the prompt."""
+
+
+@dataclass
+class Town:
+    """A workspace and a job server for a bot that runs in a process of its own."""
+
+    shell: Shell
+    workspace: WorkspaceServer
+    jobs: World
+    gate: Path
+
+    async def bot(self, **settings: str) -> Run:
+        """Starts the bot over Socket Mode, and waits until it is at work."""
+        run = await self.shell.start("run", **(self.settings() | {"SLACK_APP_TOKEN": APP_TOKEN} | settings))
+        await run.prints("Pagehand is at work")
+        return run
+
+    def settings(self) -> dict[str, str]:
+        return {
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_API_URL": self.workspace.api_url,
+            "JOB_API_URL": self.jobs.url,
+            "JOB_API_KEY": JOB_KEY,
+            "JOB_API_PROJECT": "docs",
+            "JOB_API_IDEMPOTENT": "true",
+            "PAGEHAND_POLL_FASTEST": "0.2",
+            "PAGEHAND_POLL_SLOWEST": "0.5",
+            "PAGEHAND_LOG_LEVEL": "DEBUG",
+        }
+
+    async def ask(self, prompt: str) -> str:
+        """Ana asks for it; returns the card's `ts`."""
+        answer = await self.workspace.person("ana").command("docs", "/docs", prompt)
+        assert answer.ok
+        return await self.workspace.wait_for(
+            lambda: next((m.ts for m in self.workspace.messages("docs")), ""), PATIENCE
+        )
+
+    async def told(self, ts: str, words: str) -> None:
+        await self.workspace.wait_for(lambda: words in self.said(ts), PATIENCE)
+
+    async def marked(self, reply: Message) -> None:
+        await self.workspace.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
+
+    def said(self, ts: str) -> str:
+        return "\n".join(message.text for message in self.workspace.thread("docs", ts))
+
+    def pages(self) -> str:
+        """What the editor has noted on the one branch that it has made."""
+        (branch,) = self.jobs.branches() - {"main"}
+        return self.jobs.show(branch, "log.md")
+
+
+@asynccontextmanager
+async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town]:
+    repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
+    gate, program = shell.directory / "gate", shell.directory / "editor.py"
+    program.write_text(WAITS, encoding="utf-8")
+    workspace = WorkspaceServer(app, bot_token=BOT_TOKEN, app_token=APP_TOKEN, signing_secret=SIGNING_SECRET)
+    command = (sys.executable, str(program), str(gate), "{prompt}")
+    async with AsyncExitStack() as stack:
+        jobs = await stack.enter_async_context(
+            running(repository, shell.directory / "jobserver", editor="command", command=command)
+        )
+        stack.push_async_callback(workspace.stop)
+        await workspace.start()
+        yield Town(shell, workspace, jobs, gate)
+
+
+async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
+    async with town(shell) as here:
+        ana, bot = here.workspace.person("ana"), await here.bot()
+        ts = await here.ask("First.")
+        await here.told(ts, "The agent has started")
+        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+        assert "stopped" in bot.output
+
+        here.gate.touch()
+        await here.jobs.ended(_job_id(here))
+        bot = await here.bot()
+        await here.told(ts, "Finished. The pull request is ready")
+        here.gate.unlink()
+        await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
+        await here.told(ts, "The agent is at work again.")
+        assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
+
+        missed = await ana.say("docs", "Third.", thread_ts=ts)
+        await here.bot()
+        await here.marked(missed)
+        here.gate.touch()
+        await here.told(ts, "Finished again. The pull request is ready")
+        await here.jobs.ended(_job_id(here))
+        assert here.pages().split() == ["First.", "Second.", "Third."]
+        assert here.said(ts).count("Finished. The pull request is ready") == 1
+        assert here.said(ts).count("The agent has started") == 1
+        assert _each_once(here.workspace.thread("docs", ts))
+
+
+async def test_slack_calls_over_signed_http(shell: Shell) -> None:
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}/slack/events"
+    async with town(shell, AppConfig(request_url=url, interactivity_url=url)) as here:
+        here.gate.touch()
+        bot = await shell.start("run", **here.settings(), SLACK_SIGNING_SECRET=SIGNING_SECRET, PORT=str(port))
+        await bot.prints("Pagehand is at work")
+        assert await here.workspace.verify_request_url()
+        ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
+        await here.told(ts, "Finished. The pull request is ready")
+        await here.marked(await here.workspace.person("ben").say("docs", "Second.", thread_ts=ts))
+        await here.told(ts, "Finished again. The pull request is ready")
+        assert (await here.workspace.person("ben").press("docs", ts, "show_prompt")).ok
+        async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
+            assert answer.status == 401
+        here.gate.unlink()
+        await here.workspace.person("ben").say("docs", "Third.", thread_ts=ts)
+        await here.told(ts, "The agent is at work again.")
+        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+
+
+async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - where the bot would listen
+        port = str(taken.getsockname()[1])
+        async with town(shell) as here:
+            given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
+            http = here.settings() | {"SLACK_SIGNING_SECRET": SIGNING_SECRET}
+            tried = (
+                (given | {"SLACK_BOT_TOKEN": "xoxb-of-another"}, "Slack does not accept SLACK_BOT_TOKEN"),
+                (given | {"SLACK_APP_TOKEN": "xapp-of-another"}, "Slack does not accept SLACK_APP_TOKEN"),
+                (given | {"SLACK_API_URL": "http://127.0.0.1:1"}, "Slack can't be reached"),
+                (http | {"PORT": port}, f"{port}): address already in use"),
+            )
+            runs = [shell.run("run", **env, DATABASE_URL=f"sqlite:///{n}") for n, (env, _) in enumerate(tried)]
+            ends = await asyncio.gather(*runs)
+    for (code, said), (_, words) in zip(ends, tried, strict=True):
+        assert code == 1
+        assert words in said.splitlines()[-1], said
+
+
+async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> None:
+    async with town(shell) as here:
+        here.workspace.faults.delay(60.0, method="auth.test", count=None)
+        given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
+        runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(2)]
+        await here.workspace.wait_for(lambda: len(here.workspace.calls) == len(runs), PATIENCE)
+        ends = zip(runs, (signal.SIGTERM, signal.SIGINT), strict=True)
+        assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0]
+
+
+# the job server and the demo
+
+
+async def test_the_job_server_ends_on_sigterm(shell: Shell) -> None:
+    make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
+    prefix = "PAGEHAND_JOBSERVER_"
+    given = {f"{prefix}REPOSITORY": "handbook.git", f"{prefix}API_KEY": JOB_KEY, f"{prefix}PORT": "0"}
+    server = await shell.start("jobserver", **given)
+    await server.prints("listens on http://127.0.0.1:")
+    url = server.output.rpartition("listens on ")[2].split()[0]
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {JOB_KEY}"}) as client:
+        async with client.post(f"{url}/v2/agent/docs/job", json={"prompt": "Fix the spelling"}) as answer:
+            assert answer.ok
+        assert await server.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+
+
+ONCE = (
+    *("demo", "--once", 'Replace "colour" with "color"'),
+    *("--reply", "Also add a page called FAQ with the text: Ask us anything."),
+)
+
+
+async def test_the_demo_does_the_whole_loop_at_once(shell: Shell) -> None:
+    kept = shell.directory / "kept"
+    code, said = await shell.run(*ONCE, "--keep", str(kept))
+    assert code == 0
+    assert "Pull request: http://127.0.0.1:" in said.splitlines()[-1]
+    assert said.splitlines()[-1].endswith("/pulls/1")
+    (branch,) = _branches(kept)
+    assert "color by name" in git(kept / "lumo-handbook.git", "show", f"{branch}:docs/guides/colours.md")
+    assert "Ask us anything." in git(kept / "lumo-handbook.git", "show", f"{branch}:docs/faq.md")
+
+    code, said = await shell.run("demo", "--once", "Fix the spelling", "--keep", str(kept))
+    assert code == 0
+    assert said.splitlines()[-1].endswith("/pulls/2")
+    assert len(_branches(kept)) == 2
+    assert "Ask us anything." not in said, "the thread that was there before is not told again"
+
+
+async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
+    code, said = await shell.run("demo", "--once", "Make everything better")
+    assert code == 1
+    assert said.splitlines()[-1] == "Pagehand stopped: The job ended without a pull request."
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_demo_cleans_up(shell: Shell, number: signal.Signals) -> None:
+    shown, busy = await asyncio.gather(shell.start("demo"), shell.start(*ONCE))
+    await asyncio.gather(shown.prints("Ctrl-C ends the demo."), busy.prints("Active: the agent is at work"))
+    codes = await asyncio.gather(*(run.end(number, within=STOP_WITHIN) for run in (shown, busy)))
+    assert codes == [0, 130]
+    assert list(shell.scratch.iterdir()) == []
+    assert _processes_in(shell.directory) == []
+
+
+def _branches(kept: Path) -> list[str]:
+    listed = git(kept / "lumo-handbook.git", "for-each-ref", "--format=%(refname:short)", "refs/heads/pagehand")
+    return listed.split()
+
+
+def _job_id(here: Town) -> str:
+    (log,) = (here.jobs.settings.data_directory / "logs").iterdir()
+    return log.stem
+
+
+def _each_once(messages: list[Message]) -> bool:
+    keys = [message.metadata["event_payload"]["key"] for message in messages if message.metadata]
+    return len(keys) == len(set(keys)) > 0
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _processes_in(directory: Path) -> list[str]:
+    """The processes that have been left behind with a foot in a directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink().is_relative_to(directory):
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
