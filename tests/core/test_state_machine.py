@@ -8,8 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -19,10 +18,18 @@ from core_world import ANA, BEN, EVA
 from fakes import FakeClock
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from storm import Crash, Outside, Pause, Process, Trap, VirtualLoop
+from storm_verdict import Model, Verdict, Written
 
-from bot.domain.models import Mark, Person
+from bot.domain.models import Person, Thread
 from bot.errors import (
     ChatBusy,
     ChatNotAllowed,
@@ -40,6 +47,7 @@ from bot.errors import (
     NoSuchProject,
     StoreUnavailable,
 )
+from bot.ports import Transaction
 from bot.store.schema import migrate
 from bot.store.store import open_store
 
@@ -82,30 +90,6 @@ def template() -> Iterator[Path]:
         yield path
 
 
-@dataclass
-class Written:
-    """A reply that a person wrote below a card."""
-
-    person: Person
-    channel_id: str
-    thread_ts: str
-    ts: str
-    acked: bool = False
-
-
-@dataclass
-class Model:
-    """What people did, and what of it was acknowledged."""
-
-    starts: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """By source key: the channel, and whether it was acknowledged."""
-    replies: list[Written] = field(default_factory=list)
-    presses: Counter[str] = field(default_factory=Counter)
-    """By request: how often somebody had it sent again."""
-    recorded: dict[str, int] = field(default_factory=dict)
-    """By request: the step after which its row was seen first."""
-
-
 class Storm(RuleBasedStateMachine):
     """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
 
@@ -128,7 +112,7 @@ class Storm(RuleBasedStateMachine):
         self.processes: list[Process] = []
 
     @initialize(asks_once=st.booleans(), jobs=st.sampled_from([1, 1, 2, 0]))
-    def begin(self, asks_once: bool, jobs: int) -> None:
+    def begin(self, *, asks_once: bool, jobs: int) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = asks_once
         self.asks_once = asks_once
@@ -161,11 +145,11 @@ class Storm(RuleBasedStateMachine):
         key = list(self.model.starts)[which % len(self.model.starts)]
         self._deliver_start(key, self.model.starts[key][0], at)
 
-    @precondition(lambda self: self._cards() and len(self.model.replies) < 8)
+    @precondition(lambda self: self.outside.cards() and len(self.model.replies) < 8)
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
     def reply(self, which: int, person: Person, at: int | None) -> None:
         """Somebody replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
-        card = self._cards()[which % len(self._cards())]
+        card = self.outside.cards()[which % len(self.outside.cards())]
         written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
         self.model.replies.append(written)
         if at is not None:
@@ -269,7 +253,7 @@ class Storm(RuleBasedStateMachine):
         self._in_process(at, self.processes[at].settle())
 
     @rule(at=st.integers(0, 1), gracefully=st.booleans())
-    def is_restarted(self, at: int, gracefully: bool) -> None:
+    def is_restarted(self, *, at: int, gracefully: bool) -> None:
         process = self.processes[at]
         self.run(process.kill())
         if gracefully:
@@ -290,7 +274,7 @@ class Storm(RuleBasedStateMachine):
 
     @invariant()
     def there_is_no_job_before_its_card(self) -> None:
-        cards = {message.key.removesuffix("/card") for message in self._cards()}
+        cards = {message.key.removesuffix("/card") for message in self.outside.cards()}
         starts = {row["id"]: row["thread_id"] for row in self._rows("requests") if row["kind"] == "start"}
         assert all(starts[key] in cards for key in self.outside.job_api.effects if key in starts)
 
@@ -299,12 +283,17 @@ class Storm(RuleBasedStateMachine):
     def _end_well(self) -> None:
         """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
         self._calm()
-        self._check_ends(pressed=False)
+        self.verdict().check(pressed=False)
         for request in [row for row in self._rows("requests") if row["state"] == "unsure"]:
             channel = next(row["channel_id"] for row in self._rows("threads") if row["id"] == request["thread_id"])
             self._press(request["id"], channel, ANA, 0)
         self._settle_down()
-        self._check_ends(pressed=True)
+        self.verdict().check(pressed=True)
+
+    def verdict(self) -> Verdict:
+        tables = {name: self._rows(name) for name in ("threads", "watches", "requests", "notices", "early_replies")}
+        stored = {row["id"]: self.run(self.outside.store.transact(_thread(row["id"]))) for row in tables["threads"]}
+        return Verdict(self.outside, self.model, tables, stored)
 
     def _calm(self) -> None:
         self.outside.traps.clear()
@@ -338,117 +327,6 @@ class Storm(RuleBasedStateMachine):
         for row in self._rows(table):
             if row["due_at"] is not None:
                 yield max(row["due_at"], row["claimed_until"] or 0.0)
-
-    def _check_ends(self, *, pressed: bool) -> None:
-        threads = {row["id"]: row for row in self._rows("threads")}
-        requests, notices = self._rows("requests"), {row["key"]: row for row in self._rows("notices")}
-        self._check_nothing_is_open(threads, requests, notices)
-        for request in requests:
-            self._check_request(threads[request["thread_id"]], request, notices, pressed=pressed)
-        for notice in notices.values():
-            self._check_notice(notice, notices)
-        for thread in threads.values():
-            self._check_thread(thread, notices)
-        self._check_acknowledged(threads, {row["source_key"] for row in requests}, notices)
-        self._check_order(requests)
-
-    def _check_nothing_is_open(self, threads: Any, requests: list[Any], notices: Any) -> None:
-        assert not [row["key"] for row in notices.values() if row["due_at"] is not None]
-        assert not [row["thread_id"] for row in self._rows("watches") if row["due_at"] is not None]
-        for row in requests:
-            # Follow-ups wait for a start of which nobody knows whether it arrived: a person decides.
-            start = next(
-                other for other in requests if (other["thread_id"], other["kind"]) == (row["thread_id"], "start")
-            )
-            waits = row["kind"] == "follow_up" and start["state"] == "unsure" and row["state"] == "waiting"
-            assert row["due_at"] is None or waits, dict(row)
-        if not any(row["state"] == "unsure" for row in requests):
-            assert not list(self._rows("early_replies"))
-
-    def _check_request(self, thread: Any, request: Any, notices: Any, *, pressed: bool) -> None:
-        times, presses = self.outside.job_api.effects.count(request["id"]), self.model.presses[request["id"]]
-        said = [key for key in notices if key.startswith(f"{thread['id']}/{request['id']}/")]
-        match request["state"]:
-            case "taken":
-                assert 1 <= times <= 1 + presses
-                mark = Mark.TAKEN
-            case "refused":
-                assert times <= presses, "it was refused, and yet carried out"
-                called_off = request["kind"] == "start" and f"{thread['id']}/cannot_post" in notices
-                assert called_off or [key for key in said if "/refused/" in key], dict(request)
-                mark = Mark.PROBLEM
-            case "unsure":
-                assert not pressed
-                assert times <= 1 + presses
-                assert [key for key in said if "/unsure/" in key], dict(request)
-                mark = Mark.PROBLEM
-            case _:
-                mark = Mark.RECORDED
-        if request["kind"] == "follow_up" and notices[f"{thread['id']}/{request['id']}/mark"]["state"] == "done":
-            assert self.outside.chat.marks[request["written_at"]] is mark
-
-    def _check_notice(self, notice: Any, notices: Any) -> None:
-        """What is done is in the thread; what was given up in the thread was told to the person."""
-        posted = [message for message in self.outside.chat.messages if message.key == notice["key"]]
-        if notice["kind"] == "post":
-            if notice["state"] == "done":
-                assert len(posted) == 1, dict(notice)
-            else:
-                assert f"{notice['key']}/told" in notices, dict(notice)
-        if notice["kind"] == "tell" and notice["state"] == "done":
-            assert [told for told in self.outside.chat.told if told[1] == notice["what"]], dict(notice)
-
-    def _check_thread(self, thread: Any, notices: Any) -> None:
-        known = self.run(self.outside.store.transact(lambda tx: tx.thread(thread["id"])))
-        assert known is not None
-        job, card = known.known.job, self.outside.chat.cards.get(known.id)
-        if notices[f"{known.id}/card"]["state"] == "done":
-            assert card is not None
-            shown = card.known
-            assert (shown.job, shown.trouble, shown.trouble_words) == (
-                job,
-                known.known.trouble,
-                known.known.trouble_words,
-            )
-        for key in known.known.said:
-            assert f"{known.id}/{key}" in notices
-        for link in known.known.links:
-            assert [row for row in notices.values() if row["thread_id"] == known.id and link in row["facts"]], link
-        posted = [row for row in notices.values() if row["thread_id"] == known.id and row["kind"] == "post"]
-        places = {message.key: place for place, message in enumerate(self.outside.chat.messages)}
-        in_order = [places[row["key"]] for row in sorted(posted, key=lambda row: row["id"]) if row["key"] in places]
-        assert in_order == sorted(in_order), "said in another order than it happened"
-        assert all(
-            message.thread_ts == known.ts
-            for message in self.outside.chat.messages
-            if message.what != "card" and message.key.startswith(f"{known.id}/")
-        )
-
-    def _check_acknowledged(self, threads: Any, sources: set[str], notices: Any) -> None:
-        for key, (_, acked) in self.model.starts.items():
-            assert key in sources or not acked
-        called_off = {key.removesuffix("/cannot_post") for key in notices if key.endswith("/cannot_post")}
-        for written in self.model.replies:
-            card = next(message for message in self._cards() if message.ts == written.thread_ts)
-            thread_id = card.key.removesuffix("/card")
-            if thread_id in called_off:
-                continue
-            if written.person is EVA:
-                assert f"{thread_id}/{written.ts}/external" in notices
-                assert f"message/{written.channel_id}/{written.ts}" not in sources
-            else:
-                assert f"message/{written.channel_id}/{written.ts}" in sources
-
-    def _check_order(self, requests: list[Any]) -> None:
-        """A follow-up overtakes an earlier one only where that came, or was sent again, once the later one was sent."""
-        place = {request: index for index, request in reversed(list(enumerate(self.outside.job_api.effects)))}
-        follow_ups = [row for row in requests if row["kind"] == "follow_up" and row["id"] in place]
-        for early in follow_ups:
-            for late in follow_ups:
-                same = early["thread_id"] == late["thread_id"] and early["written_at"] < late["written_at"]
-                if same and place[late["id"]] < place[early["id"]] and not self.model.presses[early["id"]]:
-                    came, sent = self.model.recorded[early["id"]], self.outside.claimed[late["id"]]
-                    assert came >= sent, f"{late['id']} overtook {early['id']}"
 
     # -- how it is done -------------------------------------------------------------------------------------------
 
@@ -506,9 +384,6 @@ class Storm(RuleBasedStateMachine):
         for process in self.processes:
             await process.kill()
 
-    def _cards(self) -> list[Any]:
-        return [message for message in self.outside.chat.messages if message.what == "card"]
-
     def _unsure_posts(self) -> list[Any]:
         return [message for message in self.outside.chat.messages if message.what == "unsure"]
 
@@ -516,8 +391,17 @@ class Storm(RuleBasedStateMachine):
         jobs = list(self.outside.job_api.jobs)
         return jobs[which % len(jobs)]
 
-    def _rows(self, table: str) -> list[sqlite3.Row]:
-        return self.database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - a table of ours
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.database.execute(f"SELECT * FROM {table}")]  # noqa: S608 - a table of ours
+
+
+def _thread(thread_id: str) -> Callable[[Transaction], Awaitable[Thread]]:
+    async def read(tx: Transaction) -> Thread:
+        thread = await tx.thread(thread_id)
+        assert thread is not None
+        return thread
+
+    return read
 
 
 def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -526,18 +410,17 @@ def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     assert isinstance(error, Crash), context
 
 
-PROFILES = {
-    "default": {"max_examples": 25, "stateful_step_count": 30},
-    "long": {"max_examples": 3_000, "stateful_step_count": 60},
-}
-
-
 def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(template: Path) -> None:
+    """Tens of runs of 30 steps; thousands of 60 in the long profile."""
     Storm.template = template
-    profile = PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "default")]
+    examples, steps = (2_000, 60) if os.environ.get("HYPOTHESIS_PROFILE") == "long" else (40, 30)
     run_state_machine_as_test(
         Storm,
         settings=settings(
-            deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, **profile
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
         ),
     )
