@@ -1,11 +1,12 @@
 """The store: opens a database and runs transactions in it."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from sqlalchemy import func, or_, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.clock import SteadyClock
@@ -22,9 +23,14 @@ from bot.store.tables import notices, requests, watches
 
 T = TypeVar("T")
 
-_LONGEST_LEASE = 15 * 60
-_LONGEST_WAIT = {watches: 15 * 60, requests: 3600, notices: 3600}
-"""Seconds ahead of now; a time beyond was written before the machine's clock was set back."""
+log = logging.getLogger(__name__)
+
+_FAR = 90.0
+"""Seconds ahead of now; what Pagehand itself makes wait, or leases, is due before. A time beyond is most likely from
+before a clock was set back; where somebody did ask to wait for longer, asking again early does no harm.
+"""
+_STEP = 30.0
+"""Seconds by which the database's clock may fall behind ours before it counts as set back."""
 
 
 class SqlTransaction(Results, Claims, Removal):
@@ -63,6 +69,9 @@ class SqlStore:
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._turn = asyncio.Lock()
+        self._steady = SteadyClock()
+        self._ahead: float | None = None
+        self._set_back = False
 
     async def check(self) -> None:
         """Refuses a schema that is not current; repairs times that a clock set back left in the far future."""
@@ -70,13 +79,14 @@ class SqlStore:
         async def once(end: float) -> None:
             async with self._begin(end) as connection:
                 await connection.run_sync(require_current)
-                if self._on_sqlite:
-                    await _bring_near(connection, await self._now(connection))
+                await self._bring_near(connection)
 
         await patiently(once)
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Runs `work` in one transaction (see the port)."""
+        if self._set_back:
+            await self._follow_clock()
 
         async def once(end: float) -> T:
             async with self._begin(end) as connection:
@@ -112,11 +122,35 @@ class SqlStore:
             return self._clock.now()
         if database_time is None:
             raise AssertionError("a SQLite store has a clock")
+        self._compare(database_time)
         return database_time
 
+    def _compare(self, database_time: float) -> None:
+        """Notices when the database's clock is set back, which would put off for as long all that waits."""
+        ahead = database_time - self._steady.monotonic()
+        if self._ahead is not None and ahead < self._ahead - _STEP:
+            log.warning("The database's clock was set back by %.0f s.", self._ahead - ahead)
+            self._set_back = True
+        if self._ahead is None or self._set_back or ahead > self._ahead:
+            self._ahead = ahead
 
-async def _bring_near(connection: AsyncConnection, now: float) -> None:
-    for table, longest in _LONGEST_WAIT.items():
-        far = or_(table.c.due_at > now + longest, table.c.claimed_until > now + _LONGEST_LEASE)
-        nearer = {column: func.min(table.c[column], now) for column in ("due_at", "claimed_until")}
-        await connection.execute(update(table).where(far).values(nearer))
+    async def _follow_clock(self) -> None:
+        async def once(end: float) -> None:
+            async with self._begin(end) as connection:
+                await self._bring_near(connection)
+
+        self._set_back = False
+        try:
+            await patiently(once)
+        except BaseException:
+            self._set_back = True
+            raise
+
+    async def _bring_near(self, connection: AsyncConnection) -> None:
+        """Repairs times that a clock set back left in the far future."""
+        now = await self._now(connection)
+        # SQLite's only process has just started, so that nothing is leased; elsewhere others are at work.
+        lease_end = now if self._on_sqlite else now + _FAR
+        for table in (watches, requests, notices):
+            for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
+                await connection.execute(update(table).where(column > now + _FAR).values({column: latest}))
