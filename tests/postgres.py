@@ -35,6 +35,15 @@ class PostgresServer:
         """The URL of one of its databases."""
         return str(self._server.get_uri(database=database))
 
+    def stop(self) -> None:
+        """Stops the server, cutting every connection; its databases stay."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Starts it again, at the same place."""
+        with self._server._lock:
+            self._server.ensure_postgres_running()
+
     async def run(self, statement: str, *, database: str = "postgres") -> None:
         """Runs one statement."""
         connection = await asyncpg.connect(self.url(database))

@@ -23,6 +23,7 @@ from bot.store.engine import engine_for
 from bot.workspace.interactions import Answer
 from bot.workspace.models import Message
 from bot.workspace.server import WorkspaceServer
+from bot.workspace.text import stored_app_text
 
 Found = TypeVar("Found")
 
@@ -136,7 +137,7 @@ class World:
         cards = [
             message.ts
             for message in self.workspace.messages(channel)
-            if key_of(message).endswith("/card") and prompt in message.text
+            if key_of(message).endswith("/card") and f"asked: {prompt}\n" in message.text
         ]
         return cards[0] if cards else ""
 
@@ -255,7 +256,7 @@ class World:
             assert thread.ts is not None
             if f"{thread.id}/card" not in given_up:
                 shown = self.workspace.thread(thread.channel_id, thread.ts)[0]
-                assert shown.text == card(thread, self.instances[0].edges.wording).text
+                assert shown.text == stored_app_text(card(thread, self.instances[0].edges.wording).text)
 
 
 async def _now(tx: Any) -> float:

@@ -1,0 +1,142 @@
+"""Clocks that are set forward and back, while the bot runs and while it is down, and machines whose clocks differ."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from chaos.faults.world import World, a_world
+from ledger import Operation, refusing
+from postgres import PostgresServer
+
+from bot.store import migrate
+
+pytestmark = pytest.mark.chaos
+FINISHED = ("started", "r0/completed")
+HOUR = 3600.0
+SOON = 6.0
+"""Seconds in which work goes on after a clock was set."""
+
+SetClock = Callable[[float], None]
+
+DATABASE_CLOCK = (
+    "CREATE TABLE public.clock_shift AS SELECT 0.0::float8 AS seconds",
+    """CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    'SELECT pg_catalog.clock_timestamp() + make_interval(secs => seconds) FROM public.clock_shift'""",
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()); END $$",
+)
+"""Gives a database a clock of its own that can be set."""
+
+
+@pytest.fixture
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
+    """Sets this process's wall clock so many seconds ahead of the right time; timers are not concerned, as ever."""
+    right = time.time
+
+    def ahead(seconds: float) -> None:
+        monkeypatch.setattr(time, "time", lambda: right() + seconds)
+
+    return ahead
+
+
+async def whole_story(world: World, name: str) -> None:
+    """A job, a reply and their ends, each within seconds."""
+    await world.ask(name)
+    await world.until_said(name, "started", seconds=SOON)
+    world.complete(world.ledger.job_of(name))
+    await world.until_said(name, *FINISHED, seconds=SOON)
+    await world.reply(name, f"More of {name}")
+    await world.until_said(name, *FINISHED, "r1/active", seconds=SOON)
+    world.complete(world.ledger.job_of(name))
+    await world.until_said(name, *FINISHED, "r1/active", "r1/completed", seconds=SOON)
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_the_machine_s_clock_is_set_while_it_runs(world: World, set_clock: SetClock, step: float) -> None:
+    await world.start()
+    (job,) = await world.begin("Before")
+    set_clock(step)
+    world.complete(job)
+    await world.until_said("Before", *FINISHED, seconds=SOON)
+    await whole_story(world, "After")
+    await world.settled()
+    await world.check()
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clock: SetClock, step: float) -> None:
+    """With a request, a notice and a poll that wait, each a little before or after the clock's step."""
+    await world.start()
+    world.ledger.fail(refusing(503, Retry_After="20"), Operation.CREATE, prompt="Waits")
+    waiting = world.workspace.faults.rate_limit(20, method="chat.postMessage", channel="partners", count=1)
+    (job,) = await world.begin("Running")
+    await world.ask("Waits")
+    await world.ask("Card waits", channel="partners")
+    await world.ledger.until(lambda: world.ledger.tried(Operation.CREATE, "Waits") == 1)
+    await world.workspace.wait_for(lambda: waiting.hits)
+    await world.until_true(lambda: two_wait(world))
+    await world.stop()
+    await world.sql("UPDATE notices SET due_at = due_at - 20 - 5 WHERE due_at IS NOT NULL")  # it was down for a while
+    set_clock(step)
+    await world.start()
+    world.complete(job)
+    await world.until_said("Running", *FINISHED, seconds=SOON)
+    await world.until_said("Card waits", "started", channel="partners", seconds=SOON)
+    if step < 0:
+        await world.until_said("Waits", "started", seconds=SOON)
+    await whole_story(world, "After")
+    await world.hurry()
+    await world.settled()
+    await world.check()
+
+
+async def two_wait(world: World) -> bool:
+    """Whether what was put off has been put off in the database too."""
+    rows = await world.sql(
+        "SELECT (SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0)"
+        " + (SELECT count(*) FROM notices WHERE state = 'waiting' AND attempts > 0)"
+    )
+    return bool(rows[0][0] == 2)
+
+
+@pytest.mark.postgres
+async def test_the_database_s_clock_is_set(postgres: PostgresServer) -> None:
+    """Two instances; on PostgreSQL its clock rules. It goes forward by an hour, and back again."""
+    async with postgres.empty_database() as url:
+        await migrate(url)
+        async with a_world(url) as world:
+            for statement in DATABASE_CLOCK:
+                await world.sql(statement)
+            await world.engine.dispose()
+            await world.start()
+            await world.start()
+            (job,) = await world.begin("Before")
+            await world.sql("UPDATE clock_shift SET seconds = 3600")
+            world.complete(job)
+            await world.until_said("Before", *FINISHED, seconds=SOON)
+            await whole_story(world, "Forward")
+            (job,) = await world.begin("Between")
+            await world.sql("UPDATE clock_shift SET seconds = 0")
+            world.complete(job)
+            await world.until_said("Between", *FINISHED, seconds=SOON)
+            await whole_story(world, "Back")
+            await world.settled()
+            await world.check()
+            await world.stop()
+
+
+@pytest.mark.postgres
+async def test_two_instances_whose_clocks_differ(postgres_url: str, set_clock: SetClock) -> None:
+    async with a_world(postgres_url) as world:
+        world.ledger.autopilot(polls=4)
+        await world.start()
+        set_clock(30.0)
+        await world.start()
+        prompts = [f"Task {number}" for number in range(8)]
+        for prompt in prompts:
+            await world.ask(prompt)
+        for prompt in prompts:
+            await world.reply(prompt, f"More of {prompt}")
+        for prompt in prompts:
+            await world.workspace.wait_for(lambda prompt=prompt: "r1/completed" in world.said(prompt), 20)
+        await world.settled()
+        await world.check()
