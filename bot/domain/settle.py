@@ -65,7 +65,7 @@ def settle(
         case OutOfReach():
             settlement = _later(request, known, outcome, now, jitter)
         case _:
-            settlement = _unsure(request, known, outcome, jitter)
+            settlement = _unsure(request, _looked_after(request, known, now, polling), outcome, jitter)
     return replace(settlement, poll_in=next_look(settlement.known, now, polling, jitter=jitter))
 
 
@@ -117,6 +117,13 @@ def _unsure(request: Request, known: Known, outcome: Unsure, jitter: float) -> S
         known = replace(known, trouble=Trouble.UNSURE, trouble_words="")
     saying = Saying(f"{request.id}/unsure/{request.attempts}", What.UNSURE, _whose(request))
     return Settlement(RequestState.UNSURE, known, (saying,), _problem_mark(request), problem=outcome.why)
+
+
+def _looked_after(request: Request, known: Known, now: float, polling: Polling) -> Known:
+    """A follow-up that arrived after all takes an ended job up again: only looking shows it."""
+    if request.kind is RequestKind.START:
+        return known
+    return replace(known, changed_at=now, watch_until=max(known.watch_until, now + polling.grace))
 
 
 def _whose(request: Request) -> dict[str, str]:

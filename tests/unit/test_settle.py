@@ -51,6 +51,13 @@ def test_what_may_have_arrived_is_not_repeated_but_told(request_: Request) -> No
     assert [saying.what for saying in settlement.sayings] == [What.UNSURE]
 
 
+def test_a_job_that_may_have_been_taken_up_again_is_looked_at_for_a_while() -> None:
+    ended = Known(job=Job("j1", "completed", pr_link="https://example.org/pull/1"))
+    settlement = settled(FOLLOW_UP, Unsure("timeout"), ended, now=1_000.0)
+    assert settlement.poll_in == 2.0
+    assert settlement.known.watch_until == 1_000.0 + Polling().grace
+
+
 def test_what_may_have_arrived_is_repeated_where_the_server_runs_a_key_once() -> None:
     settlement = settled(START, Unsure("timeout", ask_again=True))
     assert settlement.state is RequestState.WAITING
