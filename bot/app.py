@@ -13,11 +13,12 @@ from typing import Any
 
 import aiohttp
 from pydantic import SecretStr
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import SteadyClock
 from bot.config import Config
 from bot.domain.decide import Polling
-from bot.errors import CannotStart, ChatError, ChatNotAllowed, ChatRefused, ChatUnreachable, SchemaMismatch, StoreError
+from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch, StoreError
 from bot.health import Health, HealthPage, Part
 from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.loops.intake import Intake
@@ -45,6 +46,9 @@ CHAT_LIMIT = 12.0
 CHAT_LEASE = 30.0
 STOP_LIMIT = 8.0
 """Seconds for what is under way to end when the process is asked to stop."""
+
+SLOWEST_START = 30.0
+"""Seconds between tries to reach Slack at the start."""
 
 Receiver = SocketReceiver | HttpReceiver
 
@@ -74,10 +78,7 @@ async def open_edges(config: Config) -> Edges:
         session = new_session()
         stack.push_async_callback(session.close)
         client = new_client(config.slack_bot_token.get_secret_value(), session, base_url=f"{config.slack_api_url}/")
-        try:
-            identity = await identify(client)
-        except ChatError as error:
-            raise _turned_away(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
+        identity = await _identified(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         job_api = HttpJobApi(_job_api_settings(config))
         stack.push_async_callback(job_api.aclose)
@@ -200,21 +201,27 @@ async def _started(config: Config, decorate: Callable[[Edges], None]) -> App:
     return app
 
 
+async def _identified(client: AsyncWebClient) -> Identity:
+    """Asks Slack who we are, for as long as Slack can't be reached. Raises CannotStart for a bad token."""
+    pause = 1.0
+    while True:
+        try:
+            return await identify(client)
+        except (ChatUnreachable, ChatUncertain) as error:
+            if pause == 1.0:
+                words = "Slack can't be reached (%s), trying on. Check this machine's network and SLACK_API_URL."
+                logger.warning(words, error.reason)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, SLOWEST_START)
+        except ChatError as error:
+            raise _turned_away(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
+
+
 def _turned_away(error: ChatError, name: str, where: str) -> CannotStart:
-    match error:
-        case ChatNotAllowed() | ChatRefused():
-            return CannotStart(
-                f"Slack does not accept {name} ({error.reason}). Check it, and its scopes, on your app's page at "
-                f"api.slack.com/apps, under {where}."
-            )
-        case ChatUnreachable():
-            return CannotStart(
-                f"Slack can't be reached ({error.reason}). Check this machine's network and SLACK_API_URL."
-            )
-        case _:
-            return CannotStart(
-                f"Slack does not answer as it should ({error.reason}). Check SLACK_API_URL, or try later."
-            )
+    return CannotStart(
+        f"Slack does not accept {name} ({error.reason}). Check it, and its scopes, on your app's page at "
+        f"api.slack.com/apps, under {where}."
+    )
 
 
 async def _open_store(config: Config) -> Store:

@@ -304,7 +304,6 @@ async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
             tried = (
                 (given | {"SLACK_BOT_TOKEN": "xoxb-of-another"}, "Slack does not accept SLACK_BOT_TOKEN"),
                 (given | {"SLACK_APP_TOKEN": "xapp-of-another"}, "Slack does not accept SLACK_APP_TOKEN"),
-                (given | {"SLACK_API_URL": "http://127.0.0.1:1"}, "Slack can't be reached"),
                 (http | {"PORT": port}, f"{port}): address already in use"),
             )
             runs = [shell.run("run", **env, DATABASE_URL=f"sqlite:///{n}") for n, (env, _) in enumerate(tried)]
@@ -312,6 +311,16 @@ async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
     for (code, said), (_, words) in zip(ends, tried, strict=True):
         assert code == 1
         assert words in said.splitlines()[-1], said
+
+
+async def test_it_waits_for_slack_at_the_start(shell: Shell) -> None:
+    async with town(shell) as here:
+        await here.workspace.begin_outage()
+        bot = await shell.start("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
+        await bot.prints("Slack can't be reached")
+        await here.workspace.end_outage()
+        await bot.prints("Pagehand is at work")
+        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
 async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> None:

@@ -71,7 +71,9 @@ function body({ message, store, actions, unfolded }) {
   const press = (part, block) => actions.press(message, part, block);
   const edited = message.edited && h("span", { class: "edited" }, " (edited)");
   if (message.subtype === "tombstone") return h("div", { class: "body quiet" }, "This message was deleted.");
-  if (message.blocks?.length) return h("div", { class: "body" }, blocks(message.blocks, store, press), edited);
+  // An app's update of its blocks bears no sign of it.
+  const sign = message.bot_id ? false : edited;
+  if (message.blocks?.length) return h("div", { class: "body" }, blocks(message.blocks, store, press), sign);
   const text = h("div", { class: "body text", dir: "auto" }, mrkdwn(message.text, store), edited);
   return message.text.length > LONG_TEXT ? folded(text, message.ts, unfolded) : text;
 }
