@@ -154,6 +154,8 @@ class Outside:
         self.traps: list[Trap] = []
         self.polled_until: dict[str, float] = {}
         self.claimed: dict[str, int] = {}
+        self.sent: dict[str, int] = {}
+        """By request: the step in which it was claimed when it first took effect."""
         self.step = 0
 
     def cards(self) -> list[Posted]:
@@ -328,13 +330,27 @@ class _JobApiReach(_Reach):
 
     async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
         api = self._process.outside.job_api
-        return await self._call("create", lambda: api.create(project_id, prompt, idempotency_key=idempotency_key))
+        return await self._ask(
+            "create", idempotency_key, lambda: api.create(project_id, prompt, idempotency_key=idempotency_key)
+        )
 
     async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
         api = self._process.outside.job_api
-        return await self._call(
-            "message", lambda: api.send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+        return await self._ask(
+            "message",
+            idempotency_key,
+            lambda: api.send_message(project_id, job_id, prompt, idempotency_key=idempotency_key),
         )
+
+    async def _ask(self, operation: str, request: str, effect: Callable[[], Awaitable[Job]]) -> Job:
+        outside = self._process.outside
+
+        async def noted() -> Job:
+            job = await effect()
+            outside.sent.setdefault(request, outside.claimed[request])
+            return job
+
+        return await self._call(operation, noted)
 
     async def get(self, project_id: str, job_id: str) -> Job:
         outside = self._process.outside

@@ -149,5 +149,5 @@ class Verdict:
             for late in follow_ups:
                 same = early["thread_id"] == late["thread_id"] and early["written_at"] < late["written_at"]
                 if same and place[late["id"]] < place[early["id"]] and not self.model.presses[early["id"]]:
-                    came, sent = self.model.recorded[early["id"]], self.outside.claimed[late["id"]]
+                    came, sent = self.model.recorded[early["id"]], self.outside.sent[late["id"]]
                     assert came >= sent, f"{late['id']} overtook {early['id']}"

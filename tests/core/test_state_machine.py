@@ -56,20 +56,20 @@ T = TypeVar("T")
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
 IN_MEMORY = _SHM if _SHM.is_dir() else None
 LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
-BEFORE: dict[str, list[Any]] = {
-    "create": [NoSuchProject("404", words="no project"), JobApiRefused("400", words="too vague")],
-    "message": [JobGone("404"), JobApiRefused("400", words="too vague")],
-    "get": [JobGone("404"), JobApiRefused("400")],
-}
-JOB_FAULTS = [
+JOB_FAULTS: tuple[Exception, ...] = (
     JobApiUnreachable("down"),
     JobApiBusy("429", retry_after=70.0),
     JobApiNotAllowed("401", status=401),
     JobApiNotAllowed("403", status=403),
-    JobApiUncertain("timeout"),
-    JobApiUnreadable("a web page"),
-]
-CHAT_FAULTS = [
+    JobApiRefused("400", words="too vague"),
+)
+JOB_DOUBTS: tuple[Exception, ...] = (JobApiUncertain("timeout"), JobApiUnreadable("a web page"))
+MISSING: dict[str, Exception] = {
+    "create": NoSuchProject("404", words="no project"),
+    "message": JobGone("404"),
+    "get": JobGone("404"),
+}
+CHAT_FAULTS: tuple[Exception, ...] = (
     ChatUnreachable("no connection"),
     ChatBusy("ratelimited", retry_after=20.0),
     ChatUncertain("timeout"),
@@ -77,8 +77,20 @@ CHAT_FAULTS = [
     ChatRefused("restricted_action"),
     ChatRefused("invalid_blocks"),
     ChatNotAllowed("token_revoked"),
+)
+CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "tell", "join")
+BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
+TRAPS = [
+    *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),
+    *(Trap("job", call, "after", does) for call in ("create", "message") for does in JOB_DOUBTS),
+    *(Trap("job", call, moment, does) for call in MISSING for moment in ("before", "after") for does in BREAKS * 2),
+    *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
+    *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),
+    *(Trap("chat", call, moment, does) for call in CHAT_CALLS for moment in ("before", "after") for does in BREAKS),
+    *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),
+    *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
 ]
-CHAT_CALLS = ["", "post_card", "update_card", "post", "find", "mark", "tell", "join"]
+"""All that can happen to one call."""
 
 
 @pytest.fixture(scope="module")
@@ -168,39 +180,10 @@ class Storm(RuleBasedStateMachine):
 
     # -- the world outside ----------------------------------------------------------------------------------------
 
-    @rule(operation=st.sampled_from(["create", "message", "get"]), data=st.data())
-    def job_api_fails(self, operation: str, data: st.DataObject) -> None:
-        self._lay("job", operation, "before", data.draw(st.sampled_from(JOB_FAULTS + BEFORE[operation])))
-
-    @rule(operation=st.sampled_from(["create", "message"]), fault=st.sampled_from(JOB_FAULTS[-2:]))
-    def job_api_fails_after(self, operation: str, fault: Exception) -> None:
-        self._lay("job", operation, "after", fault)
-
-    @rule(call=st.sampled_from(CHAT_CALLS), fault=st.sampled_from(CHAT_FAULTS))
-    def slack_fails(self, call: str, fault: Exception) -> None:
-        self._lay("chat", call, "before", fault)
-
-    @rule(call=st.sampled_from(CHAT_CALLS))
-    def slack_fails_after(self, call: str) -> None:
-        self._lay("chat", call, "after", ChatUncertain("timeout"))
-
-    @rule(
-        edge=st.sampled_from(["job", "chat", "store"]),
-        moment=st.sampled_from(["before", "after"]),
-    )
-    def a_crash_is_due(self, edge: str, moment: str) -> None:
-        self._lay(edge, "", moment, Crash)
-
-    @rule(
-        call=st.sampled_from([("job", "create"), ("job", "message"), ("job", "get"), ("chat", "")]),
-        moment=st.sampled_from(["before", "after"]),
-    )
-    def a_call_will_hang(self, call: tuple[str, str], moment: str) -> None:
-        self._lay(*call, moment, Pause)
-
-    @rule()
-    def the_store_is_away(self) -> None:
-        self._lay("store", "", "before", StoreUnavailable("locked"))
+    @rule(trap=st.sampled_from(TRAPS))
+    def something_will_go_wrong(self, trap: Trap) -> None:
+        if len(self.outside.traps) < 3:
+            self.outside.traps.append(trap)
 
     @precondition(lambda self: self.outside.job_api.jobs)
     @rule(
@@ -371,10 +354,6 @@ class Storm(RuleBasedStateMachine):
         sent_again = before["state"] in {"unsure", "refused"} and after["state"] == "waiting"
         assert not (sent_again and person is EVA)
         self.model.presses[request] += sent_again
-
-    def _lay(self, edge: str, operation: str, moment: str, does: Any) -> None:
-        if len(self.outside.traps) < 6:
-            self.outside.traps.append(Trap(edge, operation, moment, does))
 
     def _advance(self, seconds: float) -> None:
         self.outside.clock.advance(seconds)
