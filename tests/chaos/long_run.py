@@ -39,14 +39,14 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=None, help="where the processes' logs are to stay")
     options = parser.parse_args()
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
-    print(f"seed {seed}", flush=True)
+    _show(f"seed {seed}")
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as scratch, postgres_server(fsync="off") as server:
         directory = options.keep or Path(scratch)
         directory.mkdir(parents=True, exist_ok=True)
         outcomes = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
-    print(table(outcomes))
+    _show(table(outcomes))
     faults = [fault for outcome in outcomes for fault in outcome.verdict.faults]
-    print("\n".join(faults) or "Nothing was lost, and nothing was said or sent twice.")
+    _show("\n".join(faults) or "Nothing was lost, and nothing was said or sent twice.")
     return 1 if faults else 0
 
 
@@ -70,8 +70,13 @@ async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed:
                     ),
                 )
                 outcomes += await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
-            print(table(outcomes), flush=True)
+            _show(table(outcomes))
     return outcomes
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

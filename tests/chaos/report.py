@@ -5,6 +5,23 @@ from collections.abc import Callable, Sequence
 from chaos.resume import longest, typical
 from chaos.scenario import Outcome
 
+
+def _not_acked(outcome: Outcome) -> int:
+    asks = sum(not ask.acked for errand in outcome.errands for ask in errand.asks)
+    return asks + sum(reply.acked is not True for errand in outcome.errands for reply in errand.replies)
+
+
+def _keys(outcome: Outcome) -> list[str]:
+    """The keys of all that was posted."""
+    messages = (
+        message
+        for channel in outcome.world.workspace.state.channels.values()
+        for message in outcome.world.workspace.state.conversation(channel)
+    )
+    keys = [str((message.metadata or {}).get("event_payload", {}).get("key", "")) for message in messages]
+    return [key for key in keys if key]
+
+
 _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("kills", lambda o: len(o.world.crew.kills)),
     ("of these at a named point", lambda o: sum(bool(kill.point) for kill in o.world.crew.kills)),
@@ -12,7 +29,7 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("pauses of over 30 s", lambda o: len(o.world.crew.pauses)),
     ("commands acknowledged", lambda o: sum(ask.acked for errand in o.errands for ask in errand.asks)),
     ("replies acknowledged", lambda o: sum(bool(reply.acked) for errand in o.errands for reply in errand.replies)),
-    ("not acknowledged", lambda o: _not_acked(o)),
+    ("not acknowledged", _not_acked),
     ("jobs created", lambda o: len(o.world.ledger.created)),
     ("messages taken", lambda o: len(o.world.ledger.messages)),
     ("handed back as unsure", lambda o: sum("/unsure/" in key for key in _keys(o))),
@@ -44,20 +61,4 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _shown(figure: float) -> str:
-    return f"{figure:.2f}" if isinstance(figure, float) else str(figure)
-
-
-def _not_acked(outcome: Outcome) -> int:
-    asks = sum(not ask.acked for errand in outcome.errands for ask in errand.asks)
-    return asks + sum(reply.acked is not True for errand in outcome.errands for reply in errand.replies)
-
-
-def _keys(outcome: Outcome) -> list[str]:
-    """The keys of all that was posted."""
-    messages = (
-        message
-        for channel in outcome.world.workspace.state.channels.values()
-        for message in outcome.world.workspace.state.conversation(channel)
-    )
-    keys = [str((message.metadata or {}).get("event_payload", {}).get("key", "")) for message in messages]
-    return [key for key in keys if key]
+    return f"{figure:.2f}" if figure % 1 else f"{figure:.0f}"

@@ -1,10 +1,11 @@
 """Ready-made trouble, and a run of it on either database."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.crew import Nursery
+from chaos.crew import POINTS, Life, Nursery
 from chaos.scenario import Outcome, Trouble, play
 from chaos.world import LEASE, World, world
 
@@ -12,6 +13,8 @@ from bot.store.schema import migrate
 
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: much is written, and a disk has nothing to do with it
 IN_MEMORY = _SHM if _SHM.is_dir() else None
+POINTS_OF_SLEEP = tuple(point for point in POINTS if not point.endswith(".before"))
+"""All but those between the last look at the lease and the call: nothing can keep a call from going out late there."""
 
 
 async def one_instance(world: World, over: asyncio.Event) -> None:
@@ -27,6 +30,22 @@ async def three_instances(world: World, over: asyncio.Event) -> None:
 async def three_instances_and_a_sleeper(world: World, over: asyncio.Event) -> None:
     """And a fourth that is stopped for longer than any lease, over and over."""
     await asyncio.gather(three_instances(world, over), _sleeper(world, over))
+
+
+async def sleepers(world: World, over: asyncio.Event) -> None:
+    """Two processes work on while three stop themselves, each at a point of its own, for longer than any lease."""
+    for well in ("well-1", "well-2"):
+        await world.crew.start(well)
+    points = world.rng.sample(POINTS_OF_SLEEP, 3)
+    lives = [await world.crew.start(f"sleeper-{n}", f"stop:{point}#2") for n, point in enumerate(points)]
+    await asyncio.gather(*(_sleep(world, life) for life in lives))
+    await over.wait()
+
+
+async def _sleep(world: World, life: Life) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(life.at_point.wait(), 20.0)
+    await world.crew.pause(life, LEASE + 2.0)
 
 
 async def _lost_for_good(world: World, over: asyncio.Event) -> None:
@@ -45,7 +64,7 @@ async def _sleeper(world: World, over: asyncio.Event) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """A world and the trouble it gets, till so many kills or so many seconds have passed.
+    """A world and the trouble it gets, till so many kills or pauses are done, or so many seconds have passed.
 
     `pace` is in seconds from one errand to the next. `database` is the URL of one with tables and without rows.
     """
@@ -57,6 +76,7 @@ class Round:
     kills: float
     seconds: float
     pace: float = 1.0
+    pauses: float = float("inf")
 
 
 async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int) -> Outcome:
@@ -65,7 +85,8 @@ async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int
     async with world(nursery, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed) as made:
 
         def enough() -> bool:
-            return len(made.crew.kills) >= wanted.kills or asyncio.get_running_loop().time() > end
+            enough_harm = len(made.crew.kills) >= wanted.kills or len(made.crew.pauses) >= wanted.pauses
+            return enough_harm or asyncio.get_running_loop().time() > end
 
         return await play(made, wanted.trouble, enough=enough, pace=wanted.pace)
 

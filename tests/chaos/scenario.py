@@ -50,6 +50,7 @@ async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pa
 
 
 async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task[None]]) -> Verdict:
+    crew = world.crew
     _, waiting = await asyncio.wait(running, timeout=QUIET_WITHIN)
     for task in waiting:
         task.cancel()
@@ -58,12 +59,12 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
         if task not in waiting:
             task.result()
     _finish_strays(world)
-    last = max((kill.at for kill in world.crew.kills), default=0.0) + LEASE + 2.0
-    # A claim of a killed process comes to light only when its lease has run out.
+    last = max((*(kill.at + LEASE + 2.0 for kill in crew.kills), *(pause.ended + 5.0 for pause in crew.pauses)))
+    # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
     await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
 
     async def idle() -> bool:
-        return await world.work_left() == 0
+        return await world.work_left() == 0 and not judge(world, errands).stale
 
     quiet = await until(idle, LEASE)
     verdict = judge(world, errands)

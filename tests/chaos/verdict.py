@@ -42,7 +42,7 @@ def judge(world: World, errands: Sequence[Errand]) -> Verdict:
         _requests(world, errand, verdict)
         if errand.card is not None:
             _thread(errand, verdict)
-            _card(errand, verdict)
+            _card(world, errand, verdict)
             _marks(world, errand, verdict)
     for before, poll in world.ledger.overlapping_polls():
         ended = "never ended" if before.ended is None else f"ended {before.ended - poll.started:.2f} s later"
@@ -64,7 +64,10 @@ def _requests(world: World, errand: Errand, verdict: Verdict) -> None:
             verdict.duplicates.append(f"{ask.prompt} has {cards} cards")
     for reply in errand.replies:
         _taken(errand, reply, taken[reply.text], reply.request_id, verdict)
-    at_once = [reply.text for reply in errand.replies if not errand.presses[reply.request_id]]
+    # Neither one that a person had sent again nor one that Slack had to bring again keeps its place.
+    at_once = [
+        reply.text for reply in errand.replies if not errand.presses[reply.request_id] and reply.delivery.attempts == 1
+    ]
     seen = [message.prompt for message in world.ledger.messages if message.prompt in at_once]
     if seen != sorted(seen, key=at_once.index):
         verdict.disorder.append(f"follow-ups were taken in the order {seen}")
@@ -111,11 +114,12 @@ def _count(verdict: Verdict, errand: Errand, what: str, times: int) -> None:
     (verdict.duplicates if times > 1 else verdict.losses).append(f"{errand.prompt} was told {what} {times} times")
 
 
-def _card(errand: Errand, verdict: Verdict) -> None:
+def _card(world: World, errand: Errand, verdict: Verdict) -> None:
     card = errand.card
     if card is None or not errand.links:
         return
-    if "Finished: the pull request is ready" not in card.text or errand.links[-1] not in card.text:
+    links = {world.ledger.jobs[job_id]["prLink"] for job_id in errand.jobs}
+    if "Finished: the pull request is ready" not in card.text or not any(link in card.text for link in links):
         verdict.stale.append(f"the card of {errand.prompt} says {card.text!r}")
 
 

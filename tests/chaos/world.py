@@ -28,7 +28,6 @@ LEASE = 30.0
 _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
-    " + (SELECT count(*) FROM watches WHERE due_at IS NOT NULL)"
 )
 
 
@@ -45,7 +44,7 @@ class World:
     _engine: AsyncEngine = field(repr=False)
 
     async def work_left(self) -> int:
-        """How many rows are due, now or later."""
+        """How many requests and notices are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
 
     async def rows(self, statement: str) -> Sequence[Any]:

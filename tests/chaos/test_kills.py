@@ -1,0 +1,41 @@
+"""Processes are killed while people work with them: nothing acknowledged is lost, nothing is said or sent twice.
+
+`python tests/chaos/long_run.py` is the same with hundreds of kills. PAGEHAND_CHAOS_SEED repeats an earlier plan.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from chaos.crew import Nursery
+from chaos.resume import longest
+from chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
+from chaos.scenario import Outcome
+from chaos.world import LEASE
+from postgres import PostgresServer
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+KILLS = 15
+SECONDS = 90.0
+"""After which a machine that is too slow for so many kills gives up."""
+
+
+async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: PostgresServer | None, seed: int) -> None:
+    """Both databases side by side, since most of the time passes with waiting for leases to run out."""
+    async with AsyncExitStack() as stack:
+        sqlite = await new_sqlite(scratch, "one")
+        rounds = [Round("SQLite", sqlite, one_instance, idempotent=False, kills=KILLS, seconds=SECONDS)]
+        if maybe_postgres is not None:
+            url = await stack.enter_async_context(maybe_postgres.database())
+            rounds.append(Round("PostgreSQL", url, three_instances, idempotent=True, kills=KILLS, seconds=SECONDS))
+        outcomes = await asyncio.gather(*(play_round(opened_nursery, scratch, played, seed) for played in rounds))
+    for outcome in outcomes:
+        _check(outcome, seed)
+
+
+def _check(outcome: Outcome, seed: int) -> None:
+    assert outcome.verdict.faults == [], f"with seed {seed}"
+    assert len(outcome.world.crew.kills) >= KILLS
+    assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
+    assert longest(outcome.resume.anywhere) < LEASE
