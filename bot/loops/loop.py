@@ -123,6 +123,11 @@ class Loop(ABC, Generic[Item]):
         except StoreError as error:
             self.went_wrong(error)
             return 0
+        except Exception as fault:
+            # A fault of ours must not end the loop: nobody would notice, and nothing would be done any more.
+            logger.exception("%s: can't take work", type(self).__name__)
+            self.went_wrong(type(fault).__name__)
+            return 0
         if isinstance(self.failing_why, StoreError):
             self.went_well()
         for item in items:

@@ -36,6 +36,8 @@ Answer = TypeVar("Answer")
 
 MOST_TRIES = 1_500
 """About a day of tries at the slowest pace; then a notice is given up, with its reason kept."""
+FAULTY_TRIES = 3
+"""Tries of a notice that trips a fault of ours; then it is given up, so that what follows in its thread can be said."""
 SLOWEST_RETRY = 60.0
 WORTH_PLAIN_WORDS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
@@ -70,6 +72,10 @@ class Outbox(Loop[ClaimedNotice]):
             if isinstance(error, ChatBusy | ChatNotInChannel | ChatRefused):
                 self.went_well()
             await self.record(partial(self._failed, item, error))
+            return
+        except Exception as fault:
+            logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.what.value)
+            await self.record(partial(self._failed, item, _faulty(item.notice, fault)))
             return
         self.went_well()
         await self.record(partial(self._delivered, item, ts))
@@ -175,6 +181,12 @@ class Outbox(Loop[ClaimedNotice]):
     def _pause(self, notice: Notice) -> float:
         jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
         return min(2.0 ** min(notice.attempts, 10) / 2, SLOWEST_RETRY) * (0.75 + 0.5 * jitter)
+
+
+def _faulty(notice: Notice, fault: Exception) -> ChatError:
+    """What a fault of ours counts as: it is not known how far the notice came, and in the end it can't be had."""
+    reason = f"unexpected {type(fault).__name__}"
+    return ChatUncertain(reason) if notice.attempts < FAULTY_TRIES else ChatRefused(reason)
 
 
 def _within(notice: Notice) -> str:

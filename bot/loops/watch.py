@@ -15,6 +15,7 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
     StoreError,
+    StoreUnavailable,
 )
 from bot.loops.loop import Loop, Terms
 from bot.ports import JobApi, Polled, Store, Transaction
@@ -116,13 +117,28 @@ class Watch(Loop[Due]):
         gathered, self._gathered, self._saving = self._gathered, [], None
         polls = [polled for polled, _ in gathered]
         try:
-            await self._store.transact(lambda tx: tx.save_polls(polls, self._owner))
-        except StoreError as error:
-            # Nothing is lost: the claims run out, and the jobs are polled again.
-            self.went_wrong(error)
+            await self._save_all(polls)
         finally:
             for _, saved in gathered:
                 if not saved.done():
                     saved.set_result(None)
         if any(polled.sayings or polled.card_changed for polled in polls):
             self._terms.recorded()
+
+    async def _save_all(self, polls: Sequence[Polled]) -> None:
+        """Saves results; each by itself where they can't be saved together, so that a bad one holds back no other.
+
+        Nothing is lost of what can't be saved: the claims run out, and the jobs are polled again.
+        """
+        try:
+            await self._store.transact(lambda tx: tx.save_polls(polls, self._owner))
+        except StoreUnavailable as error:
+            self.went_wrong(error)
+        except Exception as fault:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
+            if len(polls) > 1:
+                for polled in polls:
+                    await self._save_all([polled])
+                return
+            why = fault if isinstance(fault, StoreError) else type(fault).__name__
+            logger.error("the poll of thread %s can't be saved: %s", polls[0].thread.id, why)  # noqa: TRY400 - a traceback could quote the row
+            self.went_wrong(why, one_piece=True)
