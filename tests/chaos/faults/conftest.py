@@ -1,11 +1,31 @@
 """Databases and worlds for the tests of faults."""
 
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from chaos.faults.world import World, a_world
-from postgres import PostgresServer
+from postgres import NoPostgres, PostgresServer, postgres_server
+
+_SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for the whole run. No test pulls its plug, so it need not wait for the disk."""
+    try:
+        with postgres_server(fsync="off", full_page_writes="off") as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory for databases."""
+    with tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture
@@ -17,13 +37,6 @@ def sqlite_url(scratch: Path) -> str:
 async def postgres_url(postgres: PostgresServer) -> AsyncIterator[str]:
     async with postgres.database() as url:
         yield url
-
-
-@pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))
-def any_url(request: pytest.FixtureRequest) -> str:
-    """The test runs on both databases."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
 
 
 @pytest.fixture

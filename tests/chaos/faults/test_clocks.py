@@ -136,7 +136,6 @@ async def test_two_instances_whose_clocks_differ(postgres_url: str, set_clock: S
             await world.ask(prompt)
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
-        for prompt in prompts:
-            await world.workspace.wait_for(lambda prompt=prompt: "r1/completed" in world.said(prompt), 20)
+        await world.until_ended(*prompts)
         await world.settled()
         await world.check()

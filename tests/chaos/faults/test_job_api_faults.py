@@ -51,8 +51,8 @@ UNKNOWN = {
 ODD = ("Status", "Late", "Changing", "Vanishing", "Backwards", "Missing", "Gone", "Future", "Malformed", "Not a link")
 
 
-async def test_what_did_not_arrive_is_sent_again_by_itself(any_url: str) -> None:
-    async with a_world(any_url) as world:
+async def test_what_did_not_arrive_is_sent_again_by_itself(sqlite_url: str) -> None:
+    async with a_world(sqlite_url) as world:
         await world.start()
         for name, fault in NOT_ARRIVED.items():
             world.ledger.fail(fault, Operation.CREATE, prompt=name)
@@ -60,7 +60,7 @@ async def test_what_did_not_arrive_is_sent_again_by_itself(any_url: str) -> None
         jobs = await world.begin(*NOT_ARRIVED)
         replies = [await world.reply(name, f"More of {name}") for name in NOT_ARRIVED]
         for job, name in zip(jobs, NOT_ARRIVED, strict=True):
-            await world.ledger.until(lambda job=job, name=name: world.ledger.told(job) == [f"More of {name}"])
+            await world.until_steered(job, f"More of {name}")
             assert world.ledger.tried(Operation.CREATE, name) == 2
             assert world.ledger.tried(Operation.MESSAGE, f"More of {name}") == 2
         world.complete(*jobs)
@@ -86,16 +86,17 @@ async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> 
     for name in ("400", "422"):
         world.ledger.fail(REFUSED[name], Operation.MESSAGE, prompt=f"More of {name}")
         reply = await world.reply("Spared", f"More of {name}")
-        await world.workspace.wait_for(lambda reply=reply: world.marks(reply) == [Mark.PROBLEM.value])
+        await world.until_marked(reply, Mark.PROBLEM)
     world.complete(job)
     await world.until_said("Spared", "started", "refused/1", "refused/1", "r0/completed")
     await world.settled()
     await world.check()
 
 
-async def test_what_may_have_arrived_is_asked_about(any_url: str) -> None:
+@pytest.mark.postgres
+async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
     """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
-    async with a_world(any_url) as world:
+    async with a_world(postgres_url) as world:
         await world.start()
         for name, fault in UNKNOWN.items():
             world.ledger.fail(fault, Operation.CREATE, prompt=name)
@@ -129,7 +130,7 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
     for name in UNKNOWN:
         await world.reply(name, f"More: {name}")
     for job, name in zip(jobs, UNKNOWN, strict=True):
-        await world.ledger.until(lambda job=job, name=name: world.ledger.told(job) == [f"More: {name}"])
+        await world.until_steered(job, f"More: {name}")
     world.complete(*jobs)
     for name in UNKNOWN:
         await world.until_said(name, "started", "r1/completed")
@@ -137,10 +138,11 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
     await world.check()
 
 
-async def test_polls_that_fail_say_nothing_and_go_on(any_url: str) -> None:
+@pytest.mark.postgres
+async def test_polls_that_fail_say_nothing_and_go_on(postgres_url: str) -> None:
     """Every fault there is, to one job's polls each, while another goes on at full speed."""
     faults = NOT_ARRIVED | REFUSED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
-    async with a_world(any_url) as world:
+    async with a_world(postgres_url) as world:
         await world.start()
         jobs = await world.begin(*faults)
         (spared,) = await world.begin("Spared")
@@ -182,8 +184,8 @@ async def test_a_key_that_is_not_let_in(world: World) -> None:
     await world.check()
 
 
-async def test_the_job_api_is_away_and_comes_back(any_url: str) -> None:
-    async with a_world(any_url) as world:
+async def test_the_job_api_is_away_and_comes_back(sqlite_url: str) -> None:
+    async with a_world(sqlite_url) as world:
         await world.start()
         (job,) = await world.begin("Running")
         await world.ledger.stop()

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.app import App, Edges, open_edges
 from bot.config import Config, load
 from bot.demo import manifest
-from bot.domain.models import Thread
+from bot.domain.models import Mark, Thread
 from bot.slack.cards import card
 from bot.slack.listeners.commands import GOT_IT
 from bot.store.engine import engine_for
@@ -156,6 +156,18 @@ class World:
         except TimeoutError:
             raise AssertionError(f"{prompt!r}: said {self.said(prompt, channel=channel)}, not {list(keys)}") from None
 
+    async def until_steered(self, job_id: str, *words: str, seconds: float = 20.0) -> None:
+        """Waits till a job has taken just these follow-ups, in this order."""
+        await self.ledger.until(lambda: self.ledger.told(job_id) == list(words), seconds)
+
+    async def until_ended(self, *prompts: str, seconds: float = 40.0) -> None:
+        """Waits till each thread was told of the end of the round that its one follow-up began."""
+        await self.workspace.wait_for(lambda: all("r1/completed" in self.said(prompt) for prompt in prompts), seconds)
+
+    async def until_marked(self, message: Message, mark: Mark) -> None:
+        """Waits till a message carries this mark alone."""
+        await self.workspace.wait_for(lambda: self.marks(message) == [mark.value])
+
     def marks(self, message: Message, *, channel: str = "docs") -> list[str]:
         """The bot's reactions on a message."""
         return list(self.workspace.state.message(self.workspace.channel(channel), message.ts).reactions)
@@ -200,7 +212,10 @@ class World:
     async def known(self, prompt: str) -> Thread:
         """The thread as the database has it."""
         rows = await self.sql("SELECT id FROM threads WHERE prompt = :prompt", prompt=prompt)
-        thread = await self.instances[0].edges.store.transact(lambda tx: tx.thread(str(rows[0][0])))
+        return await self._thread(str(rows[0][0]))
+
+    async def _thread(self, thread_id: str) -> Thread:
+        thread = await self.instances[0].edges.store.transact(lambda tx: tx.thread(thread_id))
         assert thread is not None
         return thread
 
@@ -251,8 +266,7 @@ class World:
         given_up = {key for (key,) in await self.sql("SELECT key FROM notices WHERE state = 'given_up'")}
         ids = await self.sql("SELECT id FROM threads WHERE ts IS NOT NULL")
         for (thread_id,) in ids:
-            thread = await self.instances[0].edges.store.transact(lambda tx, thread_id=thread_id: tx.thread(thread_id))
-            assert thread is not None
+            thread = await self._thread(thread_id)
             assert thread.ts is not None
             if f"{thread.id}/card" not in given_up:
                 shown = self.workspace.thread(thread.channel_id, thread.ts)[0]
@@ -286,7 +300,7 @@ def _short(key: str) -> str:
 @asynccontextmanager
 async def a_world(database_url: str, *, redeliver_after: float = 1.0, **settings: str) -> AsyncIterator[World]:
     """A workspace and a job API that run; no bot yet. What a test leaves running is stopped."""
-    workspace = WorkspaceServer(manifest(), redeliver_after=redeliver_after, retry_delays=(0.05, 1.0, 3.0))
+    workspace = WorkspaceServer(manifest(), redeliver_after=redeliver_after, retry_delays=(0.05, 1.0, 30.0))
     ledger = Ledger()
     await ledger.start()
     await workspace.start()
