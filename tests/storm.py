@@ -197,7 +197,8 @@ class Process(World):
         if trap is None:
             return
         if isinstance(trap.does, Exception):
-            raise trap.does
+            trap.does.__context__ = None  # it is raised again and again: it shall not keep the past alive
+            raise trap.does.with_traceback(None)
         if trap.does is Crash:
             self.alive = False
             raise Crash
@@ -241,11 +242,12 @@ class Process(World):
 
     async def settle(self) -> None:
         """Works until nothing is due at this moment, or it is dead."""
-        found = True
+        found = 1
         while found and self.alive:
-            found = False
+            found = 0
             for loop in (self.outbox, self.intake, self.watch):
-                found = bool(await self.take(loop)) or found
+                await self.take(loop)
+                found += len(self.in_hand)
                 await self.work_side_by_side()
 
     async def kill(self) -> None:

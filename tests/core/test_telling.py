@@ -1,0 +1,33 @@
+from collections.abc import Iterator
+
+from core_world import ANA, EVA, World
+
+from bot.domain.models import Thread
+from bot.errors import ChatError, ChatUncertain, ChatUnreachable
+
+
+def failing(world: World, *faults: ChatError) -> None:
+    """The next words for one person meet these, one after the other."""
+    left: Iterator[ChatError] = iter(faults)
+
+    def fault(call: str, thread: Thread | None) -> None:
+        error = next(left, None) if call == "tell" else None
+        if error is not None:
+            raise error
+
+    world.chat.fault = fault
+
+
+async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(world: World) -> None:
+    ts = await world.started()
+    failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
+    await world.reply(ts, "hack", "5.1", EVA)
+    await world.pass_time(120)
+    assert [(person, what) for person, what, _ in world.chat.told] == [("UEVA", "answer")]
+
+
+async def test_words_for_one_person_are_repeated_once_at_most_when_in_doubt(world: World) -> None:
+    failing(world, *(ChatUncertain("timeout") for _ in range(9)))
+    await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.pass_time(600)
+    assert world.chat.calls.count("tell") == 2
