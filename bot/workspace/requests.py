@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from bot.workspace.arguments import Arguments
 from bot.workspace.errors import SlackError
@@ -64,6 +65,6 @@ def _form(raw: bytes) -> Json:
 async def _multipart(request: web.Request) -> Json:
     try:
         form = await request.post()
-    except (ValueError, AssertionError, KeyError, RuntimeError):
+    except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError):
         raise SlackError("invalid_form_data") from None
     return {name: value for name, value in form.items() if isinstance(value, str)}
