@@ -144,7 +144,7 @@ class Transaction(Protocol):
 
     async def save_known(self, thread_id: str, known: Known, *, poll_in: float | None) -> None:
         """Saves what is known, raises the thread's revision (so that a poll under way is dropped), and makes the watch
-        due in that many seconds, free of any claim (None: ends it).
+        due in that many seconds (None: ends it). Whoever polls meanwhile keeps the claim till that poll ends.
         """
 
     async def set_card(self, thread_id: str, ts: str) -> None:
@@ -206,8 +206,8 @@ class Transaction(Protocol):
     async def save_polls(self, polls: Sequence[Polled], owner: str) -> int:
         """Saves polls whose watch `owner` still holds and whose thread has the same revision as when claimed: what is
         known, the sayings, the card where it changed, the next due time; frees the claims. Others are dropped (their
-        watch is freed, due at once, if `owner` still holds it). Returns how many were saved. Unchanged ones cost one
-        row update.
+        watch is freed, due when whoever changed the thread said, if `owner` still holds it). Returns how many were
+        saved. Unchanged ones cost one row update.
         """
 
     # -- removal --------------------------------------------------------------------------------------------------

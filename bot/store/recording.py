@@ -149,18 +149,14 @@ class Recording(Session):
         return await self._locked_thread(_THREAD_AT, channel=channel_id, card_ts=ts)
 
     async def save_known(self, thread_id: str, known: Known, *, poll_in: float | None) -> None:
-        """Saves what is known, and makes the watch due, free of any claim."""
+        """Saves what is known, and makes the watch due; whoever polls at this moment is not joined by another."""
         await self._connection.execute(
             update(threads)
             .where(threads.c.id == thread_id)
             .values(**known_values(known), revision=threads.c.revision + 1, touched_at=self._now)
         )
         due_at = None if poll_in is None else self._now + poll_in
-        await self._connection.execute(
-            update(watches)
-            .where(watches.c.thread_id == thread_id)
-            .values(due_at=due_at, claimed_by=None, claimed_until=None)
-        )
+        await self._connection.execute(update(watches).where(watches.c.thread_id == thread_id).values(due_at=due_at))
 
     async def set_card(self, thread_id: str, ts: str) -> None:
         """Records where the card was posted."""

@@ -31,6 +31,7 @@ _NEXT_POLL = (
     .where(watches.c.thread_id == bindparam("thread"))
     .values(due_at=bindparam("next_at", type_=Double), **_FREE)
 )
+_FREE_WATCHES = update(watches).where(watches.c.thread_id.in_(bindparam("ids", expanding=True))).values(**_FREE)
 _SAVE_KNOWN = (
     update(threads)
     .where(threads.c.id == bindparam("thread"))
@@ -108,12 +109,8 @@ class Results(Recording):
         held = await self._held_revisions(polls, owner)
         valid = {poll.thread.id: poll for poll in polls if held.get(poll.thread.id) == poll.thread.revision}
         await self._save_changed([poll for poll in valid.values() if _changed(poll)])
-        await self._set_next(
-            {
-                thread_id: self._after(valid[thread_id].next_in) if thread_id in valid else self._now
-                for thread_id in held
-            }
-        )
+        await self._set_next({thread_id: self._after(poll.next_in) for thread_id, poll in valid.items()})
+        await self._free([thread_id for thread_id in held if thread_id not in valid])
         return len(valid)
 
     async def _held_revisions(self, polls: Sequence[Polled], owner: str) -> dict[str, int]:
@@ -127,7 +124,7 @@ class Results(Recording):
             self._locked.update(revisions)
         ids = [poll.thread.id for poll in polls]
         held = list((await self._connection.execute(_HELD_WATCHES, {"ids": ids, "owner": owner})).scalars())
-        # A revision rises only together with the freeing of the watch, which is locked by now.
+        # A revision rises only together with a change of the watch, which is locked by now.
         rest = [thread_id for thread_id in held if thread_id not in revisions]
         if rest:
             revisions |= await self._pairs(_REVISIONS, rest)
@@ -162,6 +159,11 @@ class Results(Recording):
             await self._connection.execute(
                 _NEXT_POLL, [{"thread": thread_id, "next_at": at} for thread_id, at in sorted(due_at.items())]
             )
+
+    async def _free(self, ids: list[str]) -> None:
+        """Frees watches whose poll is dropped: they are due when whoever changed the thread meanwhile said."""
+        if ids:
+            await self._connection.execute(_FREE_WATCHES, {"ids": sorted(ids)})
 
     async def release(self, owner: str) -> None:
         """Frees the watches that `owner` holds; ends the leases of its notices and requests, so that others take them

@@ -171,6 +171,15 @@ async def test_a_poll_older_than_what_is_known_is_dropped_and_repeated(store: St
     assert not await claim_watches(store)  # it is due as save_known said, not as the dropped poll did
 
 
+async def test_nobody_polls_a_job_anew_while_a_poll_is_under_way(store: Store) -> None:
+    await watched(store)
+    [claimed] = await claim_watches(store)
+    await save(store, "t1", replace(claimed.thread.known, round=1), poll_in=0.0)
+    assert not await claim_watches(store, "two")
+    assert await save_polls(store, unchanged(claimed)) == 0
+    assert len(await claim_watches(store, "two")) == 1
+
+
 @pytest.mark.parametrize("change", [unchanged, changed])
 async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: Store, clock: FakeClock, change: type) -> None:
     await watched(store)
