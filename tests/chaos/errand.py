@@ -77,8 +77,6 @@ class Errand:
     asks: list[Ask] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
-    late: set[int] = field(default_factory=set)
-    """The rounds whose link came after their end."""
     presses: Counter[str] = field(default_factory=Counter)
     """How often each request was asked to be sent again."""
     answered: Counter[str] = field(default_factory=Counter)
@@ -149,7 +147,7 @@ class Errand:
             prompt = f"errand-{self.number}-{len(self.asks) + 1}:"
             answer = await self.person.command(self.channel, "/docs", f"{prompt} tidy the guides")
             self.asks.append(Ask(prompt, answer.ok and answer.text == GOT_IT))
-            await self._dither(0.5)
+            await self._dither(2.0)
 
     async def _started(self) -> None:
         """Waits for the job, or for words that it may not have started and that the person leaves alone."""
@@ -176,12 +174,16 @@ class Errand:
         link = f"https://git.example/e{self.number}/r{turn}"
         self.where = f"waits for {link}"
         if self.rng.random() < 0.3:
-            self.late.add(turn)
             self._show(None)
             await self._dither(2.0)
         self.links.append(link)
-        self._show(link)
-        await self._see(lambda: any(link in message.text for message in self.thread()[1:]))
+        await self._see(lambda: self._announced(link))
+
+    def _announced(self, link: str) -> bool:
+        """Whether the thread has the link; what arrives late takes the agent up again, which then ends the same way."""
+        if any(self.world.ledger.jobs[job_id]["prLink"] != link for job_id in self.jobs):
+            self._show(link)
+        return any(link in message.text for message in self.thread()[1:])
 
     def _show(self, link: str | None) -> None:
         for job_id in self.jobs:

@@ -12,6 +12,8 @@ from chaos.world import LEASE, World, until
 
 QUIET_WITHIN = LEASE + 30.0
 """Seconds after the last kill: one lease, and the time in which people and the agent go through what was held up."""
+AT_ONCE = 25
+"""Errands under way: more would only make everything slow."""
 Trouble = Callable[[World, asyncio.Event], Awaitable[None]]
 """Does harm till the event is set, and leaves at least one process alive."""
 
@@ -34,14 +36,15 @@ async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pa
     errands: list[Errand] = []
     running: list[asyncio.Task[None]] = []
     harm = asyncio.ensure_future(trouble(world, over))
-    while not enough():
+    while not enough() and not harm.done():
+        await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
+        _finish_jobs_of_failed_commands(world, errands)
+        if sum(not task.done() for task in running) >= AT_ONCE:
+            continue
         number = len(errands) + 1
         errand = Errand(world, cards, number, random.Random(f"{world.name}/{world.rng.random()}"))  # noqa: S311 - repeatable
         errands.append(errand)
         running.append(asyncio.create_task(errand.run()))
-        await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
-        if harm.done():
-            break
     over.set()
     await harm
     began = asyncio.get_running_loop().time()
@@ -58,7 +61,7 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
     for task in running:
         if task not in waiting:
             task.result()
-    _finish_strays(world)
+    _finish_jobs_of_failed_commands(world, errands)
     last = max((*(kill.at + LEASE + 2.0 for kill in crew.kills), *(pause.ended + 5.0 for pause in crew.pauses)))
     # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
     await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
@@ -75,8 +78,9 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
     return verdict
 
 
-def _finish_strays(world: World) -> None:
-    """Jobs that nobody steers any more: commands that failed before the eyes of the person, or were sent again."""
-    for job_id, job in world.ledger.jobs.items():
-        if job["status"] == "active":
-            world.ledger.show(job_id, "completed", f"https://git.example/stray/{job_id}")
+def _finish_jobs_of_failed_commands(world: World, errands: list[Errand]) -> None:
+    """Nobody goes on with these: Slack told the person that the command failed, though it had been recorded."""
+    failed = {ask.prompt for errand in errands for ask in errand.asks if not ask.acked}
+    for entry in world.ledger.created:
+        if entry.prompt.partition(" ")[0] in failed and world.ledger.jobs[entry.job_id]["status"] == "active":
+            world.ledger.show(entry.job_id, "completed", f"https://git.example/stray/{entry.job_id}")

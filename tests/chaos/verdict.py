@@ -12,8 +12,7 @@ from chaos.world import REQUEST_LEASE, World
 from bot.domain.models import Mark
 from bot.workspace.models import Message
 
-_ROUND = re.compile(r"r(\d+)/(active|completed)")
-_STEPS = {"active": 0, "completed": 1}
+_ROUND = re.compile(r"r(\d+)/")
 
 
 @dataclass
@@ -100,13 +99,15 @@ def _thread(errand: Errand, verdict: Verdict) -> None:
     started = sum("has started" in message.text for message in said)
     if started != (not errand.start_left):
         _count(verdict, errand, "that it has started", started)
-    for turn, link in enumerate(errand.links):
-        times = sum(link in message.text for message in said)
-        # The news of the next end carries this link too where that round's own is not there yet.
-        if times not in {1, 1 + (turn + 1 in errand.late)}:
-            _count(verdict, errand, link, times)
-    steps = [(int(found[1]), _STEPS[found[2]]) for message in said if (found := _ROUND.fullmatch(key_of(message)))]
-    if steps != sorted(steps):
+    for link in errand.links:
+        # The news of a later end may carry the link once more: of one whose own link is not there yet, or that was over
+        # before Pagehand knew that it had begun.
+        ends = sum(link in message.text for message in said if "/completed" in key_of(message))
+        others = sum(link in message.text for message in said if "/completed" not in key_of(message))
+        if others > 1 or not ends + others:
+            _count(verdict, errand, link, ends + others)
+    rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_of(message)))]
+    if rounds != sorted(rounds):
         verdict.disorder.append(f"{errand.prompt} was told in the order {[key_of(message) for message in said]}")
 
 

@@ -14,6 +14,7 @@ import asyncio
 import gc
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -153,37 +154,53 @@ def run(environment: Mapping[str, str]) -> None:
 def nurse() -> None:
     """Forks a victim for each line (environment and log file as JSON) until the input ends; then kills the rest."""
     alive: set[int] = set()
-
-    def bury(*_: object) -> None:
-        while alive:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            alive.discard(pid)
-            line = {"pid": pid, "at": time.monotonic(), "ended": os.waitstatus_to_exitcode(status)}
-            os.write(1, json.dumps(line).encode() + b"\n")
-
-    signal.signal(signal.SIGCHLD, bury)
+    children, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker)
     gc.freeze()
-    for line in sys.stdin:
-        wanted = json.loads(line)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-        pid = os.fork()
-        if pid == 0:
-            _be_born(wanted["environment"], wanted["log"])
-        alive.add(pid)
-        os.write(1, json.dumps({"pid": pid, "at": time.monotonic(), "name": wanted["name"]}).encode() + b"\n")
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    begun = b""
+    while True:
+        ready, _, _ = select.select([0, children], [], [])
+        if children in ready:
+            os.read(children, 4_096)
+            _bury(alive)
+        if 0 in ready:
+            read = os.read(0, 65_536)
+            if not read:
+                break
+            *lines, begun = (begun + read).split(b"\n")
+            alive.update(_bear(json.loads(line)) for line in lines)
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
+
+
+def _bear(wanted: dict[str, Any]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        _be_born(wanted["environment"], wanted["log"])
+    _say({"pid": pid, "at": time.monotonic(), "name": wanted["name"]})
+    return pid
+
+
+def _bury(alive: set[int]) -> None:
+    while alive:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        alive.discard(pid)
+        _say({"pid": pid, "at": time.monotonic(), "ended": os.waitstatus_to_exitcode(status)})
+
+
+def _say(line: dict[str, Any]) -> None:
+    os.write(1, json.dumps(line).encode() + b"\n")
 
 
 def _be_born(environment: dict[str, str], log_file: str) -> None:
     """Makes the forked process what a freshly started one would be, runs it, and never returns."""
     global _report_to  # noqa: PLW0603 - the process's own
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     _report_to = os.dup(1)
     written = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
