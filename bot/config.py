@@ -1,8 +1,10 @@
 """The settings of `pagehand run`: read once from the environment, all faults listed at once, secrets kept secret."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -146,8 +148,9 @@ class Config(BaseModel):
     def secrets(self) -> list[str]:
         """Every secret in the clear, for the log's filter."""
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.job_api_key)
-        password = URL(self.database_url.get_secret_value()).password
-        return [secret.get_secret_value() for secret in given if secret] + ([password] if password else [])
+        return [secret.get_secret_value() for secret in given if secret] + _passwords(
+            self.database_url.get_secret_value()
+        )
 
 
 def load(environ: Mapping[str, str]) -> Config:
@@ -175,6 +178,15 @@ def load(environ: Mapping[str, str]) -> Config:
     if faults:
         raise ConfigError(faults)
     return config
+
+
+def _passwords(url: str) -> list[str]:
+    """What may be a database URL's password, as it is written and as it is meant. Read loosely: one whose special
+    characters are not encoded makes the URL unusable, and is a password all the same.
+    """
+    found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
+    found += re.findall(r"[?&]password=([^&#]*)", url)
+    return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
 def _names() -> Iterator[str]:

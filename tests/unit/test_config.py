@@ -76,3 +76,21 @@ def test_secrets_show_in_no_repr() -> None:
     assert "planted" not in repr(config)
     assert "planted" not in str(config)
     assert sorted(config.secrets) == ["planted-key", "planted-password", "xapp-planted-app", "xoxb-planted-bot"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://pagehand:planted-password@db:5432/pagehand",
+        "postgresql://pagehand:planted%2Dpassword@db/pagehand",
+        "postgresql://pagehand:planted-password@db:port/pagehand",
+        "postgresql://pagehand:planted-password@[::1/pagehand",
+        "postgresql://db/pagehand?user=pagehand&password=planted-password",
+    ],
+)
+def test_a_databases_password_is_known_to_the_log_even_where_its_url_cannot_be_used(url: str) -> None:
+    assert "planted-password" in load({**COMPLETE, "DATABASE_URL": url}).secrets
+
+
+def test_a_password_with_unencoded_characters_is_known_to_the_log_as_a_whole() -> None:
+    assert "a@b/c" in load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@b/c@db/pagehand"}).secrets
