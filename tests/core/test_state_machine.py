@@ -91,6 +91,12 @@ TRAPS = [
     *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
 ]
 """All that can happen to one call."""
+BAD_STARTS = [
+    None,
+    None,
+    *(Trap("chat", "post_card", "after", does) for does in (Crash, Pause)),
+    Trap("job", "create", "after", Crash),
+]
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +129,13 @@ class Storm(RuleBasedStateMachine):
         self.births = 0
         self.processes: list[Process] = []
 
-    @initialize(asks_once=st.booleans(), jobs=st.sampled_from([1, 1, 2, 0]))
-    def begin(self, *, asks_once: bool, jobs: int) -> None:
+    @initialize(asks_once=st.booleans(), jobs=st.sampled_from([1, 1, 2, 0]), trap=st.sampled_from(BAD_STARTS))
+    def begin(self, *, asks_once: bool, jobs: int, trap: Trap | None) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = asks_once
         self.asks_once = asks_once
         self.processes = [self._born(), self._born()]
+        self.outside.traps += [trap] if trap else []
         for number in range(jobs):
             self._deliver_start(f"start-{number}", "C1", 0)
         self._in_process(0, self.processes[0].settle())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fuzz_targets import TARGETS
 
-SECONDS = int(os.environ.get("FUZZ_SECONDS", "2"))
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "1"))
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("atheris") is None, reason="atheris is not installed: pip install 'pagehand[fuzz]'"

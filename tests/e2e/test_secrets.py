@@ -1,0 +1,315 @@
+"""Real processes in all kinds of trouble, at the most talkative level: nothing that they print, store or show holds a
+secret, in the clear or in the encodings that things travel in.
+"""
+
+import asyncio
+import base64
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qs, quote, urlsplit
+
+import aiohttp
+import asyncpg
+import pytest
+from jobserver_world import git, make_bare
+from ledger import KEY, PROJECT, Ledger, Operation, cut, garbage, refusing
+from postgres import NoPostgres, PostgresServer, postgres_server
+
+from bot.demo import manifest
+from bot.store.tables import metadata
+from bot.workspace import WorkspaceServer
+
+BOT_TOKEN, APP_TOKEN = "xoxb-planted-secret-bot-token", "xapp-1-planted-secret-app-token"
+SIGNING_SECRET, PASSWORD = "planted-secret-signing", "planted-secret-database-password"
+JOB_KEY = "planted-secret-job-server-key"
+PLANTED = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, PASSWORD, JOB_KEY, KEY)
+PATIENCE = 30.0
+
+
+@dataclass
+class Run:
+    """A command at work; all that it prints is in `output`."""
+
+    process: asyncio.subprocess.Process
+    output: bytes = b""
+    _reading: asyncio.Task[None] | None = None
+
+    async def end(self) -> bytes:
+        """Ends it, if it has not ended, and gives all that it printed."""
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE):
+            await self.process.wait()
+            assert self._reading is not None
+            await self._reading
+        return self.output
+
+    async def read(self) -> None:
+        assert self.process.stdout is not None
+        while more := await self.process.stdout.read(65_536):
+            self.output += more
+
+    async def says(self, words: str) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while words.encode() not in self.output:
+                assert self.process.returncode is None, self.output.decode()
+                await asyncio.sleep(0.02)
+
+
+async def started(directory: Path, *arguments: str, **environment: str) -> Run:
+    """`python -m bot` in a directory of its own, with this environment only."""
+    own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "bot", *arguments),
+        cwd=directory,
+        env={**own, "PYTHONUNBUFFERED": "1", "PAGEHAND_LOG_LEVEL": "DEBUG", **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    run = Run(process)
+    run._reading = asyncio.create_task(run.read())
+    return run
+
+
+class Start(Protocol):
+    async def __call__(self, *arguments: str, **environment: str) -> Run: ...
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts commands in the test's directory; none outlives the test."""
+    runs: list[Run] = []
+
+    async def start(*arguments: str, **environment: str) -> Run:
+        runs.append(await started(tmp_path, *arguments, **environment))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.process.returncode is None:
+            run.process.kill()
+        await run.end()
+
+
+@dataclass
+class Scene:
+    """A workspace and a job API, with what they gave out that lets its holder in."""
+
+    workspace: WorkspaceServer
+    ledger: Ledger
+    session: aiohttp.ClientSession
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+            "SLACK_API_URL": self.workspace.api_url,
+            "JOB_API_URL": self.ledger.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+            "JOB_API_TIMEOUT": "2",
+            "PAGEHAND_POLL_FASTEST": "0.1",
+            "PAGEHAND_POLL_SLOWEST": "0.5",
+        }
+
+    def secrets(self) -> set[str]:
+        """All that was planted, the tickets of sockets, and the secret ends of the addresses for answers."""
+        given = set(PLANTED)
+        for call in self.workspace.calls:
+            given |= set(parse_qs(urlsplit(str(call.answer.get("url", ""))).query).get("ticket", []))
+        for delivery in self.workspace.deliveries:
+            url = delivery.envelope.payload.get("response_url")
+            given |= {str(url).rpartition("/")[2]} if url else set()
+        return given
+
+    async def look(self) -> bytes:
+        """What the workspace's page shows to each person."""
+        pages = []
+        for person in ("ana", "ben"):
+            who = self.workspace.person(person).id
+            async with self.session.get(f"{self.workspace.origin}/page/snapshot", params={"as": who}) as answer:
+                pages.append(await answer.read())
+        return b"\n".join(pages)
+
+    async def until(self, condition: Callable[[], Any]) -> Any:
+        return await self.workspace.wait_for(condition, PATIENCE)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    workspace = WorkspaceServer(
+        manifest(), bot_token=BOT_TOKEN, app_token=APP_TOKEN, signing_secret=SIGNING_SECRET, redeliver_after=0.5
+    )
+    ledger = Ledger()
+    await workspace.start()
+    await ledger.start()
+    async with aiohttp.ClientSession() as session:
+        yield Scene(workspace, ledger, session)
+    await workspace.stop()
+    await ledger.stop()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    try:
+        with postgres_server(fsync="off") as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+def encoded(secret: str) -> Iterator[bytes]:
+    """A secret as it may lie about."""
+    yield secret.encode()
+    yield quote(secret, safe="").encode()
+    yield base64.b64encode(secret.encode()).rstrip(b"=")[:-1]
+
+
+def leaks(secrets: Iterable[str], places: Mapping[str, bytes]) -> list[str]:
+    """Where a secret can be read."""
+    forms = [form for secret in secrets for form in encoded(secret)]
+    return [f"{place} holds {form!r}" for place, content in places.items() for form in forms if form in content]
+
+
+def files_in(*directories: Path) -> dict[str, bytes]:
+    return {
+        str(path): path.read_bytes() for directory in directories for path in directory.rglob("*") if path.is_file()
+    }
+
+
+async def trouble(scene: Scene) -> None:
+    """A job from its command to its link, with as much going wrong as can."""
+    workspace, ledger = scene.workspace, scene.ledger
+    ana = workspace.person("ana")
+    await scene.until(lambda: workspace.connected)
+    ledger.fail(refusing(401, f"Incorrect API key provided: {KEY}"), Operation.CREATE)
+    workspace.faults.server_error(method="chat.postMessage")
+    workspace.faults.drop(applied=True, method="chat.postMessage")
+    await ana.command("docs", "/docs", "Fix the guides")
+    await ledger.until(lambda: ledger.tried(Operation.CREATE) >= 1)
+    await workspace.disconnect()
+    workspace.faults.refuse_handshake(2)
+    ts = await scene.until(lambda: next((message.ts for message in workspace.messages("docs") if message.metadata), ""))
+    for fault in (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY)):
+        ledger.fail(fault, Operation.GET)
+    workspace.revoke_tokens("token_revoked")
+    workspace.faults.rate_limit(1, method="chat.update")
+    await asyncio.sleep(1.0)  # a while without a good token, as long as a few tries take
+    workspace.restore_tokens()
+    await scene.until(lambda: workspace.connected)
+    await ana.say("docs", "And the manual", thread_ts=ts)
+
+
+async def test_a_bot_in_trouble_keeps_its_secrets(scene: Scene, start: Start, tmp_path: Path) -> None:
+    run = await start("run", **scene.environment, DATABASE_URL="sqlite:///pagehand.sqlite3")
+    await trouble(scene)
+    await run.says("can't work")
+    places = {"the page": await scene.look(), "the output": await run.end(), **files_in(tmp_path)}
+    assert b"Pagehand is at work" in run.output
+    assert len(scene.secrets()) > len(PLANTED) + 1, "no ticket or address was given out"
+    assert leaks(scene.secrets(), places) == []
+
+
+@pytest.mark.postgres
+async def test_a_bot_on_postgresql_keeps_its_secrets(
+    scene: Scene, start: Start, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with postgres.empty_database() as url:
+        name = urlsplit(url).path.lstrip("/")
+        await postgres.run(f"CREATE ROLE planted SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        with_password = f"postgresql://planted:{PASSWORD}@/{name}?{urlsplit(url).query}"
+        run = await start("run", **scene.environment, DATABASE_URL=with_password)
+        await scene.until(lambda: scene.workspace.connected)
+        await postgres.run(CUT_OFF.format(name))
+        await scene.workspace.person("ana").command("docs", "/docs", "Fix the guides")
+        await scene.ledger.until(lambda: scene.ledger.created)
+        await run.end()
+        places = {"the output": run.output, "the tables": await _tables(url), **files_in(tmp_path)}
+    assert leaks(scene.secrets(), places) == []
+
+
+async def _tables(url: str) -> bytes:
+    connection = await asyncpg.connect(url)
+    try:
+        rows = [await connection.fetch(f'SELECT * FROM "{table}"') for table in metadata.tables]  # noqa: S608 - ours
+    finally:
+        await connection.close()
+    return repr(rows).encode()
+
+
+CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
+UNUSABLE = [
+    f"postgresql://planted:{PASSWORD}@127.0.0.1:notaport/docs",
+    f"postgresql://planted:{PASSWORD}%zz@[::1/docs",
+    f"postgresql://planted:{PASSWORD}/with@slash@127.0.0.1/docs?sslrootcert=/nowhere",
+    f"mysql://planted:{PASSWORD}@127.0.0.1/docs",
+    f"{PASSWORD}",
+]
+
+
+async def test_a_database_that_cannot_be_used_is_named_without_its_password(scene: Scene, start: Start) -> None:
+    runs = [await start("run", **scene.environment, DATABASE_URL=url) for url in UNUSABLE]
+    for run in runs:
+        async with asyncio.timeout(60):
+            assert await run.process.wait() != 0
+        assert leaks(PLANTED, {"the output": await run.end()}) == []
+        assert b"database" in run.output.lower()
+
+
+async def test_wrong_tokens_are_named_without_being_shown(scene: Scene, start: Start) -> None:
+    wrong = {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}
+    for changes in wrong:
+        run = await start("run", **(scene.environment | changes))
+        await run.says("Slack does not accept")
+        assert leaks(PLANTED, {"the output": await run.end()}) == []
+
+
+async def test_a_job_server_keeps_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", {"docs/a.md": "colour"})
+    run = await start(
+        "jobserver",
+        PAGEHAND_JOBSERVER_REPOSITORY=str(repository),
+        PAGEHAND_JOBSERVER_API_KEY=JOB_KEY,
+        PAGEHAND_JOBSERVER_PORT="0",
+        PAGEHAND_JOBSERVER_EDITOR="command",
+        PAGEHAND_JOBSERVER_COMMAND='["sh", "-c", "env; env > docs/env.md; cat /proc/$PPID/cmdline"]',
+        PAGEHAND_JOBSERVER_DATA_DIRECTORY=str(tmp_path / "data"),
+    )
+    await run.says("http://127.0.0.1:")
+    url = "http://127.0.0.1:" + run.output.decode().split("http://127.0.0.1:")[1].split()[0].strip("/.")
+    pages = await _ask(url)
+    output = await run.end()
+    places = {"the output": output, "the pages": pages, **files_in(tmp_path)}
+    places["the branch"] = git(repository, "log", "--all", "-p").encode()
+    assert b"docs/env.md" in places["the branch"]
+    assert leaks([JOB_KEY], places) == []
+
+
+async def _ask(url: str) -> bytes:
+    """A job with the right key, calls with wrong ones; all that is answered."""
+    answers = []
+    jobs = f"{url}/v2/agent/docs/job"
+    right = {"Authorization": f"Bearer {JOB_KEY}"}
+    async with aiohttp.ClientSession() as session:
+        for headers in (right, {"Authorization": f"Bearer {JOB_KEY}x"}, {"Authorization": f"Basic {JOB_KEY}"}):
+            async with session.post(jobs, json={"prompt": "Show the environment"}, headers=headers) as answer:
+                answers.append(await answer.read())
+                job = await answer.json() if answer.status == 201 else {}
+            while job.get("status") == "active":
+                await asyncio.sleep(0.05)
+                async with session.get(f"{jobs}/{job['id']}", headers=right) as answer:
+                    job = await answer.json()
+                    answers.append(await answer.read())
+        for page in ("/", "/pulls", "/pulls/1", "/health", "/openapi.json", "/nothing"):
+            async with session.get(url + page) as answer:
+                answers.append(await answer.read())
+    return b"\n".join(answers)
