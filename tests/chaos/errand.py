@@ -104,14 +104,16 @@ class Errand:
         if not self.eager:
             await self._started()
         for turn in range(self.rounds + 1):
+            said: list[Reply] = []
             if turn or self.eager:
-                await self._steer()
+                said = await self._steer()
             await self._started()
             if self.start_left:
                 break
             self.where = f"waits for its replies, round {turn}"
             await self._see(lambda: all(self._settled(reply) for reply in self.replies))
-            await self._finish(turn)
+            if turn == 0 or any(self._taken(reply) for reply in said):
+                await self._finish(turn)
         self.where = "done"
 
     @property
@@ -154,15 +156,17 @@ class Errand:
         self.where = "waits for the job"
         await self._see(lambda: self.start_left or any(key_of(message) == "started" for message in self.thread()))
 
-    async def _steer(self) -> None:
+    async def _steer(self) -> list[Reply]:
         self.where = "replies"
         assert self.card is not None
+        before = len(self.replies)
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             text = f"errand-{self.number} reply-{len(self.replies) + 1}."
             said = await self.person.say(self.channel, text, thread_ts=self.card.ts)
             channel_id = self.world.workspace.channel(self.channel).id
             self.replies.append(Reply(text, said.ts, _id(f"message/{channel_id}/{said.ts}"), self._delivery(said)))
             await self._dither(0.3)
+        return self.replies[before:]
 
     def _delivery(self, said: Message) -> Delivery:
         newest = reversed(self.world.workspace.deliveries)
@@ -190,8 +194,10 @@ class Errand:
             self.world.ledger.show(job_id, "completed", link)
 
     def _settled(self, reply: Reply) -> bool:
-        taken = any(message.prompt == reply.text for message in self.world.ledger.messages)
-        return taken or reply.request_id in self.left or reply.acked is False
+        return self._taken(reply) or reply.request_id in self.left or reply.acked is False
+
+    def _taken(self, reply: Reply) -> bool:
+        return any(message.prompt == reply.text for message in self.world.ledger.messages)
 
     async def _see(self, condition: Callable[[], object]) -> None:
         """Waits for a condition, and presses what the thread offers to press meanwhile."""

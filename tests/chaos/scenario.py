@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from chaos.errand import Cards, Errand
@@ -61,7 +61,8 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
     for task in running:
         if task not in waiting:
             task.result()
-    _finish_jobs_of_failed_commands(world, errands)
+    # A reply of which Slack told nobody that it had arrived, and that was taken all the same, took its job up again.
+    _finish_active(world, world.ledger.jobs)
     last = max((*(kill.at + LEASE + 2.0 for kill in crew.kills), *(pause.ended + 5.0 for pause in crew.pauses)))
     # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
     await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
@@ -81,6 +82,14 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
 def _finish_jobs_of_failed_commands(world: World, errands: list[Errand]) -> None:
     """Nobody goes on with these: Slack told the person that the command failed, though it had been recorded."""
     failed = {ask.prompt for errand in errands for ask in errand.asks if not ask.acked}
-    for entry in world.ledger.created:
-        if entry.prompt.partition(" ")[0] in failed and world.ledger.jobs[entry.job_id]["status"] == "active":
-            world.ledger.show(entry.job_id, "completed", f"https://git.example/stray/{entry.job_id}")
+    _finish_active(world, {entry.job_id for entry in world.ledger.created if _name(entry.prompt) in failed})
+
+
+def _name(prompt: str) -> str:
+    return prompt.partition(" ")[0]
+
+
+def _finish_active(world: World, job_ids: Iterable[str]) -> None:
+    for job_id in job_ids:
+        if world.ledger.jobs[job_id]["status"] == "active":
+            world.ledger.show(job_id, "completed", f"https://git.example/stray/{job_id}")
