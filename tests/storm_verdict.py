@@ -111,7 +111,7 @@ class Verdict:
         known, job = thread.known, thread.known.job
         assert known.trouble is Trouble.GONE or job is None or job.ended
         assert known.trouble not in PASSING, "all answers, and yet the card says that it does not"
-        assert not known.out_said or known.trouble is Trouble.GONE
+        assert not known.out_said or known.trouble in {Trouble.GONE, Trouble.UNSURE, Trouble.REFUSED}
         if self.notices[f"{thread.id}/card"]["state"] == "done":
             shown = self.outside.chat.cards[thread.id].known
             assert (shown.job, shown.trouble, shown.trouble_words) == (job, known.trouble, known.trouble_words)

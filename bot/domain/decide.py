@@ -87,7 +87,7 @@ def begin_round(known: Known, job: Job, now: float, polling: Polling, *, jitter:
 
 def next_look(known: Known, now: float, polling: Polling, *, jitter: float) -> float | None:
     """Seconds till the next look: a quarter of the time since the last change, within bounds, 20% either way."""
-    ended = known.job is None or known.job.ended
+    ended = known.job is None or (known.job.ended and not known.out_said)  # the end of an outage is said too
     if known.trouble is Trouble.GONE or (ended and now >= known.watch_until):
         return None
     interval = min(max((now - known.changed_at) / 4, polling.fastest), polling.slowest)

@@ -1,0 +1,40 @@
+"""A job has ended, and is polled no more; then somebody replies while the job API is away."""
+
+from core_world import World
+
+from bot.errors import JobApiNotAllowed, JobApiUnreachable
+
+DAY = 24 * 3600.0
+
+
+async def ended(world: World) -> str:
+    ts = await world.started()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(400)
+    return ts
+
+
+async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_tried_again(world: World) -> None:
+    ts = await ended(world)
+    world.job_api.faults = [JobApiNotAllowed("401", status=401)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(45)
+    thread = await world.thread(ts)
+    assert world.job_api.messages == {}
+    assert world.chat.said(ts) == ["started", "failed", "not_allowed", "back"]
+    assert world.chat.cards[thread.id].known.trouble is None
+
+
+async def test_a_follow_up_that_was_given_back_for_its_age_leaves_no_outage_on_the_card(world: World) -> None:
+    ts = await ended(world)
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(1_000)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(100)
+    world.clock.advance(3 * DAY)
+    await world.pass_time(100)
+    assert world.chat.said(ts) == ["started", "failed", "out_of_reach", "refused"]
+    world.job_api.faults = []
+    await world.pass_time(100)
+    thread = await world.thread(ts)
+    assert world.chat.said(ts)[-1] == "back"
+    assert world.chat.cards[thread.id].known.trouble is None
