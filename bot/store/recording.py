@@ -53,6 +53,7 @@ _EARLY_REPLIES = (
 )
 _SKEW = 60.0
 """Seconds that Slack's clock, which makes every `ts`, may differ from ours."""
+_NO_POLL = {"due_at": None, "claimed_by": None, "claimed_until": None}
 _CARD_NOT_POSTED = and_(
     notices.c.kind == NoticeKind.CARD,
     exists().where(threads.c.id == notices.c.thread_id, threads.c.ts.is_(None)).correlate(notices),
@@ -155,8 +156,8 @@ class Recording(Session):
             .where(threads.c.id == thread_id)
             .values(**known_values(known), revision=threads.c.revision + 1, touched_at=self._now)
         )
-        due_at = None if poll_in is None else self._now + poll_in
-        await self._connection.execute(update(watches).where(watches.c.thread_id == thread_id).values(due_at=due_at))
+        next_poll: dict[str, Any] = {"due_at": self._now + poll_in} if poll_in is not None else _NO_POLL
+        await self._connection.execute(update(watches).where(watches.c.thread_id == thread_id).values(next_poll))
 
     async def set_card(self, thread_id: str, ts: str) -> None:
         """Records where the card was posted."""

@@ -227,3 +227,10 @@ async def test_a_poll_says_nothing_twice(store: Store) -> None:
 
 async def test_no_polls_are_no_work(store: Store) -> None:
     assert await save_polls(store) == 0
+
+
+async def test_a_watch_can_end_while_its_job_is_polled(store: Store) -> None:
+    await watched(store, "t1")
+    [claimed] = await claim_watches(store)
+    await store.transact(lambda tx: tx.save_known("t1", claimed.thread.known, poll_in=None))
+    assert await claim_watches(store, "another") == []
