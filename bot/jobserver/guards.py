@@ -66,6 +66,8 @@ def explain_errors(refusal: Refusal) -> Middleware:
             if "Allow" in error.headers:
                 response.headers["Allow"] = error.headers["Allow"]
             return response
+        except web.RequestPayloadError:
+            return refusal(request, 400, _WORDS[400])
         except Exception:
             _logger.exception("%s failed", request.method)
             return refusal(request, 500, _INTERNAL)

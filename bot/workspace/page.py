@@ -256,7 +256,7 @@ async def _json_body(request: web.Request) -> Json:
         body = json.loads(await request.read())
     except web.HTTPRequestEntityTooLarge:
         raise SlackError("msg_too_long") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, web.RequestPayloadError):
         raise SlackError("invalid_json") from None
     if not isinstance(body, dict):
         raise SlackError("json_not_object")

@@ -37,7 +37,10 @@ async def _body(request: web.Request) -> Mapping[str, Any]:
         return {}
     if kind == "multipart/form-data":
         return await _multipart(request)
-    raw = await request.read()
+    try:
+        raw = await request.read()
+    except web.RequestPayloadError:
+        raise SlackError("invalid_post_type") from None
     if kind == "application/json":
         return _json_object(raw)
     if kind in {"application/x-www-form-urlencoded", "application/octet-stream"}:
@@ -65,6 +68,6 @@ def _form(raw: bytes) -> Json:
 async def _multipart(request: web.Request) -> Json:
     try:
         form = await request.post()
-    except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError):
+    except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError):
         raise SlackError("invalid_form_data") from None
     return {name: value for name, value in form.items() if isinstance(value, str)}

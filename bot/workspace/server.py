@@ -175,7 +175,7 @@ class WorkspaceServer:
         try:
             body = json.loads(await request.read())
             self._response_urls.use(request.match_info["secret"], body)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, web.RequestPayloadError):
             return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
         except SlackError as error:
             status = 404 if error.code in {"expired_url", "used_url"} else 400

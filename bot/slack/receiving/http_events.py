@@ -87,7 +87,10 @@ class HttpReceiver:
         return await work
 
     async def _answer(self, request: web.Request) -> web.Response:
-        body = await request.read()
+        try:
+            body = await request.read()
+        except web.RequestPayloadError:
+            raise web.HTTPBadRequest(text="not what its headers say") from None
         headers = request.headers
         timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
         secret = self._signing_secret.get_secret_value()

@@ -1,0 +1,172 @@
+"""Raw bytes at the HTTP receiver, and broken bodies at the workspace: turned away, never a 500, never logged."""
+
+import asyncio
+import gzip
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+from jobserver_world import JOB, KEY, make_bare, running
+from pydantic import SecretStr
+
+from bot.slack.app import SlackApp
+from bot.slack.receiving.http_events import MAX_BODY, HttpReceiver
+from bot.slack.receiving.signature import signed
+from bot.slack.response_urls import ResponseUrls
+from bot.slack.web_api import Identity, new_session
+from bot.slack.wording import Wording
+from bot.workspace import WorkspaceServer
+
+SECRET = "planted-secret-signing"
+PLANTED = b"planted words of a person"
+
+
+class Nobody:
+    """A service that must not be asked."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"{name} was called")
+
+
+@dataclass
+class Door:
+    port: int
+
+    async def send(self, raw: bytes) -> bytes:
+        """What comes back for raw bytes; empty where the connection is simply closed."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            writer.write(raw)
+            writer.write_eof()
+            async with asyncio.timeout(10):
+                return await reader.read()
+        except ConnectionError:
+            return b""
+        finally:
+            writer.close()
+
+    async def post(self, body: bytes, headers: Mapping[str, str] | None = None, *, age: float = 0.0) -> int:
+        stamp = str(int(time.time() - age))
+        sent = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signed(SECRET, stamp, body).decode()}
+        url = f"http://127.0.0.1:{self.port}/slack/events"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, data=body, headers=sent | dict(headers or {})) as answer,
+        ):
+            return answer.status
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    session = new_session()
+    identity = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
+    app = SlackApp(Nobody(), identity=identity, wording=Wording(), response_urls=ResponseUrls(session))  # type: ignore[arg-type]  # see Nobody
+    receiver = HttpReceiver(app, SecretStr(SECRET), host="127.0.0.1", port=0)
+    await receiver.start()
+    yield Door(receiver.port)
+    await receiver.stop(2)
+    await session.close()
+
+
+def request(head: str, body: bytes = b"") -> bytes:
+    return head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body
+
+
+RAW = {
+    "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + PLANTED,
+    "nothing": b"",
+    "half a head": b"POST /slack/events HTTP/1.1\r\nHost: x",
+    "less than announced": request("POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 500", PLANTED),
+    "a negative length": request("POST /slack/events HTTP/1.1\nHost: x\nContent-Length: -1", PLANTED),
+    "a length of words": request("POST /slack/events HTTP/1.1\nHost: x\nContent-Length: many", PLANTED),
+    "two lengths": request("POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 1\nContent-Length: 2", PLANTED),
+    "length and chunks": request(
+        "POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 1\nTransfer-Encoding: chunked", PLANTED
+    ),
+    "broken chunks": request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked", b"zz\r\n" + PLANTED),
+    "a giant header": request("POST /slack/events HTTP/1.1\nHost: x\nX-Big: " + "a" * 100_000, PLANTED),
+    "a header with a null": request("POST /slack/events HTTP/1.1\nHost: x\nX-Null: a\x00b", PLANTED),
+    "no host": request("POST /slack/events HTTP/1.1\nContent-Length: 2", b"{}"),
+    "an unknown method": request("BREW /slack/events HTTP/1.1\nHost: x\nContent-Length: 0"),
+    "another method": request("PUT /slack/events HTTP/1.1\nHost: x\nContent-Length: 2", b"{}"),
+    "a path with dots": request("GET /slack/../../etc/passwd HTTP/1.1\nHost: x"),
+    "a broken path": request("GET /%ff%00%zz HTTP/1.1\nHost: x"),
+    "a smuggled second request": request(
+        "POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 0", request("POST /slack/events HTTP/1.1\nHost: x")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+async def test_raw_bytes_are_turned_away_and_the_next_request_is_answered(
+    door: Door, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answer = await door.send(RAW[name])
+    assert not answer or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4")), answer[:100]
+    assert PLANTED not in answer
+    assert PLANTED.decode() not in caplog.text
+    assert await door.post(b"{}") == 200
+
+
+@pytest.mark.parametrize("age", [302, 3_600, -302])
+async def test_a_replay_is_turned_away(door: Door, age: float) -> None:
+    assert await door.post(b'{"text": "again"}', age=age) == 401
+
+
+async def test_a_long_body_without_a_length_is_turned_away(door: Door) -> None:
+    chunk = b"%x\r\n" % 65_536 + b"a" * 65_536 + b"\r\n"
+    head = request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked")
+    answer = await door.send(head + chunk * (MAX_BODY // 65_536 + 2) + b"0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+async def test_what_is_too_long_is_turned_away_unsigned_too(door: Door) -> None:
+    assert await door.post(b"a" * (MAX_BODY + 1), {"X-Slack-Signature": "v0=0"}) == 413
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b"a" * 50_000_000), b"not gzip at all"], ids=["a bomb", "not gzip"])
+async def test_compressed_bodies_are_turned_away(door: Door, body: bytes) -> None:
+    """Slack sends none; what a few bytes unfold to is not held in memory."""
+    assert await door.post(body, {"Content-Encoding": "gzip"}) in {400, 401, 413}
+    assert await door.post(b"{}") == 200
+
+
+async def test_signed_bodies_that_mean_nothing_are_not_logged(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for body in (PLANTED, b"[" + PLANTED, b'{"type": "' + PLANTED + b'"}', b"payload=" + PLANTED, b"\xff" + PLANTED):
+        for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain"):
+            assert await door.post(body, {"Content-Type": kind}) in {200, 400}
+    assert PLANTED.decode() not in caplog.text
+
+
+PARTS = b'--x\r\nContent-Disposition: form-data;\x00 name="channel"\r\n\r\nC1\r\n--x--\r\n'
+
+
+async def test_the_workspace_and_the_job_server_turn_broken_bodies_away_too(tmp_path: Path) -> None:
+    """Found by fuzzing: each was a 500."""
+    workspace = WorkspaceServer()
+    origin = await workspace.start()
+    slack = {"Authorization": f"Bearer {workspace.bot_token}"}
+    parts, zipped = {"Content-Type": "multipart/form-data; boundary=x"}, {"Content-Encoding": "gzip"}
+    form, as_json = {"Content-Type": "application/x-www-form-urlencoded"}, {"Content-Type": "application/json"}
+    async with (
+        running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as jobs,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session,
+    ):
+        calls = [
+            (f"{origin}/api/users.list", slack | parts, PARTS, 200),
+            (f"{origin}/api/users.list", slack | parts | zipped, PARTS, 200),
+            (f"{origin}/api/users.list", slack | form | zipped, b"limit=1", 200),
+            (f"{origin}/page/send", as_json | zipped, b"{}", 200),
+            (f"{origin}/commands/T1/none", as_json | zipped, b"{}", 400),
+            (f"{jobs.url}{JOB}", {"Authorization": f"Bearer {KEY}"} | as_json | zipped, b"{}", 400),
+        ]
+        for url, headers, body, status in calls:
+            async with session.post(url, headers=headers, data=body) as answer:
+                assert (url, answer.status) == (url, status)
+    await workspace.stop()
