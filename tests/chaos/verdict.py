@@ -119,7 +119,7 @@ def _card(world: World, errand: Errand, verdict: Verdict) -> None:
     card = errand.card
     if card is None or not errand.links:
         return
-    links = {world.ledger.jobs[job_id]["prLink"] for job_id in errand.jobs}
+    links = {str(world.ledger.jobs[job_id]["prLink"]) for job_id in errand.jobs}
     if "Finished: the pull request is ready" not in card.text or not any(link in card.text for link in links):
         verdict.stale.append(f"the card of {errand.prompt} says {card.text!r}")
 
