@@ -3,7 +3,7 @@
     python tests/fuzz/fuzz.py --list
     python tests/fuzz/fuzz.py TARGET --seconds 60
 
-Ends with 0 when nothing was found; else the input that did it is printed and kept. Needs atheris (`pagehand[fuzz]`).
+Ends with 0 when nothing was found; else the input that did it is printed and kept. Needs atheris (`pagehand[test]`, on Linux).
 """
 
 import argparse
@@ -43,7 +43,8 @@ def fuzz(target: str, seconds: int, directory: Path) -> None:
         "artifact_prefix": f"{directory}/found-",
         "print_final_stats": 1,
     }
-    read: Callable[[bytes], None] = made()
+    with atheris.instrument_imports(include=["bot"]):
+        read: Callable[[bytes], None] = made()
     atheris.Setup([target, *(f"-{name}={value}" for name, value in options.items()), str(corpus)], read)
     atheris.Fuzz()
 

@@ -12,7 +12,8 @@ from fuzz_targets import TARGETS
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "1"))
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("atheris") is None, reason="atheris is not installed: pip install 'pagehand[fuzz]'"
+    importlib.util.find_spec("atheris") is None,
+    reason="atheris is not installed: it comes with tests/requirements.txt where there is a wheel",
 )
 
 
