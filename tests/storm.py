@@ -56,6 +56,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.selector.now
 
+    def advance(self, seconds: float) -> None:
+        """Lets time pass, as while nothing runs."""
+        self.selector.now += seconds
+
+    async def in_real_time(self, work: Awaitable[T]) -> T:
+        """Awaits work of the database, which no jump in time may overtake."""
+        self.selector.databases_at_work += 1
+        try:
+            return await work
+        finally:
+            self.selector.databases_at_work -= 1
+
 
 @dataclass
 class Pause:
@@ -145,10 +157,10 @@ class SlackOutside(FakeChat):
 class Outside:
     """All that outlives a process."""
 
-    def __init__(self, store: Store, clock: FakeClock, selector: _Selector) -> None:
+    def __init__(self, store: Store, clock: FakeClock, loop: VirtualLoop) -> None:
         self.clock = clock
         self.store = store
-        self.selector = selector
+        self.loop = loop
         self.job_api = JobApiOutside()
         self.chat = SlackOutside(clock)
         self.traps: list[Trap] = []
@@ -287,12 +299,7 @@ class _StoreReach:
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         await self._process.spring("store", "", "before")
-        selector = self._process.outside.selector
-        selector.databases_at_work += 1
-        try:
-            result = await self._process.outside.store.transact(work)
-        finally:
-            selector.databases_at_work -= 1
+        result = await self._process.outside.loop.in_real_time(self._process.outside.store.transact(work))
         await self._process.spring("store", "", "after")
         return result
 

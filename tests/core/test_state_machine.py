@@ -121,8 +121,8 @@ class Storm(RuleBasedStateMachine):
         path = Path(self.directory.name) / "pagehand.db"
         shutil.copy(self.template, path)
         clock = FakeClock()
-        store = self.run(open_store(f"sqlite:///{path}", clock=clock))
-        self.outside = Outside(store, clock, self.loop.selector)
+        store = self.run(self.loop.in_real_time(open_store(f"sqlite:///{path}", clock=clock)))
+        self.outside = Outside(store, clock, self.loop)
         self.database = sqlite3.connect(path)
         self.database.row_factory = sqlite3.Row
         self.model = Model()
@@ -146,7 +146,7 @@ class Storm(RuleBasedStateMachine):
                 self._end_well()
         finally:
             self.run(self._kill_all())
-            self.run(self.outside.store.close())
+            self.run(self.loop.in_real_time(self.outside.store.close()))
             self.database.close()
             self.loop.close()
             self.directory.cleanup()
@@ -247,7 +247,7 @@ class Storm(RuleBasedStateMachine):
         process = self.processes[at]
         self.run(process.kill())
         if gracefully:
-            self.run(self.outside.store.transact(lambda tx: tx.release(process.owner)))
+            self._read(lambda tx: tx.release(process.owner))
         self.processes[at] = self._born()
 
     # -- what must hold at any time -------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class Storm(RuleBasedStateMachine):
 
     def verdict(self) -> Verdict:
         tables = {name: self._rows(name) for name in ("threads", "watches", "requests", "notices", "early_replies")}
-        stored = {row["id"]: self.run(self.outside.store.transact(_thread(row["id"]))) for row in tables["threads"]}
+        stored = {row["id"]: self._read(_thread(row["id"])) for row in tables["threads"]}
         return Verdict(self.outside, self.model, tables, stored)
 
     def _calm(self) -> None:
@@ -322,6 +322,9 @@ class Storm(RuleBasedStateMachine):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(work)
+
+    def _read(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        return self.run(self.loop.in_real_time(self.outside.store.transact(work)))
 
     def _born(self) -> Process:
         self.births += 1
@@ -364,7 +367,7 @@ class Storm(RuleBasedStateMachine):
 
     def _advance(self, seconds: float) -> None:
         self.outside.clock.advance(seconds)
-        self.loop.selector.now += seconds
+        self.loop.advance(seconds)
 
     async def _kill_all(self) -> None:
         for process in self.processes:

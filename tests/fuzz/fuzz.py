@@ -3,7 +3,8 @@
     python tests/fuzz/fuzz.py --list
     python tests/fuzz/fuzz.py TARGET --seconds 60
 
-Ends with 0 when nothing was found; else the input that did it is printed and kept. Needs atheris (`pagehand[test]`, on Linux).
+Ends with 0 when nothing was found; else the input that did it is printed and kept.
+Needs atheris (`pagehand[test]`, on Linux).
 """
 
 import argparse
