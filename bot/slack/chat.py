@@ -1,7 +1,6 @@
 """What Pagehand says in Slack: bot.ports.Chat over Slack's Web API."""
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,7 +20,6 @@ EVENT_TYPE = "pagehand_notice"
 _CLOCK_DIFFERENCE = 2 * 3_600.0
 """Seconds by which our clock and Slack's may differ when a card is looked for."""
 _PAGE, _PAGES = 200, 25
-_MARKED_MESSAGES = 10_000
 
 
 class SlackChat(Chat):
@@ -34,7 +32,6 @@ class SlackChat(Chat):
         self._identity = identity
         self._wording = wording
         self._response_urls = response_urls
-        self._marks: OrderedDict[tuple[str, str], Mark] = OrderedDict()
 
     async def post_card(self, thread: Thread, key: str, *, plain: bool = False) -> str:
         """See Chat."""
@@ -67,15 +64,14 @@ class SlackChat(Chat):
     async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
         """See Chat. A message that was deleted needs no mark."""
         at = {"channel": thread.channel_id, "timestamp": message_ts}
-        others = self._others(thread.channel_id, message_ts, mark)
         try:
             await _settled(self._client.reactions_add(**at, name=mark.value), "already_reacted")
-            for other in others:
+            # All the others, since another process may have set any of them.
+            for other in (other for other in Mark if other is not mark):
                 await _settled(self._client.reactions_remove(**at, name=other.value), "no_reaction")
         except ChatRefused as refused:
             if refused.reason != "message_not_found":
                 raise
-        self._remember(thread.channel_id, message_ts, mark)
 
     async def tell(self, thread: Thread, notice: Notice) -> None:
         """See Chat. By the address Slack gave for answers, else in the channel, else in a direct message."""
@@ -133,16 +129,6 @@ class SlackChat(Chat):
         return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
             bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
         )
-
-    def _others(self, channel_id: str, message_ts: str, mark: Mark) -> Iterable[Mark]:
-        """The marks to take away: removals are rare calls in Slack's eyes, so only what can be there."""
-        known = self._marks.get((channel_id, message_ts))
-        return [other for other in ([known] if known else Mark) if other is not mark]
-
-    def _remember(self, channel_id: str, message_ts: str, mark: Mark) -> None:
-        self._marks[(channel_id, message_ts)] = mark
-        while len(self._marks) > _MARKED_MESSAGES:
-            self._marks.popitem(last=False)
 
     async def _tell(self, person_id: str, channel_id: str, message: Message) -> None:
         if await self._response_urls.send(person_id, channel_id, message):

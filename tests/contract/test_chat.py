@@ -161,13 +161,16 @@ async def test_the_newest_mark_is_the_only_one(world: World) -> None:
         assert list(reply.reactions) == [mark.value]
 
 
-async def test_marks_of_an_earlier_process_are_taken_away(world: World) -> None:
+async def test_several_processes_marking_one_reply_leave_one_mark(world: World) -> None:
     thread = await world.posted()
     reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
-    await world.chat.mark(thread, reply.ts, Mark.RECORDED)
-    world.chat._marks.clear()
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN)
-    assert list(reply.reactions) == [Mark.TAKEN.value]
+    one, two = (
+        SlackChat(world.chat._client, world.chat._identity, world.chat._wording, world.response_urls) for _ in "12"
+    )
+    marked = [(one, Mark.RECORDED), (two, Mark.PROBLEM), (one, Mark.RECORDED), (two, Mark.RECORDED), (one, Mark.TAKEN)]
+    for chat, mark in marked:
+        await chat.mark(thread, reply.ts, mark)
+        assert list(reply.reactions) == [mark.value]
 
 
 async def test_marks_of_people_are_left_alone(world: World) -> None:
