@@ -79,6 +79,8 @@ class Errand:
     links: list[str] = field(default_factory=list)
     presses: Counter[str] = field(default_factory=Counter)
     """How often each request was asked to be sent again."""
+    ends: Counter[str] = field(default_factory=Counter)
+    """How often the agent really ended with each link known."""
     answered: Counter[str] = field(default_factory=Counter)
     """How many notices about each request the person answered by pressing."""
     pressed: set[str] = field(default_factory=set)
@@ -190,6 +192,7 @@ class Errand:
         return any(link in message.text for message in self.thread()[1:])
 
     def _show(self, link: str | None) -> None:
+        self.ends[link or (self.links[-1] if self.links else "")] += 1
         for job_id in self.jobs:
             self.world.ledger.show(job_id, "completed", link)
 

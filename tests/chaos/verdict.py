@@ -100,15 +100,28 @@ def _thread(errand: Errand, verdict: Verdict) -> None:
     if started != (not errand.start_left):
         _count(verdict, errand, "that it has started", started)
     for link in errand.links:
-        # The news of a later end may carry the link once more: of one whose own link is not there yet, or that was over
-        # before Pagehand knew that it had begun.
-        ends = sum(link in message.text for message in said if "/completed" in key_of(message))
         others = sum(link in message.text for message in said if "/completed" not in key_of(message))
-        if others > 1 or not ends + others:
-            _count(verdict, errand, link, ends + others)
+        if others > 1 or not any(link in message.text for message in said):
+            _count(verdict, errand, link, others)
+    again = ends_told_again(errand)
+    if again > resent(errand):
+        verdict.duplicates.append(f"{errand.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_of(message)))]
     if rounds != sorted(rounds):
         verdict.disorder.append(f"{errand.prompt} was told in the order {[key_of(message) for message in said]}")
+
+
+def ends_told_again(errand: Errand) -> int:
+    """News of an end that had been told: where a request that was taken is sent again, the answer is its end."""
+    said = errand.thread()[1:]
+    told = {link: sum(link in message.text for message in said) for link in errand.links}
+    return sum(max(times - errand.ends[link], 0) for link, times in told.items())
+
+
+def resent(errand: Errand) -> int:
+    """How many calls there were beyond one for each follow-up."""
+    texts = Counter(attempt.prompt for attempt in errand.world.ledger.attempts)
+    return sum(max(texts[reply.text] - 1, 0) for reply in errand.replies)
 
 
 def _count(verdict: Verdict, errand: Errand, what: str, times: int) -> None:
