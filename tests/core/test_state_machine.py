@@ -26,27 +26,13 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from storm import Crash, Outside, Pause, Process, Trap, VirtualLoop
+from storm import Crash, Outside, Process, Trap
+from storm_traps import BAD_STARTS, TRAPS
 from storm_verdict import Model, Verdict, Written
+from virtual_loop import VirtualLoop
 
 from bot.domain.models import Person, Thread
-from bot.errors import (
-    ChatBusy,
-    ChatNotAllowed,
-    ChatNotInChannel,
-    ChatRefused,
-    ChatUncertain,
-    ChatUnreachable,
-    JobApiBusy,
-    JobApiNotAllowed,
-    JobApiRefused,
-    JobApiUncertain,
-    JobApiUnreachable,
-    JobApiUnreadable,
-    JobGone,
-    NoSuchProject,
-    StoreUnavailable,
-)
+from bot.errors import StoreUnavailable
 from bot.ports import Transaction
 from bot.store.schema import migrate
 from bot.store.store import open_store
@@ -56,47 +42,6 @@ T = TypeVar("T")
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
 IN_MEMORY = _SHM if _SHM.is_dir() else None
 LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
-JOB_FAULTS: tuple[Exception, ...] = (
-    JobApiUnreachable("down"),
-    JobApiBusy("429", retry_after=70.0),
-    JobApiNotAllowed("401", status=401),
-    JobApiNotAllowed("403", status=403),
-    JobApiRefused("400", words="too vague"),
-)
-JOB_DOUBTS: tuple[Exception, ...] = (JobApiUncertain("timeout"), JobApiUnreadable("a web page"))
-MISSING: dict[str, Exception] = {
-    "create": NoSuchProject("404", words="no project"),
-    "message": JobGone("404"),
-    "get": JobGone("404"),
-}
-CHAT_FAULTS: tuple[Exception, ...] = (
-    ChatUnreachable("no connection"),
-    ChatBusy("ratelimited", retry_after=20.0),
-    ChatUncertain("timeout"),
-    ChatNotInChannel("not_in_channel"),
-    ChatRefused("restricted_action"),
-    ChatRefused("invalid_blocks"),
-    ChatNotAllowed("token_revoked"),
-)
-CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "tell", "join")
-BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
-TRAPS = [
-    *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),
-    *(Trap("job", call, "after", does) for call in ("create", "message") for does in JOB_DOUBTS),
-    *(Trap("job", call, moment, does) for call in MISSING for moment in ("before", "after") for does in BREAKS * 2),
-    *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
-    *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),
-    *(Trap("chat", call, moment, does) for call in CHAT_CALLS for moment in ("before", "after") for does in BREAKS),
-    *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),
-    *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
-]
-"""All that can happen to one call."""
-BAD_STARTS = [
-    None,
-    None,
-    *(Trap("chat", "post_card", "after", does) for does in (Crash, Pause)),
-    Trap("job", "create", "after", Crash),
-]
 
 
 @pytest.fixture(scope="module")
@@ -129,16 +74,23 @@ class Storm(RuleBasedStateMachine):
         self.births = 0
         self.processes: list[Process] = []
 
-    @initialize(asks_once=st.booleans(), jobs=st.sampled_from([1, 1, 2, 0]), trap=st.sampled_from(BAD_STARTS))
-    def begin(self, *, asks_once: bool, jobs: int, trap: Trap | None) -> None:
+    @initialize(
+        asks_once=st.booleans(),
+        jobs=st.sampled_from([1, 1, 2, 0]),
+        replies=st.integers(0, 2),
+        traps=st.sampled_from(BAD_STARTS),
+    )
+    def begin(self, *, asks_once: bool, jobs: int, replies: int, traps: tuple[Trap, ...]) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = asks_once
         self.asks_once = asks_once
         self.processes = [self._born(), self._born()]
-        self.outside.traps += [trap] if trap else []
+        self.outside.traps += traps
         for number in range(jobs):
             self._deliver_start(f"start-{number}", "C1", 0)
         self._in_process(0, self.processes[0].settle())
+        for at in range(replies if self.outside.cards() else 0):
+            self._deliver_reply(self._write(0, ANA), at)
 
     def teardown(self) -> None:
         try:
@@ -168,9 +120,7 @@ class Storm(RuleBasedStateMachine):
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
     def reply(self, which: int, person: Person, at: int | None) -> None:
         """Somebody replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
-        card = self.outside.cards()[which % len(self.outside.cards())]
-        written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
-        self.model.replies.append(written)
+        written = self._write(which, person)
         if at is not None:
             self._deliver_reply(written, at)
 
@@ -350,6 +300,12 @@ class Storm(RuleBasedStateMachine):
         service = self.processes[at].service
         acked = self._in_process(at, service.start(ANA, channel, f"Do {key}", source_key=key))
         self.model.starts[key] = (channel, acked or self.model.starts.get(key, ("", False))[1])
+
+    def _write(self, which: int, person: Person) -> Written:
+        card = self.outside.cards()[which % len(self.outside.cards())]
+        written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
+        self.model.replies.append(written)
+        return written
 
     def _deliver_reply(self, written: Written, at: int) -> None:
         steering = self.processes[at].service.steer(

@@ -1,0 +1,48 @@
+"""An event loop in which nothing sleeps: time moves to the next timer as soon as nothing else can happen."""
+
+import asyncio
+import selectors
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class _Selector(selectors.DefaultSelector):
+    """Instead of waiting for a timer, moves the time to it; waits really while a database is at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.databases_at_work = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0 or self.databases_at_work:
+            return super().select(timeout)
+        events = super().select(0)
+        if not events:
+            self.now += timeout
+        return events
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only when nothing else can happen."""
+
+    def __init__(self) -> None:
+        self.selector = _Selector()
+        super().__init__(self.selector)
+
+    def time(self) -> float:
+        return self.selector.now
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass, as while nothing runs."""
+        self.selector.now += seconds
+
+    async def in_real_time(self, work: Awaitable[T]) -> T:
+        """Awaits work of the database, which no jump in time may overtake."""
+        self.selector.databases_at_work += 1
+        try:
+            return await work
+        finally:
+            self.selector.databases_at_work -= 1
