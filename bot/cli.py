@@ -74,7 +74,8 @@ def show_demo(  # noqa: PLR0917 - click passes options by name
     """
     if replies and not prompt:
         raise click.UsageError("--reply goes with --once.")
-    # What a platform sends to stop a process shall clean up as Ctrl-C does.
+    # What a platform sends to stop a process shall clean up as Ctrl-C does, also where a shell's job ignores that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with _in_words(), _directory(keep) as directory:
         log.set_up("WARNING", [])

@@ -131,6 +131,8 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
         await world.reply(name, f"More: {name}")
     for job, name in zip(jobs, UNKNOWN, strict=True):
         await world.until_steered(job, f"More: {name}")
+    # The job API has them all; Pagehand knows of it only when each was sent once more.
+    await world.settled(40)
     world.complete(*jobs)
     for name in UNKNOWN:
         await world.until_said(name, "started", "r1/completed")
