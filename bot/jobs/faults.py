@@ -97,8 +97,11 @@ def refusal(operation: Operation, answer: httpx.Response, words: str) -> JobApiE
     """The error for an answer that is not 2xx; `words` are the API's own."""
     status = answer.status_code
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
-        what = {Status.UNAUTHORIZED: "know Pagehand's key", Status.FORBIDDEN: "let Pagehand's key or address do this"}
-        return JobApiNotAllowed(f"The job API does not {what[Status(status)]} ({status}).", status=status, words=words)
+        what = {
+            Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY; keys can expire.",
+            Status.FORBIDDEN: "let Pagehand's key or address do this (403). Check its scopes and allowed addresses.",
+        }
+        return JobApiNotAllowed(f"The job API does not {what[Status(status)]}", status=status, words=words)
     return _turned_away(answer, words) or _absent(operation, status, words) or _failed(answer, words)
 
 
