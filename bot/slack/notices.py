@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from bot.domain.models import Notice, Thread, What
+from bot.domain.models import Notice, RequestKind, Thread, What
 from bot.slack.blocks import (
     OPEN_PULL_REQUEST,
     SEND_AGAIN,
@@ -136,6 +136,8 @@ def _unsure(_: Thread, facts: Mapping[str, str], __: Wording) -> Message:
         f"{_to(facts)}It is not known whether {_named(facts)} reached the job API: the connection broke while it was "
         "being sent. Wait a moment and see whether the agent starts on it; if not, send it again."
     )
+    if facts.get("kind") == RequestKind.START:
+        text += " Replies in this thread are kept, and go to the agent once it is known to have started."
     return _said(text, _send_again(facts)) if facts.get("request") else _said(text)
 
 

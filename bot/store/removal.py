@@ -3,19 +3,33 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, bindparam, delete, exists, select, tuple_
+from sqlalchemy import ColumnElement, Double, Table, bindparam, delete, exists, or_, select, true, tuple_
 from sqlalchemy.engine import CursorResult
 
+from bot.domain.models import RequestKind
 from bot.store.session import Session
 from bot.store.tables import early_replies, notices, requests, threads, watches
 
+_BEFORE = bindparam("before", type_=Double)
 _OPEN = [
-    exists().where(table.c.thread_id == threads.c.id, table.c.due_at.is_not(None))
-    for table in (watches, requests, notices)
+    exists().where(table.c.thread_id == threads.c.id, table.c.due_at.is_not(None), condition)
+    for table, condition in (
+        (watches, true()),
+        (notices, true()),
+        # A follow-up without a job waits for a person to send the start again: after so long, nobody will.
+        (
+            requests,
+            or_(
+                requests.c.kind == RequestKind.START,
+                threads.c.job_id.is_not(None),
+                requests.c.recorded_at >= _BEFORE,
+            ),
+        ),
+    )
 ]
 _FINISHED = (
     select(threads.c.id)
-    .where(threads.c.touched_at < bindparam("before"), *(~is_open for is_open in _OPEN))
+    .where(threads.c.touched_at < _BEFORE, *(~is_open for is_open in _OPEN))
     .order_by(threads.c.touched_at)
     .limit(bindparam("limit"))
     .with_for_update(skip_locked=True)

@@ -127,12 +127,12 @@ async def nursery(directory: Path) -> AsyncIterator[Nursery]:
 
 @dataclass(frozen=True)
 class Kill:
-    """`point` is empty for a random moment; `about` is what the process was busy with at a named one."""
+    """`point` is empty for a random moment."""
 
     at: float
     name: str
+    pid: int
     point: str
-    about: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -207,4 +207,4 @@ class Crew:
             self.deaths.append(f"{life.name} ended by itself with {life.exit_code}")
             return
         at = facts.get("at", time.monotonic())
-        self.kills.append(Kill(at, life.name, facts.get("at_point", ""), tuple(facts.get("about", ()))))
+        self.kills.append(Kill(at, life.name, life.pid, facts.get("at_point", "")))

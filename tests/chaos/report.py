@@ -48,8 +48,9 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("ended by themselves", lambda o: len(o.verdict.deaths)),
     ("till any process went on, median s", lambda o: typical(o.resume.anywhere)),
     ("till any process went on, longest s", lambda o: longest(o.resume.anywhere)),
-    ("till the same errand went on, median s", lambda o: typical(o.resume.same_errand)),
-    ("till the same errand went on, longest s", lambda o: longest(o.resume.same_errand)),
+    ("held by killed processes", lambda o: len(o.resume.taken_over)),
+    ("till others took it over, median s", lambda o: typical(o.resume.taken_over)),
+    ("till others took it over, longest s", lambda o: longest(o.resume.taken_over)),
     ("from the last kill to quiet, s", lambda o: o.quiet_after),
 )
 

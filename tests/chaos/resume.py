@@ -1,17 +1,20 @@
-"""How long it took until work went on after a kill."""
+"""How long it took after a kill until work went on, and until others had taken over what the killed process held."""
 
-import re
+import asyncio
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
-from chaos.crew import Kill
-from chaos.errand import Errand
 from chaos.world import World
 
-_ERRAND = re.compile(r"errand-(\d+)\b")
+_HELD = " UNION ALL ".join(
+    f"SELECT '{table}', {key}, claimed_by, claimed_until FROM {table} WHERE claimed_by IS NOT NULL"  # noqa: S608 - our own names
+    for table, key in (("requests", "id"), ("notices", "CAST(id AS TEXT)"), ("watches", "thread_id"))
+)
+_LOOK_EVERY = 0.2
 _SAYING = frozenset(
     {
         "chat.postMessage",
@@ -25,12 +28,33 @@ _SAYING = frozenset(
 )
 
 
+@dataclass
+class Claims:
+    """When each claim was last seen in the database, in monotonic seconds."""
+
+    world: World
+    _last_seen: dict[tuple[Any, ...], float] = field(default_factory=dict)
+
+    async def watch(self) -> None:
+        """Looks for ever."""
+        while True:
+            rows = await self.world.rows(_HELD)
+            now = time.monotonic()
+            self._last_seen.update((tuple(row), now) for row in rows)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def outlasted(self, pid: int, death: float) -> list[float]:
+        """For how many seconds each claim of a process was still there after its death."""
+        mine = f"-{pid}-"
+        return [seen - death for (*_, owner, _), seen in self._last_seen.items() if mine in owner and seen > death]
+
+
 @dataclass(frozen=True)
 class Resume:
-    """Seconds from a kill to the first sign of life: of any process, and of the errand that the kill hit."""
+    """Seconds from a kill to the first sign of life of any process; to the taking over of each thing it held."""
 
     anywhere: tuple[float, ...]
-    same_errand: tuple[float, ...]
+    taken_over: tuple[float, ...]
 
 
 def longest(seconds: Sequence[float]) -> float:
@@ -43,27 +67,12 @@ def typical(seconds: Sequence[float]) -> float:
     return median(seconds) if seconds else 0.0
 
 
-def resumed(world: World, errands: Sequence[Errand]) -> Resume:
+def resumed(world: World, claims: Claims) -> Resume:
     """Measures it for every kill after which there was anything left to do."""
-    signs = sorted(_signs(world, errands))
-    times = [at for at, _ in signs]
-    by_errand: dict[int, list[float]] = {}
-    for at, number in signs:
-        by_errand.setdefault(number, []).append(at)
-    kills = sorted(world.crew.kills, key=lambda kill: kill.at)
-    anywhere = [_next(times, kill.at) for kill in kills]
-    same = [_of_errand(world, kill, kills, by_errand) for kill in kills]
-    return Resume(tuple(s for s in anywhere if s is not None), tuple(s for s in same if s is not None))
-
-
-def _of_errand(world: World, kill: Kill, kills: Sequence[Kill], signs: dict[int, list[float]]) -> float | None:
-    """None where the kill hit no errand that is known, or where another one hit the same before it went on."""
-    number = _number(world, kill.about)
-    waited = _next(signs.get(number, []), kill.at)
-    if waited is None or not number:
-        return None
-    again = any(kill.at < k.at <= kill.at + waited and _number(world, k.about) == number for k in kills)
-    return None if again else waited
+    times, kills = sorted(_signs(world)), world.crew.kills
+    anywhere = (_next(times, kill.at) for kill in kills)
+    taken_over = (seconds for kill in kills for seconds in claims.outlasted(kill.pid, kill.at))
+    return Resume(tuple(seconds for seconds in anywhere if seconds is not None), tuple(taken_over))
 
 
 def _next(times: Sequence[float], after: float) -> float | None:
@@ -71,24 +80,8 @@ def _next(times: Sequence[float], after: float) -> float | None:
     return times[place] - after if place < len(times) else None
 
 
-def _number(world: World, about: Sequence[str]) -> int:
-    """The errand that texts or job ids belong to; 0 where there is none."""
-    prompts = {entry.job_id: entry.prompt for entry in world.ledger.created}
-    for text in about:
-        found = _ERRAND.search(prompts.get(text, text))
-        if found:
-            return int(found[1])
-    return 0
-
-
-def _signs(world: World, errands: Sequence[Errand]) -> Iterator[tuple[float, int]]:
-    """When something was done for which errand (0: not known), in monotonic seconds."""
-    for attempt in world.ledger.attempts:
-        yield attempt.at, _number(world, (attempt.prompt, attempt.job_id))
-    at_ts = {message.ts: errand.number for errand in errands for message in errand.thread()}
+def _signs(world: World) -> Iterator[float]:
+    """When something was done, in monotonic seconds."""
+    yield from (attempt.at for attempt in world.ledger.attempts)
     offset = time.monotonic() - time.time()
-    for call in world.workspace.calls:
-        if call.method in _SAYING:
-            args = call.args
-            named = next((at_ts[args[name]] for name in ("thread_ts", "ts", "timestamp") if args.get(name) in at_ts), 0)
-            yield call.at + offset, named or _number(world, (str(args.get("text", "")),))
+    yield from (call.at + offset for call in world.workspace.calls if call.method in _SAYING)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from chaos.errand import Cards, Errand
-from chaos.resume import Resume, resumed
+from chaos.resume import Claims, Resume, resumed
 from chaos.verdict import Verdict, judge
 from chaos.world import LEASE, World, until
 
@@ -32,7 +32,8 @@ class Outcome:
 
 async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pace: float) -> Outcome:
     """Lets a new errand begin every `pace` seconds while there is trouble, until `enough`; then waits for quiet."""
-    cards, over = Cards(world), asyncio.Event()
+    cards, claims, over = Cards(world), Claims(world), asyncio.Event()
+    watching = asyncio.create_task(claims.watch())
     errands: list[Errand] = []
     running: list[asyncio.Task[None]] = []
     harm = asyncio.ensure_future(trouble(world, over))
@@ -49,7 +50,8 @@ async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pa
     await harm
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, errands, running)
-    return Outcome(world, errands, verdict, resumed(world, errands), asyncio.get_running_loop().time() - began)
+    watching.cancel()
+    return Outcome(world, errands, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
 
 
 async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task[None]]) -> Verdict:

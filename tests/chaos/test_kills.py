@@ -17,6 +17,8 @@ from postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 KILLS = 15
+TO_START_AGAIN = 6.0
+"""Seconds that the only process of a world may take till it is at work again after a kill, on a busy machine."""
 SECONDS = 90.0
 """After which a machine that is too slow for so many kills gives up."""
 
@@ -39,3 +41,5 @@ def _check(outcome: Outcome, seed: int) -> None:
     assert len(outcome.world.crew.kills) >= KILLS
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE
+    assert outcome.resume.taken_over
+    assert longest(outcome.resume.taken_over) < LEASE + TO_START_AGAIN, f"with seed {seed}"

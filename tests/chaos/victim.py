@@ -26,7 +26,6 @@ from typing import Any, TypeVar, cast
 from bot import app, log
 from bot.app import Edges
 from bot.config import load
-from bot.domain.models import Thread
 from bot.ports import Chat, JobApi, Store, Transaction
 
 T = TypeVar("T")
@@ -49,13 +48,13 @@ class Points:
         self._point = point
         self._left = int(occurrence or 1)
 
-    def reach(self, point: str, about: list[str]) -> None:
+    def reach(self, point: str) -> None:
         """Tells of the end before it comes, since afterwards there is nobody to tell."""
         if point != self._point or self._signal is None:
             return
         self._left -= 1
         if self._left == 0:
-            tell(at_point=point, about=about)
+            tell(at_point=point)
             os.kill(os.getpid(), self._signal)
 
 
@@ -79,12 +78,12 @@ class Pointed:
         call = getattr(self.edge, name)
 
         async def pointed(*arguments: Any, **options: Any) -> Any:
-            point, about = f"{_loop()}.{name}", _subject(arguments)
-            self.points.reach(f"{point}.before", about)
+            point = f"{_loop()}.{name}"
+            self.points.reach(f"{point}.before")
             try:
                 return await call(*arguments, **options)
             finally:
-                self.points.reach(f"{point}.after", about)
+                self.points.reach(f"{point}.after")
 
         return pointed
 
@@ -103,12 +102,12 @@ class PointedStore:
         async def pointed(tx: Transaction) -> T:
             result = await work(tx)
             if result or not taking:
-                self.points.reach(f"{point}.committing", [])
+                self.points.reach(f"{point}.committing")
             return result
 
         result = await self.store.transact(pointed)
         if result or not taking:
-            self.points.reach(f"{point}.committed", [])
+            self.points.reach(f"{point}.committed")
         return result
 
     async def close(self) -> None:
@@ -126,12 +125,6 @@ def _loop() -> str:
 def _task_name() -> str:
     task = asyncio.current_task()
     return task.get_name() if task else ""
-
-
-def _subject(arguments: tuple[Any, ...]) -> list[str]:
-    """What tells the driver which errand a call was about: the prompt, or the job's id."""
-    texts = [argument.prompt if isinstance(argument, Thread) else argument for argument in arguments]
-    return [text for text in texts if isinstance(text, str)]
 
 
 def run(environment: Mapping[str, str]) -> None:

@@ -39,6 +39,16 @@ async def test_what_is_young_or_open_stays(store: Store, clock: FakeClock) -> No
     assert await remove(store, clock.now()) == 0
 
 
+async def test_replies_behind_a_start_that_nobody_sends_again_do_not_keep_it_for_ever(
+    store: Store, clock: FakeClock
+) -> None:
+    start = a_start("t1", state=RequestState.UNSURE)
+    await add(store, a_thread("t1", ts="1.1"), start, a_follow_up("2.1", "t1", recorded_at=clock.now()))
+    clock.advance(100)
+    assert await remove(store, clock.now() - 100) == 0
+    assert await remove(store, clock.now()) == 1
+
+
 async def test_removal_goes_in_steps(store: Store, clock: FakeClock) -> None:
     for name in ("t1", "t2", "t3"):
         await finished(store, name)

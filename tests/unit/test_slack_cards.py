@@ -295,6 +295,11 @@ def test_sending_again_asks_first() -> None:
     assert "this follow-up" in message.text
 
 
+def test_who_replies_below_an_uncertain_start_learns_that_it_waits() -> None:
+    assert "Replies in this thread are kept" in said(What.UNSURE, request="r1", kind="start")
+    assert "Replies" not in said(What.UNSURE, request="r1", kind="follow_up")
+
+
 def test_only_a_refusal_for_age_can_be_sent_again() -> None:
     (too_old,) = say(What.REFUSED, request="r1", reason="too_old", kind="start")
     (by_api,) = say(What.REFUSED, request="r1", reason="api", kind="start", words="prompt is <empty>")

@@ -124,7 +124,7 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
             await world.reply(prompt, f"More of {prompt}")
             await postgres.run(cut.format(name))
         await world.until_ended(*prompts)
-        await world.settled(40)
+        await world.settled()
         await world.check()
 
 
@@ -143,7 +143,7 @@ async def test_transactions_that_postgresql_rolls_back(postgres: PostgresServer)
             for number in range(3):
                 await world.reply(f"Task {number}", f"More of {number}")
             await world.until_ended(*(f"Task {number}" for number in range(3)))
-            await world.settled(40)
+            await world.settled()
             assert (await world.sql("SELECT last_value FROM trips"))[0][0] > 10
             await world.check()
             await world.stop()

@@ -108,7 +108,7 @@ async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
         for name, fault in UNKNOWN.items():
             world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
             await world.reply("Spared", f"More: {name}")
-        await world.settled(40)
+        await world.settled()
         assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
         assert {world.ledger.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
         await world.press("500", SEND_AGAIN, key="/unsure/")
@@ -132,7 +132,7 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
     for job, name in zip(jobs, UNKNOWN, strict=True):
         await world.until_steered(job, f"More: {name}")
     # The job API has them all; Pagehand knows of it only when each was sent once more.
-    await world.settled(40)
+    await world.settled()
     world.complete(*jobs)
     for name in UNKNOWN:
         await world.until_said(name, "started", "r1/completed")

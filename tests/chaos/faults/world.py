@@ -3,6 +3,7 @@ of it whatever goes wrong.
 """
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -29,6 +30,10 @@ Found = TypeVar("Found")
 
 LONGEST_PAUSE = 75.0
 """Seconds: no wait that Pagehand chooses by itself is longer (60 with jitter)."""
+WATCHED = (
+    "SELECT job_id, known FROM threads JOIN watches ON thread_id = threads.id"
+    " WHERE due_at IS NOT NULL AND job_id IS NOT NULL"
+)
 OPEN = "SELECT count(*) FROM {} WHERE due_at IS NOT NULL"
 
 
@@ -196,10 +201,14 @@ class World:
         for instance in self.instances:
             instance.app.wake()
 
-    async def settled(self, seconds: float = 20.0) -> None:
-        """Waits till no request and no notice is open."""
+    async def settled(self, seconds: float = 40.0) -> None:
+        """Waits till each job that is watched has been seen as it is, and no request and no notice is open."""
 
         async def idle() -> bool:
+            for job_id, known in await self.sql(WATCHED):
+                seen, shown = json.loads(known)["job"], self.ledger.jobs[job_id]
+                if seen["status"] != shown["status"] or shown["prLink"] not in {None, seen["pr_link"]}:
+                    return False
             counts = [(await self.sql(OPEN.format(table)))[0][0] for table in ("requests", "notices")]
             return not any(counts)
 
