@@ -1,11 +1,10 @@
 """Ready-made trouble, and a run of it on either database."""
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.crew import POINTS, Life, Nursery
+from chaos.crew import POINTS, Nursery
 from chaos.scenario import Outcome, Trouble, play
 from chaos.world import LEASE, World, world
 
@@ -14,7 +13,11 @@ from bot.store.schema import migrate
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: much is written, and a disk has nothing to do with it
 IN_MEMORY = _SHM if _SHM.is_dir() else None
 POINTS_OF_SLEEP = tuple(point for point in POINTS if not point.endswith(".before"))
-"""All but those between the last look at the lease and the call: nothing can keep a call from going out late there."""
+"""All but those between the last look at the lease and the call: nothing can keep a call from going out late there. For
+the same reason nobody is stopped at a random moment.
+"""
+PATIENCE = 8.0
+"""Seconds to wait for a process to reach its point: some are seldom reached."""
 
 
 async def one_instance(world: World, over: asyncio.Event) -> None:
@@ -36,16 +39,22 @@ async def sleepers(world: World, over: asyncio.Event) -> None:
     """Two processes work on while three stop themselves, each at a point of its own, for longer than any lease."""
     for well in ("well-1", "well-2"):
         await world.crew.start(well)
-    points = world.rng.sample(POINTS_OF_SLEEP, 3)
-    lives = [await world.crew.start(f"sleeper-{n}", f"stop:{point}#2") for n, point in enumerate(points)]
-    await asyncio.gather(*(_sleep(world, life) for life in lives))
+    points = world.rng.sample(POINTS_OF_SLEEP, len(POINTS_OF_SLEEP))
+    await asyncio.gather(*(_sleep(world, over, f"sleeper-{n}", points, LEASE + 2.0) for n in range(3)))
     await over.wait()
 
 
-async def _sleep(world: World, life: Life) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(life.at_point.wait(), 20.0)
-    await world.crew.pause(life, LEASE + 2.0)
+async def _sleep(world: World, over: asyncio.Event, instance: str, points: list[str], seconds: float) -> None:
+    """Has a process stop itself at the first of the points that one reaches; one that does not is replaced."""
+    while not over.is_set():
+        life = await world.crew.start(instance, f"stop:{points.pop()}#2")
+        try:
+            await asyncio.wait_for(life.at_point.wait(), PATIENCE)
+        except TimeoutError:
+            await world.crew.kill(life)
+        else:
+            await world.crew.pause(life, seconds)
+            return
 
 
 async def _lost_for_good(world: World, over: asyncio.Event) -> None:
@@ -56,10 +65,10 @@ async def _lost_for_good(world: World, over: asyncio.Event) -> None:
 
 
 async def _sleeper(world: World, over: asyncio.Event) -> None:
-    life = await world.crew.start("d")
     while not over.is_set():
-        await asyncio.sleep(world.rng.uniform(1.0, 6.0))
-        await world.crew.pause(life, LEASE + world.rng.uniform(1.0, 5.0))
+        points = world.rng.sample(POINTS_OF_SLEEP, len(POINTS_OF_SLEEP))
+        await _sleep(world, over, "d", points, LEASE + world.rng.uniform(1.0, 5.0))
+        await world.crew.kill(world.crew.lives["d"], world.rng.uniform(1.0, 4.0))
 
 
 @dataclass(frozen=True)

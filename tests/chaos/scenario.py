@@ -63,13 +63,13 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
     for task in running:
         if task not in waiting:
             task.result()
-    # A reply of which Slack told nobody that it had arrived, and that was taken all the same, took its job up again.
-    _finish_active(world, world.ledger.jobs)
     last = max((*(kill.at + LEASE + 2.0 for kill in crew.kills), *(pause.ended + 5.0 for pause in crew.pauses)))
     # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
     await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
 
     async def idle() -> bool:
+        # A reply that arrives when its errand is over, since Slack or a person sent it again, takes the job up again.
+        _finish_active(world, world.ledger.jobs)
         return await world.work_left() == 0 and not judge(world, errands).stale
 
     quiet = await until(idle, LEASE)

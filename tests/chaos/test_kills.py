@@ -37,7 +37,7 @@ async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: Pos
 
 
 def _check(outcome: Outcome, seed: int) -> None:
-    assert outcome.verdict.faults == [], f"with seed {seed}"
+    assert not outcome.verdict.faults, "\n".join([f"with seed {seed}:", *outcome.verdict.faults])
     assert len(outcome.world.crew.kills) >= KILLS
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE

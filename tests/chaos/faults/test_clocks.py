@@ -1,7 +1,12 @@
 """Clocks that are set forward and back, while the bot runs and while it is down, and machines whose clocks differ."""
 
+import asyncio
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from chaos.faults.world import World, a_world
@@ -13,9 +18,12 @@ from bot.store import migrate
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "r0/completed")
 HOUR = 3600.0
-SOON = 6.0
-"""Seconds in which work goes on after a clock was set."""
+SOON = 25.0
+"""Seconds in which work goes on after a clock was set, on a busy machine."""
+PUT_OFF = 60.0
+"""Seconds for which something is put off: much longer than SOON, and much shorter than the clock's step."""
 
+LIBFAKETIME = next((str(file) for file in sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))), "")
 SetClock = Callable[[float], None]
 
 DATABASE_CLOCK = (
@@ -66,8 +74,8 @@ async def test_the_machine_s_clock_is_set_while_it_runs(world: World, set_clock:
 async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clock: SetClock, step: float) -> None:
     """With a request, a notice and a poll that wait, each a little before or after the clock's step."""
     await world.start()
-    world.ledger.fail(refusing(503, Retry_After="20"), Operation.CREATE, prompt="Waits")
-    waiting = world.workspace.faults.rate_limit(20, method="chat.postMessage", channel="partners", count=1)
+    world.ledger.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
+    waiting = world.workspace.faults.rate_limit(int(PUT_OFF), method="chat.postMessage", channel="partners", count=1)
     (job,) = await world.begin("Running")
     await world.ask("Waits")
     await world.ask("Card waits", channel="partners")
@@ -75,7 +83,8 @@ async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clo
     await world.workspace.wait_for(lambda: waiting.hits)
     await world.until_true(lambda: two_wait(world))
     await world.stop()
-    await world.sql("UPDATE notices SET due_at = due_at - 20 - 5 WHERE due_at IS NOT NULL")  # it was down for a while
+    # It was down for a while.
+    await world.sql("UPDATE notices SET due_at = due_at - :seconds WHERE due_at IS NOT NULL", seconds=PUT_OFF + 5)
     set_clock(step)
     await world.start()
     world.complete(job)
@@ -87,6 +96,46 @@ async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clo
     await world.hurry()
     await world.settled()
     await world.check()
+
+
+@pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
+async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: World, scratch: Path) -> None:
+    """Whatever in it asks the system for the time gets the new one, libraries included."""
+    clock = scratch / "clock"
+    clock.write_text("+0")
+    async with process(world, clock):
+        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        for name, hours in (("Forward", "+1h"), ("Back", "-1h")):
+            (job,) = await world.begin(f"Before {name}")
+            clock.write_text(hours)
+            world.complete(job)
+            await world.until_said(f"Before {name}", *FINISHED, seconds=SOON)
+            await whole_story(world, name)
+    await world.start()
+    await world.settled()
+    await world.check()
+
+
+@asynccontextmanager
+async def process(world: World, clock: Path) -> AsyncIterator[None]:
+    """`pagehand run` with a wall clock that follows a file."""
+    own = {"PATH": os.environ["PATH"], "HOME": str(clock.parent), "PYTHONPATH": str(Path(__file__).parents[3])}
+    faked = {
+        "LD_PRELOAD": LIBFAKETIME,
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    with (clock.parent / "log").open("wb") as log:
+        running = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", "run", env=world.environment(**own, **faked), stdout=log, stderr=log
+        )
+    try:
+        yield
+    finally:
+        running.terminate()
+        await running.wait()
+    assert running.returncode == 0
 
 
 async def two_wait(world: World) -> bool:

@@ -120,6 +120,30 @@ async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
         await world.check()
 
 
+async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
+    """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
+    slowly = slow(30.0)
+    async with a_world(sqlite_url, JOB_API_TIMEOUT="20") as world:
+        await world.start()
+        steered, polled = await world.begin("Steered", "Polled")
+        world.ledger.fail(slowly, Operation.CREATE, prompt="Start")
+        world.ledger.fail(slowly, Operation.MESSAGE, prompt="Follow-up")
+        world.ledger.fail(slowly, Operation.GET, job_id=polled)
+        await world.ask("Start")
+        await world.reply("Steered", "Follow-up")
+        await world.ledger.until(lambda: world.ledger.tried(Operation.MESSAGE) and not world.ledger.pending(polled))
+        (spared,) = await world.begin("Spared")
+        world.complete(steered, polled, spared)
+        await world.until_said("Spared", *FINISHED, seconds=15)
+        assert world.said("Polled") == ["started"]
+        await world.until_said("Polled", *FINISHED, seconds=40)
+        await world.until_said("Start", "unsure/1", seconds=40)
+        await world.workspace.wait_for(lambda: "unsure/1" in world.said("Steered"), 40)
+        await world.settled()
+        assert world.ledger.tried(Operation.CREATE, "Start") == world.ledger.tried(Operation.MESSAGE, "Follow-up") == 1
+        await world.check()
+
+
 async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: World) -> None:
     world.ledger.honours_keys = True
     await world.start(JOB_API_IDEMPOTENT="true")
@@ -153,7 +177,7 @@ async def test_polls_that_fail_say_nothing_and_go_on(postgres_url: str) -> None:
         world.complete(*jobs)
         await world.ledger.until(lambda: world.ledger.polls_of(spared) > 0)
         world.complete(spared)
-        await world.until_said("Spared", *FINISHED, seconds=5)
+        await world.until_said("Spared", *FINISHED, seconds=15)
         for name in faults:
             await world.until_said(name, *FINISHED)
         await world.settled()
@@ -271,16 +295,16 @@ async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
 async def test_a_job_that_asks_to_wait_holds_back_no_other(world: World) -> None:
     await world.start()
     slowed, other = await world.begin("Slowed", "Other")
-    world.ledger.fail(refusing(429, Retry_After="3"), Operation.GET, job_id=slowed)
+    world.ledger.fail(refusing(429, Retry_After="8"), Operation.GET, job_id=slowed)
     before = world.ledger.polls_of(other)
     await world.ledger.until(lambda: world.ledger.tried(Operation.GET) and not world.ledger.pending(slowed))
     asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1]
     world.complete(slowed, other)
-    await world.until_said("Other", *FINISHED, seconds=2.5)
+    await world.until_said("Other", *FINISHED, seconds=7)
     assert world.ledger.polls_of(other) > before
     await world.until_said("Slowed", *FINISHED)
     after = [
         poll.started for poll in world.ledger.polls if poll.job_id == slowed and poll.started > asked_to_wait.started
     ]
-    assert after[0] - asked_to_wait.started >= 3.0
+    assert after[0] - asked_to_wait.started >= 8.0
     await world.check()

@@ -34,14 +34,14 @@ async def test_a_429_holds_back_its_channel_only(world: World) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
     (other,) = await world.begin("There", channel="partners")
-    limit = world.workspace.faults.rate_limit(3, channel="docs", count=None)
+    limit = world.workspace.faults.rate_limit(10, channel="docs", count=None)
     world.complete(*docs)
     await world.workspace.wait_for(lambda: limit.hits)
     calls_before = len(world.workspace.calls)
     world.complete(other)
-    await world.until_said("There", *FINISHED, channel="partners", seconds=2.5)
+    await world.until_said("There", *FINISHED, channel="partners", seconds=5)
     await world.reply("There", "More", channel="partners")
-    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], 2.5)
+    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], 4)
     assert world.said("Here") == world.said("Here too") == ["started"]
     assert limit.hits <= 2, "a channel that asked to wait was called again: only what was on its way may come"
     assert len(world.workspace.calls) > calls_before
@@ -206,7 +206,7 @@ async def test_a_channel_that_closes_stays_one_channel(world: World) -> None:
     world.workspace.remove_bot("general")
     world.complete(archived, private, public)
     world.complete(spared)
-    await world.until_said("Spared", *FINISHED, seconds=5)
+    await world.until_said("Spared", *FINISHED, seconds=15)
     await world.until_said("Public", *FINISHED, channel="general")
     await world.settled()
     given_up = await world.sql("SELECT key, problem FROM notices WHERE state = 'given_up' AND kind = 'post'")

@@ -65,23 +65,24 @@ class World:
 
     # -- running --------------------------------------------------------------------------------------------------
 
+    def environment(self, **settings: str) -> dict[str, str]:
+        return {
+            "SLACK_BOT_TOKEN": self.workspace.bot_token,
+            "SLACK_APP_TOKEN": self.workspace.app_token,
+            "SLACK_API_URL": self.workspace.api_url,
+            "JOB_API_URL": self.ledger.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+            "JOB_API_TIMEOUT": "1",
+            "DATABASE_URL": self.database_url,
+            "PAGEHAND_POLL_FASTEST": "0.1",
+            "PAGEHAND_POLL_SLOWEST": "1",
+            **self.settings,
+            **settings,
+        }
+
     def config(self, **settings: str) -> Config:
-        return load(
-            {
-                "SLACK_BOT_TOKEN": self.workspace.bot_token,
-                "SLACK_APP_TOKEN": self.workspace.app_token,
-                "SLACK_API_URL": self.workspace.api_url,
-                "JOB_API_URL": self.ledger.url,
-                "JOB_API_KEY": KEY,
-                "JOB_API_PROJECT": PROJECT,
-                "JOB_API_TIMEOUT": "1",
-                "DATABASE_URL": self.database_url,
-                "PAGEHAND_POLL_FASTEST": "0.1",
-                "PAGEHAND_POLL_SLOWEST": "1",
-                **self.settings,
-                **settings,
-            }
-        )
+        return load(self.environment(**settings))
 
     async def start(self, **settings: str) -> Instance:
         """Starts one more bot."""
