@@ -3,6 +3,7 @@
 import asyncio
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -11,7 +12,7 @@ from typing import Any
 from chaos.world import World
 
 _HELD = " UNION ALL ".join(
-    f"SELECT '{table}', {key}, claimed_by, claimed_until FROM {table} WHERE claimed_by IS NOT NULL"  # noqa: S608 - our own names
+    f"SELECT '{table}', thread_id, {key}, claimed_by, claimed_until FROM {table} WHERE claimed_by IS NOT NULL"  # noqa: S608 - our own names
     for table, key in (("requests", "id"), ("notices", "CAST(id AS TEXT)"), ("watches", "thread_id"))
 )
 _LOOK_EVERY = 0.2
@@ -30,23 +31,28 @@ _SAYING = frozenset(
 
 @dataclass
 class Claims:
-    """When each claim was last seen in the database, in monotonic seconds."""
+    """When each claim was last seen in the database, and last seen behind another, in monotonic seconds.
+
+    A thread's work is done one after the other: while somebody is at it, the rest waits, claims of the dead included.
+    """
 
     world: World
     _last_seen: dict[tuple[Any, ...], float] = field(default_factory=dict)
+    _last_behind: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     async def watch(self) -> None:
         """Looks for ever."""
         while True:
-            rows = await self.world.rows(_HELD)
-            now = time.monotonic()
-            self._last_seen.update((tuple(row), now) for row in rows)
+            claims = [tuple(row) for row in await self.world.rows(_HELD)]
+            now, at_a_thread = time.monotonic(), Counter(claim[:2] for claim in claims)
+            self._last_seen.update((claim, now) for claim in claims)
+            self._last_behind.update((claim, now) for claim in claims if at_a_thread[claim[:2]] > 1)
             await asyncio.sleep(_LOOK_EVERY)
 
     def outlasted(self, pid: int, death: float) -> list[float]:
-        """For how many seconds each claim of a process was still there after its death."""
-        mine = f"-{pid}-"
-        return [seen - death for (*_, owner, _), seen in self._last_seen.items() if mine in owner and seen > death]
+        """For how many seconds each claim of a process kept others away after its death."""
+        mine = {claim: seen for claim, seen in self._last_seen.items() if f"-{pid}-" in claim[3] and seen > death}
+        return [seen - max(self._last_behind.get(claim, death), death) for claim, seen in mine.items()]
 
 
 @dataclass(frozen=True)
