@@ -1,4 +1,4 @@
-"""Hundreds of kills, on both databases at the same time, and a table of what they did.
+"""Hundreds of kills and faults, on both databases at the same time, and a table of what they did.
 
     python tests/chaos/long_run.py --minutes 6 [--seed 7] [--keep DIRECTORY]
 
@@ -24,6 +24,7 @@ from chaos.rounds import (  # noqa: E402 - the same
     one_instance,
     play_round,
     three_instances_and_a_sleeper,
+    with_faults,
 )
 from chaos.scenario import Outcome  # noqa: E402 - the same
 from postgres import PostgresServer, postgres_server  # noqa: E402 - the same
@@ -65,11 +66,11 @@ async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed:
             async with server.database() as postgres:
                 sqlite = await new_sqlite(directory, f"round-{number}")
                 plans = (
-                    Round(f"SQLite {number}", sqlite, one_instance, idempotent, UNLIMITED, left),
+                    Round(f"SQLite {number}", sqlite, with_faults(one_instance), idempotent, UNLIMITED, left),
                     Round(
                         f"PostgreSQL {number}",
                         postgres,
-                        three_instances_and_a_sleeper,
+                        with_faults(three_instances_and_a_sleeper),
                         not idempotent,
                         UNLIMITED,
                         left,

@@ -28,6 +28,7 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("of these at a named point", lambda o: sum(bool(kill.point) for kill in o.world.crew.kills)),
     ("different points", lambda o: len({kill.point for kill in o.world.crew.kills} - {""})),
     ("pauses of over 30 s", lambda o: len(o.world.crew.pauses)),
+    ("faults of Slack and of the job API", lambda o: o.world.faults),
     ("commands acknowledged", lambda o: sum(ask.acked for errand in o.errands for ask in errand.asks)),
     ("replies acknowledged", lambda o: sum(bool(reply.acked) for errand in o.errands for reply in errand.replies)),
     ("not acknowledged", _not_acked),

@@ -1,12 +1,14 @@
 """Ready-made trouble, and a run of it on either database."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.crew import POINTS, Nursery
 from chaos.scenario import Outcome, Trouble, play
 from chaos.world import LEASE, World, world
+from ledger import Operation, cut, refusing, truncated
 
 from bot.store.schema import migrate
 
@@ -55,6 +57,38 @@ async def _sleep(world: World, over: asyncio.Event, instance: str, points: list[
         else:
             await world.crew.pause(life, seconds)
             return
+
+
+def with_faults(trouble: Trouble) -> Trouble:
+    """The same, while Slack and the polls of the job API fail every other second."""
+
+    async def both(world: World, over: asyncio.Event) -> None:
+        await asyncio.gather(trouble(world, over), _faults(world, over))
+
+    return both
+
+
+async def _faults(world: World, over: asyncio.Event) -> None:
+    slack, ledger = world.workspace.faults, world.ledger
+    kinds: list[Callable[[], object]] = [
+        lambda: slack.rate_limit(1),
+        lambda: slack.server_error(method="chat.postMessage"),
+        lambda: slack.server_error(applied=True, method="chat.postMessage"),
+        lambda: slack.drop(applied=True, method="chat.postMessage"),
+        lambda: slack.drop(applied=True, method="chat.update"),
+        lambda: slack.server_error(applied=True, method="reactions.add"),
+        lambda: slack.duplicate_envelope("events_api"),
+        lambda: slack.drop_ack("events_api"),
+        world.workspace.socket_mode.cut,
+        lambda: ledger.fail(refusing(503, Retry_After="1"), Operation.GET),
+        lambda: ledger.fail(refusing(404), Operation.GET),
+        lambda: ledger.fail(cut(applied=True), Operation.GET),
+        lambda: ledger.fail(truncated(), Operation.GET),
+    ]
+    while not over.is_set():
+        await asyncio.sleep(world.rng.uniform(1.0, 3.0))
+        world.rng.choice(kinds)()
+        world.faults += 1
 
 
 async def _lost_for_good(world: World, over: asyncio.Event) -> None:

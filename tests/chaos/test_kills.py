@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chaos.crew import Nursery
-from chaos.resume import longest
+from chaos.resume import longest, typical
 from chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
 from chaos.scenario import Outcome
 from chaos.world import LEASE
@@ -17,8 +17,6 @@ from postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 KILLS = 15
-TO_START_AGAIN = 6.0
-"""Seconds that the only process of a world may take till it is at work again after a kill, on a busy machine."""
 SECONDS = 90.0
 """After which a machine that is too slow for so many kills gives up."""
 
@@ -42,4 +40,4 @@ def _check(outcome: Outcome, seed: int) -> None:
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE
     assert outcome.resume.taken_over
-    assert longest(outcome.resume.taken_over) < LEASE + TO_START_AGAIN, f"with seed {seed}"
+    assert typical(outcome.resume.taken_over) < LEASE, f"with seed {seed}"

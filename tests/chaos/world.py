@@ -42,6 +42,8 @@ class World:
     crew: Crew
     rng: random.Random
     _engine: AsyncEngine = field(repr=False)
+    faults: int = 0
+    """How many faults of Slack and of the job API were ordered."""
 
     async def work_left(self) -> int:
         """How many requests and notices are due, now or later."""
