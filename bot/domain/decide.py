@@ -1,7 +1,7 @@
 """From a job as known and a job as seen to what people are told, and when to look again. Pure.
 
-Two rules carry everything: a fact is said when it becomes known, once a round (a round begins when the job API takes a
-follow-up); a link is announced once, ever. A sighting that changes nothing says nothing.
+Two rules carry everything: a fact is said when it becomes known, once a round (a round begins when a follow-up goes
+out); a link is announced once, ever. A sighting that changes nothing says nothing.
 """
 
 from collections.abc import Iterable
@@ -76,13 +76,10 @@ def decide(known: Known, seen: Sighting, now: float, polling: Polling, *, jitter
     return Decision(after, tuple(sayings), _card(after) != _card(known), next_in)
 
 
-def begin_round(known: Known, job: Job, now: float, polling: Polling, *, jitter: float = 0.5) -> Decision:
-    """Decides what it means that the job API took a follow-up, and answered with this job."""
-    opened = replace(
-        known, round=known.round + 1, said=frozenset(), changed_at=now, watch_until=now + polling.grace, misses=0
-    )
-    decision = decide(opened, Seen(job), now, polling, jitter=jitter)
-    return replace(decision, card_changed=True)
+def open_round(known: Known, now: float, polling: Polling) -> Known:
+    """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is looked for."""
+    watch_until = max(known.watch_until, now + polling.grace)
+    return replace(known, round=known.round + 1, said=frozenset(), changed_at=now, watch_until=watch_until)
 
 
 def next_look(known: Known, now: float, polling: Polling, *, jitter: float) -> float | None:
@@ -174,7 +171,7 @@ def _transitions(known: Known, before: Job | None) -> Iterable[Saying]:
     if job.status == ACTIVE and before is not None and before.ended and known.round:
         yield Saying(f"{prefix}/active", What.ACTIVE_AGAIN)
     elif job.status == COMPLETED:
-        again = {"again": "yes"} if known.round else {}
+        again = {"again": "yes"} if known.round and known.links else {}
         yield Saying(f"{prefix}/completed", What.FINISHED, {"link": job.pr_link or "", **again})
     elif job.status == FAILED:
         yield Saying(f"{prefix}/failed", What.FAILED)

@@ -43,7 +43,7 @@ class Trouble(StrEnum):
 class Known:
     """All that is known of a thread's job, and what its people have been told.
 
-    `round` counts the follow-ups that the job API took; a terminal fact is said once a round. `said` holds the facts
+    `round` counts the follow-ups that went out; a fact is said once a round. `said` holds the facts
     said in this round, `links` each link announced so far. `misses` counts answers of 404 in a row. `out_since` is the
     first failed call of an outage, `out_said` whether the thread knows of it, `outages` how many it was told of.
     `changed_at` is the last change (polling slows down from there); polling goes on till `watch_until` even though
@@ -162,7 +162,7 @@ class What(StrEnum):
     """facts: job, repository, ref, model."""
     ACTIVE_AGAIN = "active_again"
     FINISHED = "finished"
-    """facts: link (empty when there is none), again ("yes" after a follow-up)."""
+    """facts: link (empty when there is none), again ("yes" where a follow-up added to one)."""
     FAILED = "failed"
     ARCHIVED = "archived"
     LINK = "link"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from bot.domain.decide import Decision, OutOfReach, Polling, Seen, begin_round, decide, gone, next_look, out_of_reach
+from bot.domain.decide import OutOfReach, Polling, Seen, decide, gone, next_look, open_round, out_of_reach
 from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Saying, Trouble, What
 
 SLOWEST_RETRY = 60.0
@@ -14,9 +14,10 @@ GIVE_UP_AFTER = 3 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class Taken:
-    """The job API took it and answered with the job."""
+    """The job API took it and answered with the job. `outdated`: the thread has learnt of the job since it was sent."""
 
     job: Job
+    outdated: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,14 @@ def settle(
 ) -> Settlement:
     """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
     match outcome:
-        case Taken(job):
-            decision = _begun(request, known, job, now, polling, jitter=jitter)
-            mark = Mark.TAKEN if request.kind is RequestKind.FOLLOW_UP else None
-            return Settlement(RequestState.TAKEN, decision.known, decision.sayings, mark, poll_in=decision.next_in)
+        case Taken():
+            settlement = _taken(request, known, outcome, now, polling, jitter=jitter)
         case TurnedAway():
             settlement = _turned_away(request, known, outcome)
         case OutOfReach():
             settlement = _later(request, known, outcome, now, jitter)
         case _:
-            settlement = _unsure(request, _looked_after(request, known, now, polling), outcome, jitter)
+            settlement = _unsure(request, known, outcome, jitter)
     return replace(settlement, poll_in=next_look(settlement.known, now, polling, jitter=jitter))
 
 
@@ -74,10 +73,13 @@ def mark_key(request: Request) -> str:
     return f"{request.id}/mark"
 
 
-def _begun(request: Request, known: Known, job: Job, now: float, polling: Polling, *, jitter: float) -> Decision:
-    if request.kind is RequestKind.START:
-        return decide(known, Seen(job), now, polling, jitter=jitter)
-    return begin_round(known, job, now, polling, jitter=jitter)
+def _taken(request: Request, known: Known, taken: Taken, now: float, polling: Polling, *, jitter: float) -> Settlement:
+    mark = Mark.TAKEN if request.kind is RequestKind.FOLLOW_UP else None
+    if taken.outdated and known.job is not None:
+        # What was learnt meanwhile may be of before the follow-up or of after it: both ends are news.
+        return Settlement(RequestState.TAKEN, open_round(known, now, polling), mark=mark)
+    decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
+    return Settlement(RequestState.TAKEN, decision.known, decision.sayings, mark)
 
 
 def _turned_away(request: Request, known: Known, outcome: TurnedAway) -> Settlement:
@@ -117,13 +119,6 @@ def _unsure(request: Request, known: Known, outcome: Unsure, jitter: float) -> S
         known = replace(known, trouble=Trouble.UNSURE, trouble_words="")
     saying = Saying(f"{request.id}/unsure/{request.attempts}", What.UNSURE, _whose(request))
     return Settlement(RequestState.UNSURE, known, (saying,), _problem_mark(request), problem=outcome.why)
-
-
-def _looked_after(request: Request, known: Known, now: float, polling: Polling) -> Known:
-    """A follow-up that arrived after all takes an ended job up again: only looking shows it."""
-    if request.kind is RequestKind.START:
-        return known
-    return replace(known, changed_at=now, watch_until=max(known.watch_until, now + polling.grace))
 
 
 def _whose(request: Request) -> dict[str, str]:

@@ -3,8 +3,9 @@
 import logging
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
-from bot.domain.decide import OutOfReach, Polling
+from bot.domain.decide import OutOfReach, Polling, next_look, open_round
 from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Thread
 from bot.domain.settle import Outcome, Settlement, Taken, TurnedAway, Unsure, refusal, settle
 from bot.errors import (
@@ -48,8 +49,16 @@ class Intake(Loop[ClaimedRequest]):
         self._asks_once = asks_once
 
     async def take(self, limit: int) -> Sequence[ClaimedRequest]:
-        """Claims requests that are due."""
-        return await self._store.transact(lambda tx: tx.claim_requests(self._owner, lease=self._lease, limit=limit))
+        """Claims requests that are due, and opens a round for each follow-up: only so is nothing missed, or said to
+        have been there before, of what the job does until it is recorded that the follow-up was taken.
+        """
+
+        async def claim(tx: Transaction) -> list[ClaimedRequest]:
+            claimed = await tx.claim_requests(self._owner, lease=self._lease, limit=limit)
+            # In this order, as whoever saves polls: so that no two wait for each other.
+            return [await self._opened(tx, item) for item in sorted(claimed, key=lambda item: item.thread.id)]
+
+        return await self._store.transact(claim)
 
     async def work(self, item: ClaimedRequest, taken_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
@@ -62,6 +71,14 @@ class Intake(Loop[ClaimedRequest]):
             outcome = await self._send(item.request, item.thread)
         jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
+
+    async def _opened(self, tx: Transaction, item: ClaimedRequest) -> ClaimedRequest:
+        if item.request.kind is RequestKind.START:
+            return item
+        thread = item.thread
+        known = open_round(thread.known, tx.now, self._polling)
+        await tx.save_known(thread.id, known, poll_in=next_look(known, tx.now, self._polling, jitter=0.5))
+        return replace(item, thread=replace(thread, known=known, revision=thread.revision + 1))
 
     async def _send(self, request: Request, thread: Thread) -> Outcome:
         try:
@@ -107,6 +124,8 @@ class Intake(Loop[ClaimedRequest]):
         late_truth = request.state is RequestState.UNSURE and isinstance(outcome, Taken)
         if not held and not late_truth:
             return
+        if isinstance(outcome, Taken) and thread.revision != item.thread.revision:
+            outcome = replace(outcome, outdated=True)
         settlement = settle(request, thread.known, outcome, tx.now, self._polling, jitter=jitter)
         await self._apply(tx, thread, request, settlement)
 

@@ -14,7 +14,8 @@ from bot.store.tables import NoticeState, notices, requests, threads, watches
 
 log = logging.getLogger(__name__)
 
-_STATEMENT_TIMEOUT, _LOCK_TIMEOUT, _IDLE_TIMEOUT = "8s", "5s", "20s"
+_STATEMENT_TIMEOUT, _LOCK_TIMEOUT, _IDLE_TIMEOUT = "8s", "5s", "4s"
+"""A process that stands still keeps its locks for the last of them: whoever waits for one still gets it in time."""
 _POSTGRES_START = select(
     func.extract("epoch", func.clock_timestamp()),
     # For this transaction only: a setting of the connection would leak to others through a connection pooler.

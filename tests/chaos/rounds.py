@@ -14,9 +14,9 @@ from bot.store.schema import migrate
 
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: much is written, and a disk has nothing to do with it
 IN_MEMORY = _SHM if _SHM.is_dir() else None
-POINTS_OF_SLEEP = tuple(point for point in POINTS if not point.endswith((".before", ".committing")))
+POINTS_OF_SLEEP = tuple(point for point in POINTS if not point.endswith(".before"))
 """All but those between the last look at the lease and the call: nothing can keep a call from going out late there. For
-the same reason nobody is stopped at a random moment. Nor inside a transaction, whose locks keep others waiting.
+the same reason nobody is stopped at a random moment.
 """
 PATIENCE = 8.0
 """Seconds to wait for a process to reach its point: some are seldom reached."""

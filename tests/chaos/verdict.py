@@ -146,8 +146,10 @@ def _marks(world: World, errand: Errand, verdict: Verdict) -> None:
         message = world.workspace.state.message(channel, reply.ts)
         marks = {name for name, people in message.reactions.items() if bot in people}
         open_question = errand.unsure_about(reply.request_id) > errand.answered[reply.request_id]
-        expected = Mark.PROBLEM if open_question else Mark.TAKEN
-        if marks != {expected.value}:
+        expected = [Mark.PROBLEM] if open_question else [Mark.TAKEN]
+        if world.crew.pauses and any(message.prompt == reply.text for message in world.ledger.messages):
+            expected.append(Mark.TAKEN)  # who was stopped between the answer and its record comes back with the truth
+        if marks not in [{mark.value} for mark in expected]:
             verdict.stale.append(f"{reply.text} carries {sorted(marks)}")
 
 

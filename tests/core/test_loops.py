@@ -224,6 +224,49 @@ async def test_a_late_truth_corrects_a_doubt(world: World) -> None:
     assert world.chat.said() == ["unsure", "started"]
 
 
+async def test_an_answer_that_is_recorded_late_repeats_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is paused between the job API's answer and its record; the job goes on meanwhile, and ends."""
+    answers: list[Callable[[Transaction], Awaitable[None]]] = []
+
+    async def paused(record: Callable[[Transaction], Awaitable[None]]) -> None:
+        answers.append(record)
+
+    ts = await world.started()
+    await world.reply(ts, "more", "5.1")
+    world.clock.advance(1.5)
+    monkeypatch.setattr(world.intake, "record", paused)
+    await world.step(world.intake)
+    world.clock.advance(31)
+    world.restart("two")
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(5)
+    assert world.chat.said(ts) == ["started", "unsure", "finished"]
+    await world.store.transact(answers[0])
+    await world.pass_time(60)
+    assert world.chat.said(ts) == ["started", "unsure", "finished"]
+    assert world.chat.marks == {"5.1": Mark.TAKEN}
+
+
+async def test_the_end_of_a_follow_up_is_told_even_if_it_is_seen_before_its_record(world: World) -> None:
+    """The one that sent it dies; the job, which had ended before, is seen at work and at its end until it is sent
+    again, with the same link.
+    """
+    world.asks_once = True
+    world.assemble()
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(5)
+    await world.reply(ts, "more", "5.1")
+    world.clock.advance(1.5)
+    await world.intake.take(10)
+    world.job_api.show("job-1", "active")
+    world.restart("two")
+    await world.pass_time(4)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(4)
+    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+
+
 async def test_a_process_paused_past_its_lease_sends_nothing(world: World) -> None:
     await world.service.start(ANA, "C1", "Do it", source_key="k")
     await world.step(world.outbox)

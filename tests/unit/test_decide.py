@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.decide import Decision, NotFound, OutOfReach, Polling, Seen, Sighting, begin_round, decide
+from bot.domain.decide import Decision, NotFound, OutOfReach, Polling, Seen, Sighting, decide, open_round
 from bot.domain.models import Job, Known, Saying, Trouble, What
 
 POLLING = Polling()
@@ -25,6 +25,11 @@ def follow(*sightings: Sighting, known: Known | None = None, every: float = 10.0
         known, now = decision.known, now + every
         said.extend(decision.sayings)
     return known, said
+
+
+def take(known: Known, answer: Job) -> Decision:
+    """A follow-up goes out and is taken."""
+    return decide(open_round(known, 2_000.0, POLLING), Seen(answer), 2_000.0, POLLING)
 
 
 def words(said: list[Saying]) -> list[What]:
@@ -57,7 +62,7 @@ def test_a_link_that_comes_late_is_announced() -> None:
 
 def test_a_link_of_a_later_round_may_come_late_too() -> None:
     known, _ = follow(Seen(job()), Seen(job("completed", LINK)))
-    taken = begin_round(known, job("active"), 2_000.0, POLLING)
+    taken = take(known, job("active"))
     ended = decide(taken.known, Seen(job("completed")), 2_010.0, POLLING)
     assert ended.next_in is not None
     late = decide(ended.known, Seen(job("completed", OTHER)), 2_020.0, POLLING)
@@ -85,21 +90,27 @@ def test_a_status_that_goes_back_says_nothing_new() -> None:
 
 def test_a_follow_up_opens_a_round_in_which_the_end_is_said_again() -> None:
     known, _ = follow(Seen(job()), Seen(job("completed", LINK)))
-    taken = begin_round(known, job("active"), 2_000.0, POLLING)
+    taken = take(known, job("active"))
     assert words(list(taken.sayings)) == [What.ACTIVE_AGAIN]
     _, said = follow(Seen(job("active")), Seen(job("completed", LINK)), known=taken.known)
     assert words(said) == [What.FINISHED]
     assert said[0].facts == {"link": LINK, "again": "yes"}
 
 
+def test_what_ends_for_the_first_time_has_not_finished_again() -> None:
+    known, _ = follow(Seen(job()))
+    _, said = follow(Seen(job("completed", LINK)), known=take(known, job()).known)
+    assert said[0].facts == {"link": LINK}
+
+
 def test_a_follow_up_to_a_job_at_work_is_no_news() -> None:
     known, _ = follow(Seen(job()))
-    assert begin_round(known, job(), 2_000.0, POLLING).sayings == ()
+    assert take(known, job()).sayings == ()
 
 
 def test_after_a_follow_up_an_ended_job_is_looked_at_for_a_while() -> None:
     known, _ = follow(Seen(job("completed", LINK)))
-    taken = begin_round(known, job("completed", LINK), 2_000.0, POLLING)
+    taken = take(known, job("completed", LINK))
     assert taken.sayings == ()
     assert taken.next_in is not None
     assert decide(taken.known, Seen(job("completed", LINK)), 2_000.0 + POLLING.grace, POLLING).next_in is None
@@ -168,14 +179,13 @@ steps = st.lists(st.tuples(st.booleans(), sightings, st.floats(0.0, 400.0)), max
 
 
 def play(history: list[tuple[bool, Sighting, float]]) -> list[tuple[int, Known, Decision]]:
-    """Plays sightings; where the first value is true and the job was seen, it is the answer to a follow-up."""
+    """Plays sightings; where the first value is true, a follow-up goes out before."""
     known, now, played = Known(), 0.0, []
     for follow_up, sighting, passed in history:
         now += passed
-        if follow_up and isinstance(sighting, Seen) and known.job:
-            decision = begin_round(known, sighting.job, now, POLLING)
-        else:
-            decision = decide(known, sighting, now, POLLING)
+        if follow_up and known.job:
+            known = open_round(known, now, POLLING)
+        decision = decide(known, sighting, now, POLLING)
         played.append((decision.known.round, known, decision))
         known = decision.known
     return played

@@ -2,12 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.decide import OutOfReach, Polling
+from bot.domain.decide import OutOfReach, Polling, Seen, decide
 from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Trouble, What
 from bot.domain.settle import GIVE_UP_AFTER, Outcome, Settlement, Taken, TurnedAway, Unsure, settle
 
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
+LINK = "https://example.org/pull/1"
 RUNNING = Known(job=Job("j1", "active"))
 
 
@@ -23,10 +24,27 @@ def test_a_start_that_is_taken_starts_polling() -> None:
     assert settlement.mark is None
 
 
-def test_a_follow_up_that_is_taken_is_marked_and_opens_a_round() -> None:
+def test_a_follow_up_that_is_taken_is_marked() -> None:
     settlement = settled(FOLLOW_UP, Taken(Job("j1", "active")))
     assert settlement.mark is Mark.TAKEN
-    assert settlement.known.round == 1
+    assert settlement.poll_in == 2.0
+
+
+def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back() -> None:
+    ended = Known(job=Job("j1", "completed", pr_link=LINK), round=1, said=frozenset({"r1/completed"}), links=(LINK,))
+    settlement = settled(FOLLOW_UP, Taken(Job("j1", "active"), outdated=True), ended)
+    assert settlement.mark is Mark.TAKEN
+    assert settlement.known.job == ended.job
+    assert settlement.sayings == ()
+    assert settlement.poll_in == 2.0
+
+
+def test_what_the_job_does_after_an_outdated_answer_is_news_even_if_it_was_before() -> None:
+    ended = Known(job=Job("j1", "completed", pr_link=LINK), round=1, said=frozenset({"r1/completed"}), links=(LINK,))
+    known = settled(FOLLOW_UP, Taken(Job("j1", "active"), outdated=True), ended).known
+    again = decide(known, Seen(Job("j1", "active")), 1.0, Polling())
+    end = decide(again.known, Seen(Job("j1", "completed", pr_link=LINK)), 2.0, Polling())
+    assert [saying.what for saying in (*again.sayings, *end.sayings)] == [What.ACTIVE_AGAIN, What.FINISHED]
 
 
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
@@ -49,13 +67,6 @@ def test_what_may_have_arrived_is_not_repeated_but_told(request_: Request) -> No
     settlement = settled(request_, Unsure("timeout"))
     assert settlement.state is RequestState.UNSURE
     assert [saying.what for saying in settlement.sayings] == [What.UNSURE]
-
-
-def test_a_job_that_may_have_been_taken_up_again_is_looked_at_for_a_while() -> None:
-    ended = Known(job=Job("j1", "completed", pr_link="https://example.org/pull/1"))
-    settlement = settled(FOLLOW_UP, Unsure("timeout"), ended, now=1_000.0)
-    assert settlement.poll_in == 2.0
-    assert settlement.known.watch_until == 1_000.0 + Polling().grace
 
 
 def test_what_may_have_arrived_is_repeated_where_the_server_runs_a_key_once() -> None:
