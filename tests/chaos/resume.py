@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from chaos.world import World
+from ledger import Operation
 
 _HELD = " UNION ALL ".join(
     f"SELECT '{table}', thread_id, {key}, claimed_by, claimed_until FROM {table} WHERE claimed_by IS NOT NULL"  # noqa: S608 - our own names
@@ -84,6 +85,12 @@ def resumed(world: World, claims: Claims) -> Resume:
 def _next(times: Sequence[float], after: float) -> float | None:
     place = bisect_right(times, after)
     return times[place] - after if place < len(times) else None
+
+
+def doings(world: World) -> int:
+    """How much has been done: asked of the job API, polls apart, and said in Slack."""
+    asked = sum(attempt.operation is not Operation.GET for attempt in world.ledger.attempts)
+    return asked + sum(call.method in _SAYING for call in world.workspace.calls)
 
 
 def _signs(world: World) -> Iterator[float]:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from chaos.errand import Cards, Errand
-from chaos.resume import Claims, Resume, resumed
+from chaos.resume import Claims, Resume, doings, resumed
 from chaos.verdict import Verdict, judge
 from chaos.world import LEASE, World, until
 
-QUIET_WITHIN = LEASE + 30.0
-"""Seconds after the last kill: one lease, and the time in which people and the agent go through what was held up."""
+STILL_FOR = LEASE + 15.0
+"""Seconds without anything new after which nothing more is to come: a lease, and what a retry may wait."""
 AT_ONCE = 25
 """Errands under way: more would only make everything slow."""
 Trouble = Callable[[World, asyncio.Event], Awaitable[None]]
@@ -56,7 +56,12 @@ async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pa
 
 async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task[None]]) -> Verdict:
     crew = world.crew
-    _, waiting = await asyncio.wait(running, timeout=QUIET_WITHIN)
+
+    async def over() -> bool:
+        return all(task.done() for task in running)
+
+    await _while_it_moves(world, over)
+    waiting = [task for task in running if not task.done()]
     for task in waiting:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
@@ -72,13 +77,21 @@ async def _quiet(world: World, errands: list[Errand], running: list[asyncio.Task
         _finish_active(world, world.ledger.jobs)
         return await world.work_left() == 0 and not judge(world, errands).stale
 
-    quiet = await until(idle, LEASE)
+    quiet = await _while_it_moves(world, idle)
     verdict = judge(world, errands)
     if not quiet:
         verdict.losses.append(f"{world.name}: {await world.work_left()} rows still wait")
     stuck = [errand for errand in errands if errand.where != "done"]
     verdict.losses += [f"{errand.prompt or errand.number} {errand.where}, in vain" for errand in stuck]
     return verdict
+
+
+async def _while_it_moves(world: World, condition: Callable[[], Awaitable[bool]]) -> bool:
+    """Whether a condition came true before nothing new happened any more: a slow machine only takes longer."""
+    done = seen = 0
+    while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
+        seen = done
+    return met
 
 
 def _finish_jobs_of_failed_commands(world: World, errands: list[Errand]) -> None:
