@@ -34,6 +34,7 @@ from bot.slack.receiving.http_events import HttpReceiver
 from bot.slack.receiving.socket_mode import SocketReceiver
 from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity, identify, new_client, new_session
+from bot.slack.whispers import Whispers
 from bot.slack.wording import Wording
 from bot.store.schema import SchemaState, migrate, schema_state
 from bot.store.store import open_store
@@ -62,7 +63,7 @@ class Edges:
     chat: Chat
     identity: Identity
     session: aiohttp.ClientSession
-    response_urls: ResponseUrls
+    whispers: Whispers
     wording: Wording
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
@@ -83,9 +84,9 @@ async def open_edges(config: Config) -> Edges:
         job_api = HttpJobApi(_job_api_settings(config))
         stack.push_async_callback(job_api.aclose)
         wording = Wording(config.command, config.admin, identity.bot_user_id)
-        response_urls = ResponseUrls(session)
-        chat = SlackChat(client, identity, wording, response_urls)
-        return Edges(store, job_api, chat, identity, session, response_urls, wording, stack.pop_all())
+        whispers = Whispers(client, ResponseUrls(session))
+        chat = SlackChat(client, identity, wording, whispers)
+        return Edges(store, job_api, chat, identity, session, whispers, wording, stack.pop_all())
 
 
 class App:
@@ -96,9 +97,7 @@ class App:
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.loops = self._build_loops(config, edges)
         self.service = Service(edges.store, project_id=config.job_api_project, recorded=self.wake)
-        slack = SlackApp(
-            self.service, identity=edges.identity, wording=edges.wording, response_urls=edges.response_urls
-        )
+        slack = SlackApp(self.service, identity=edges.identity, wording=edges.wording, whispers=edges.whispers)
         self.health = Health(self._parts)
         self._retention = Retention(edges.store, days=config.keep_days)
         self.receiver = self._build_receiver(config, slack)

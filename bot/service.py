@@ -63,23 +63,25 @@ class Service:
         await self._store.transact(work)
         self._recorded()
 
-    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> None:
-        """Records a reply, if it is in a job's thread; else it is nobody's business and nothing is recorded."""
+    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
+        """Records a reply. False, and nothing recorded, where it is not in the thread of a job that is known."""
         reply = Reply(person, channel_id, thread_ts, message_ts, text)
 
-        async def work(tx: Transaction) -> bool:
-            thread = await tx.thread_at(channel_id, thread_ts)
+        async def work(tx: Transaction) -> tuple[bool, bool]:
+            thread, kept = await tx.thread_at(channel_id, thread_ts), False
             if thread is None:
-                await tx.keep_early_reply(reply)
+                kept = await tx.keep_early_reply(reply)
                 # This waited for the cards on their way: the one in question may have arrived in the meantime, with
                 # others still coming.
                 thread = await tx.thread_at(channel_id, thread_ts)
             if thread is not None:
                 await record_reply(tx, thread, reply)
-            return thread is not None
+            return thread is not None, kept
 
-        if await self._store.transact(work):
+        recorded, kept = await self._store.transact(work)
+        if recorded:
             self._recorded()
+        return recorded or kept
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         """Sends a request again of which it is not known whether it arrived, because a person asks for it."""

@@ -15,8 +15,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.listeners import buttons, catch_all, commands, replies
 from bot.slack.logs import quiet_libraries, quiet_logger
 from bot.slack.recording import PATIENCE, NotRecorded, Recorder, Service
-from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity
+from bot.slack.whispers import Whispers
 from bot.slack.wording import Wording
 
 logger = logging.getLogger(__name__)
@@ -35,15 +35,15 @@ class SlackApp:
         *,
         identity: Identity,
         wording: Wording,
-        response_urls: ResponseUrls,
+        whispers: Whispers,
         patience: float = PATIENCE,
     ) -> None:
         quiet_libraries()
-        self._recorder = Recorder(response_urls, patience=patience)
+        self._recorder = Recorder(whispers, patience=patience)
         self.bolt = _bolt()
-        commands.register(self.bolt, service, self._recorder, response_urls, wording)
-        replies.register(self.bolt, service, self._recorder, bot_user_id=identity.bot_user_id)
-        buttons.register(self.bolt, service, self._recorder, response_urls)
+        commands.register(self.bolt, service, self._recorder, whispers, wording)
+        replies.register(self.bolt, service, self._recorder, wording, bot_user_id=identity.bot_user_id)
+        buttons.register(self.bolt, service, self._recorder, whispers)
         catch_all.register(self.bolt, wording)
         self.bolt.error(_failed)
 

@@ -12,8 +12,8 @@ from bot.ports import Chat
 from bot.slack.blocks import Message
 from bot.slack.cards import card
 from bot.slack.notices import messages
-from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity, call
+from bot.slack.whispers import Whispers
 from bot.slack.wording import Wording
 
 EVENT_TYPE = "pagehand_notice"
@@ -25,13 +25,11 @@ _PAGE, _PAGES = 200, 25
 class SlackChat(Chat):
     """One for a process. `identity` is who we are there: only our own messages are taken for ours."""
 
-    def __init__(
-        self, client: AsyncWebClient, identity: Identity, wording: Wording, response_urls: ResponseUrls
-    ) -> None:
+    def __init__(self, client: AsyncWebClient, identity: Identity, wording: Wording, whispers: Whispers) -> None:
         self._client = client
         self._identity = identity
         self._wording = wording
-        self._response_urls = response_urls
+        self._whispers = whispers
 
     async def post_card(self, thread: Thread, key: str, *, plain: bool = False) -> str:
         """See Chat."""
@@ -74,12 +72,12 @@ class SlackChat(Chat):
                 raise
 
     async def tell(self, thread: Thread, notice: Notice) -> None:
-        """See Chat. By the address Slack gave for answers, else in the channel, else in a direct message."""
+        """See Chat."""
         person_id = notice.facts.get("person", "")
         if not person_id:
             raise ChatRefused("nobody_to_tell")
         for message in messages(thread, notice, self._wording):
-            await self._tell(person_id, thread.channel_id, message)
+            await self._whispers.send(person_id, thread.channel_id, message)
 
     async def join(self, channel_id: str) -> None:
         """See Chat. Slack answers for a private channel as if it did not exist."""
@@ -129,17 +127,6 @@ class SlackChat(Chat):
         return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
             bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
         )
-
-    async def _tell(self, person_id: str, channel_id: str, message: Message) -> None:
-        if await self._response_urls.send(person_id, channel_id, message):
-            return
-        blocks = list(message.blocks) or None
-        try:
-            await call(
-                self._client.chat_postEphemeral(channel=channel_id, user=person_id, text=message.text, blocks=blocks)
-            )
-        except (ChatNotInChannel, ChatRefused):
-            await call(self._client.chat_postMessage(channel=person_id, text=message.text, blocks=blocks))
 
 
 _PRIVATE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})

@@ -4,14 +4,15 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from bot.domain.models import Person
-from bot.errors import StoreUnavailable
+from bot.errors import ChatError, StoreUnavailable
 from bot.slack.blocks import Message
-from bot.slack.response_urls import ResponseUrls
+from bot.slack.whispers import Whispers
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 PATIENCE = 2.5
 """Seconds that a command or a click waits for its row; Slack gives up after 3."""
@@ -32,8 +33,8 @@ class Service(Protocol):
     async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
         """Records a job to start."""
 
-    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> None:
-        """Records a reply, if `thread_ts` is a job's thread."""
+    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
+        """Records a reply; False where `thread_ts` is not the thread of a job that is known."""
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         """Sends a request once more."""
@@ -57,15 +58,17 @@ class Outcome(Enum):
 class Recorder:
     """Runs the service's calls. One that takes too long is not cut off (it may be committing) but finishes behind."""
 
-    def __init__(self, response_urls: ResponseUrls, *, patience: float = PATIENCE) -> None:
-        self._response_urls = response_urls
+    def __init__(self, whispers: Whispers, *, patience: float = PATIENCE) -> None:
+        self._whispers = whispers
         self._patience = patience
         self._behind: set[asyncio.Task[Any]] = set()
 
-    async def event(self, work: Coroutine[Any, Any, None]) -> None:
+    async def event(self, work: Coroutine[Any, Any, T]) -> T:
         """Records something Slack brings again if need be; NotRecorded where that is needed."""
-        if await self._recorded(work):
-            return
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - whatever it was, Slack brings it again
+            _log(error)
         raise NotRecorded
 
     async def request(self, work: Coroutine[Any, Any, None], person: Person, channel_id: str) -> Outcome:
@@ -79,7 +82,7 @@ class Recorder:
 
     def whisper(self, person: Person, channel_id: str, words: str) -> None:
         """Tells one person something without a row, which is for when there can be none."""
-        self._keep(self._response_urls.send(person.id, channel_id, Message(words)))
+        self._keep(self._whisper(person, channel_id, words))
 
     async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
         """Waits for what still runs behind, then cuts it off."""
@@ -94,20 +97,31 @@ class Recorder:
     async def _recorded(self, work: Coroutine[Any, Any, None]) -> bool:
         try:
             await work
-        except StoreUnavailable as error:
-            logger.warning("not recorded, the database is unavailable: %s", error)
-        except Exception as error:  # noqa: BLE001 - its words may hold what people wrote; its kind does not
-            logger.error("not recorded, because of an unexpected %s", type(error).__name__)  # noqa: TRY400 - the same
-        else:
-            return True
-        return False
+        except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
+            _log(error)
+            return False
+        return True
 
     async def _tell_late_failure(self, task: asyncio.Task[bool], person: Person, channel_id: str) -> None:
         if not await task:
-            await self._response_urls.send(person.id, channel_id, Message(NOT_RECORDED))
+            await self._whisper(person, channel_id, NOT_RECORDED)
+
+    async def _whisper(self, person: Person, channel_id: str, words: str) -> None:
+        try:
+            await self._whispers.send(person.id, channel_id, Message(words))
+        except ChatError as error:
+            logger.warning("%s could not be told something: %s", person.id, error.reason)
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
         return task
+
+
+def _log(error: Exception) -> None:
+    """Its words may hold what people wrote; its kind does not."""
+    if isinstance(error, StoreUnavailable):
+        logger.warning("not recorded, the database is unavailable: %s", error)
+    else:
+        logger.error("not recorded, because of an unexpected %s", type(error).__name__)

@@ -29,6 +29,14 @@ class Wording:
         return f"`{escape(self.command)}`"
 
 
+def unknown_job(wording: Wording) -> str:
+    """The answer to a reply below a card of which there is no record."""
+    return (
+        "Your reply was not sent: Pagehand has no record of this job any more. Records are deleted some months after a "
+        f"job's end, or on request. Start a new one with {wording.slash}."
+    )
+
+
 def help_text(wording: Wording) -> str:
     """The answer to the command alone, and to its `help`."""
     command = escape(wording.command)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from chaos.resume import longest, typical
 from chaos.scenario import Outcome
-from chaos.verdict import ends_told_again, resent
 
 
 def _not_acked(outcome: Outcome) -> int:
@@ -38,8 +37,6 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("sent again by a person", lambda o: sum(sum(errand.presses.values()) for errand in o.errands)),
     ("polls", lambda o: len(o.world.ledger.polls)),
     ("posts", lambda o: len(_keys(o))),
-    ("follow-ups sent again by Pagehand or a person", lambda o: sum(resent(errand) for errand in o.errands)),
-    ("ends told again after that", lambda o: sum(ends_told_again(errand) for errand in o.errands)),
     ("lost", lambda o: len(o.verdict.losses)),
     ("said or taken twice", lambda o: len(o.verdict.duplicates)),
     ("double polls", lambda o: len(o.verdict.double_polls)),

@@ -103,8 +103,7 @@ def _thread(errand: Errand, verdict: Verdict) -> None:
         others = sum(link in message.text for message in said if "/completed" not in key_of(message))
         if others > 1 or not any(link in message.text for message in said):
             _count(verdict, errand, link, others)
-    again = ends_told_again(errand)
-    if again > resent(errand):
+    if again := ends_told_again(errand):
         verdict.duplicates.append(f"{errand.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_of(message)))]
     if rounds != sorted(rounds):
@@ -112,16 +111,10 @@ def _thread(errand: Errand, verdict: Verdict) -> None:
 
 
 def ends_told_again(errand: Errand) -> int:
-    """News of an end that had been told: where a request that was taken is sent again, the answer is its end."""
+    """News of an end that had been told."""
     said = errand.thread()[1:]
     told = {link: sum(link in message.text for message in said) for link in errand.links}
     return sum(max(times - errand.ends[link], 0) for link, times in told.items())
-
-
-def resent(errand: Errand) -> int:
-    """How many calls there were beyond one for each follow-up."""
-    texts = Counter(attempt.prompt for attempt in errand.world.ledger.attempts)
-    return sum(max(texts[reply.text] - 1, 0) for reply in errand.replies)
 
 
 def _count(verdict: Verdict, errand: Errand, what: str, times: int) -> None:

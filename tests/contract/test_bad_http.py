@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 from jobserver_world import JOB, KEY, make_bare, running
 from pydantic import SecretStr
+from whispering import whispers_to_nobody
 
 from bot.slack.app import SlackApp
 from bot.slack.receiving.http_events import MAX_BODY, HttpReceiver
 from bot.slack.receiving.signature import signed
-from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity, new_session
 from bot.slack.wording import Wording
 from bot.workspace import WorkspaceServer
@@ -64,7 +64,7 @@ class Door:
 async def door() -> AsyncIterator[Door]:
     session = new_session()
     identity = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
-    app = SlackApp(Nobody(), identity=identity, wording=Wording(), response_urls=ResponseUrls(session))  # type: ignore[arg-type]  # see Nobody
+    app = SlackApp(Nobody(), identity=identity, wording=Wording(), whispers=whispers_to_nobody(session))  # type: ignore[arg-type]  # see Nobody
     receiver = HttpReceiver(app, SecretStr(SECRET), host="127.0.0.1", port=0)
     await receiver.start()
     yield Door(receiver.port)

@@ -22,6 +22,7 @@ from bot.slack.chat import SlackChat
 from bot.slack.proxies import proxy_for
 from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import identify, new_client, new_session
+from bot.slack.whispers import Whispers
 from bot.slack.wording import Wording
 from bot.workspace import WorkspaceServer
 
@@ -63,7 +64,7 @@ async def world() -> AsyncIterator[World]:
         project_id="p",
         created_at=asyncio.get_running_loop().time(),
     )
-    yield World(workspace, SlackChat(client, identity, wording, urls), urls, thread)
+    yield World(workspace, SlackChat(client, identity, wording, Whispers(client, urls)), urls, thread)
     await session.close()
     await workspace.stop()
 
@@ -165,7 +166,7 @@ async def test_several_processes_marking_one_reply_leave_one_mark(world: World) 
     thread = await world.posted()
     reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
     one, two = (
-        SlackChat(world.chat._client, world.chat._identity, world.chat._wording, world.response_urls) for _ in "12"
+        SlackChat(world.chat._client, world.chat._identity, world.chat._wording, world.chat._whispers) for _ in "12"
     )
     marked = [(one, Mark.RECORDED), (two, Mark.PROBLEM), (one, Mark.RECORDED), (two, Mark.RECORDED), (one, Mark.TAKEN)]
     for chat, mark in marked:
@@ -349,7 +350,7 @@ async def test_a_channel_it_was_removed_from(world: World) -> None:
 async def test_nobody_listening_certainly_did_not_arrive(world: World) -> None:
     session = new_session()
     client = new_client(world.workspace.bot_token, session, base_url=world.workspace.api_url)
-    chat = SlackChat(client, world.chat._identity, Wording(), world.response_urls)
+    chat = SlackChat(client, world.chat._identity, Wording(), Whispers(client, world.response_urls))
     await world.workspace.begin_outage()
     with pytest.raises(ChatUnreachable):
         await chat.post_card(world.thread, "k")
@@ -384,7 +385,7 @@ async def test_answers_that_are_not_slacks_are_uncertain(world: World, answer: b
     port = server.sockets[0].getsockname()[1]
     session = new_session()
     client = new_client("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
-    chat = SlackChat(client, world.chat._identity, Wording(), ResponseUrls(session))
+    chat = SlackChat(client, world.chat._identity, Wording(), Whispers(client, ResponseUrls(session)))
     with pytest.raises(ChatUncertain):
         await chat.post_card(world.thread, "k")
     server.close()
@@ -395,7 +396,9 @@ async def test_a_proxy_is_not_asked_for_this_machine(world: World, monkeypatch: 
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     session = new_session()
     client = new_client(world.workspace.bot_token, session, base_url=world.workspace.api_url)
-    await SlackChat(client, world.chat._identity, Wording(), world.response_urls).post_card(world.thread, "k")
+    await SlackChat(client, world.chat._identity, Wording(), Whispers(client, world.response_urls)).post_card(
+        world.thread, "k"
+    )
     assert proxy_for("https://slack.com/api/") == "http://127.0.0.1:9"
     monkeypatch.setenv("NO_PROXY", "slack.com")
     assert proxy_for("https://slack.com/api/") is None

@@ -27,7 +27,8 @@ from bot.slack.receiving.socket_mode import SocketReceiver
 from bot.slack.recording import LATE, NOT_RECORDED
 from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import identify, new_client, new_session
-from bot.slack.wording import Wording
+from bot.slack.whispers import Whispers
+from bot.slack.wording import Wording, unknown_job
 from bot.workspace import WorkspaceServer
 from bot.workspace.app_config import AppConfig
 from bot.workspace.interactions import Answer
@@ -42,6 +43,7 @@ class Recorded:
     clicks: list[tuple[str, str]] = field(default_factory=list)
     taken: int = 0
     fault: Exception | None = None
+    knows: bool = True
     gate: asyncio.Event | None = None
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -49,9 +51,10 @@ class Recorded:
         await self._through()
         self.starts.add(source_key)
 
-    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> None:
+    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
         await self._through()
         self.replies.add((message_ts, text))
+        return self.knows
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         await self._through()
@@ -101,8 +104,9 @@ async def world_with(config: AppConfig | None = None, signing_secret: str | None
     session = new_session()
     client = new_client(workspace.bot_token, session, base_url=workspace.api_url)
     identity, service = await identify(client), Recorded()
-    urls = ResponseUrls(session)
-    app = SlackApp(service, identity=identity, wording=Wording(), response_urls=urls, patience=0.3)
+    app = SlackApp(
+        service, identity=identity, wording=Wording(), whispers=Whispers(client, ResponseUrls(session)), patience=0.3
+    )
     try:
         yield World(workspace, service, app, client)
     finally:
@@ -165,6 +169,18 @@ async def test_a_reply_that_mentions_the_bot_is_one_message_in_two_events(
     types = [d.envelope.payload["event"]["type"] for d in world.workspace.deliveries if "event" in d.envelope.payload]
     assert {"message", "app_mention"} <= set(types)
     assert world.service.replies == {(reply.ts, "and the manual")}
+
+
+async def test_a_reply_below_a_card_that_is_known_no_more_is_answered(world: World, connected: SocketReceiver) -> None:
+    world.service.knows = False
+    ana, ben, ts = world.workspace.person("ana"), world.workspace.person("ben"), await world.post()
+    question = await ben.say("docs", "What about lunch?")
+    await ana.say("docs", f"@{world.workspace.app.name} and the manual", thread_ts=ts)
+    await ana.say("docs", "Gladly", thread_ts=question.ts)
+    await world.workspace.settled()
+    await world.app.drain(5)
+    assert [message.text for message in ana.ephemerals("docs")] == [unknown_job(Wording())]
+    assert ben.ephemerals("docs") == []
 
 
 async def test_duplicated_and_reordered_envelopes_are_harmless(world: World, connected: SocketReceiver) -> None:

@@ -89,7 +89,7 @@ async def test_follow_ups_wait_for_the_job(world: World) -> None:
 
 async def test_other_threads_are_nobodys_business(world: World) -> None:
     await world.started()
-    await world.reply("1.1", "hello", "5.1")
+    assert not await world.service.steer(ANA, "C1", "1.1", "5.1", "hello")
     await world.pass_time(3)
     assert world.chat.marks == {}
     assert world.job_api.messages == {}

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from whispering import whispers_to_nobody
 
 from bot.domain.models import Person
 from bot.slack.app import SlackApp
-from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity, new_session
 from bot.slack.wording import Wording
 
@@ -32,8 +32,9 @@ class Recorded:
     async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
         self.words.append(prompt)
 
-    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> None:
+    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
         self.words.append(text)
+        return True
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         self.words.append(request_id)
@@ -46,7 +47,7 @@ class Recorded:
 async def running() -> AsyncIterator[tuple[SlackApp, Recorded]]:
     session, service = new_session(), Recorded()
     identity = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT")
-    app = SlackApp(service, identity=identity, wording=Wording(), response_urls=ResponseUrls(session), patience=5.0)
+    app = SlackApp(service, identity=identity, wording=Wording(), whispers=whispers_to_nobody(session), patience=5.0)
     try:
         yield app, service
     finally:

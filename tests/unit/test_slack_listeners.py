@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slack_bolt.response import BoltResponse
+from whispering import whispers_to_nobody
 
 from bot.domain.models import Person
 from bot.errors import StoreUnavailable
@@ -19,6 +20,7 @@ from bot.slack.listeners.commands import GOT_IT, UNREADABLE
 from bot.slack.recording import LATE, NOT_RECORDED
 from bot.slack.response_urls import ResponseUrls
 from bot.slack.web_api import Identity, new_session
+from bot.slack.whispers import Whispers
 from bot.slack.wording import Wording
 
 BOT = "U0BOT"
@@ -37,8 +39,9 @@ class Recorded:
     async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
         await self._keep("start", person, channel_id, prompt, source_key)
 
-    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> None:
+    async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
         await self._keep("steer", person, channel_id, thread_ts, message_ts, text)
+        return True
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         await self._keep("send_again", person, channel_id, request_id)
@@ -60,7 +63,7 @@ class World:
 
     service: Recorded
     app: SlackApp
-    response_urls: ResponseUrls
+    whispers: Whispers
 
     async def take(self, payload: Any) -> BoltResponse:
         return await self.app.take_payload(payload)
@@ -69,9 +72,9 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     session = new_session()
-    service, urls = Recorded(), ResponseUrls(session)
-    app = SlackApp(service, identity=IDENTITY, wording=Wording(bot_user_id=BOT), response_urls=urls, patience=0.05)
-    yield World(service, app, urls)
+    service, whispers = Recorded(), whispers_to_nobody(session)
+    app = SlackApp(service, identity=IDENTITY, wording=Wording(bot_user_id=BOT), whispers=whispers, patience=0.05)
+    yield World(service, app, whispers)
     await app.drain(1)
     await session.close()
 
@@ -141,7 +144,7 @@ async def test_the_command_alone_explains_itself_and_records_nothing(world: Worl
 async def test_the_command_has_the_name_that_was_set() -> None:
     session = new_session()
     service = Recorded()
-    app = SlackApp(service, identity=IDENTITY, wording=Wording(command="/pages"), response_urls=ResponseUrls(session))
+    app = SlackApp(service, identity=IDENTITY, wording=Wording(command="/pages"), whispers=whispers_to_nobody(session))
     assert (await app.take_payload(command(command="/pages"))).body == GOT_IT
     assert "/pages help" in (await app.take_payload(command(command="/docs"))).body
     assert len(service.calls) == 1
@@ -298,7 +301,7 @@ async def test_variables_that_would_turn_bolt_to_oauth_are_ignored(monkeypatch: 
         monkeypatch.setenv(name, "x")
     session = new_session()
     service = Recorded()
-    app = SlackApp(service, identity=IDENTITY, wording=Wording(), response_urls=ResponseUrls(session))
+    app = SlackApp(service, identity=IDENTITY, wording=Wording(), whispers=whispers_to_nobody(session))
     assert app.bolt.oauth_flow is None
     assert (await app.take_payload(command())).body == GOT_IT
     await session.close()

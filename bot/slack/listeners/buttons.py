@@ -9,18 +9,18 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.slack.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SHOW_PROMPT
 from bot.slack.payload import clicker, field, first, team
 from bot.slack.recording import NOT_RECORDED, Outcome, Recorder, Service
-from bot.slack.response_urls import ResponseUrls
+from bot.slack.whispers import Whispers
 
 logger = logging.getLogger(__name__)
 
 ACTIONS = (SEND_AGAIN, SHOW_PROMPT, OPEN_PULL_REQUEST)
 
 
-def register(app: AsyncApp, service: Service, recorder: Recorder, response_urls: ResponseUrls) -> None:
+def register(app: AsyncApp, service: Service, recorder: Recorder, whispers: Whispers) -> None:
     """Listens for clicks. One on a link is reported too, and wants nothing but its acknowledgement."""
 
     async def click(body: dict[str, Any], ack: AsyncAck) -> None:
-        await take(body, service, recorder, response_urls)
+        await take(body, service, recorder, whispers)
         await ack()
 
     async def opened(ack: AsyncAck) -> None:
@@ -31,7 +31,7 @@ def register(app: AsyncApp, service: Service, recorder: Recorder, response_urls:
     app.action(OPEN_PULL_REQUEST)(opened)
 
 
-async def take(body: dict[str, Any], service: Service, recorder: Recorder, response_urls: ResponseUrls) -> None:
+async def take(body: dict[str, Any], service: Service, recorder: Recorder, whispers: Whispers) -> None:
     """Records what a button asks for. Slack shows no words in answer to a click, so a failure is told by itself."""
     action, person = first(body, "actions"), clicker(body)
     value, channel_id = field(action, "value"), field(body, "channel", "id") or field(body, "container", "channel_id")
@@ -39,7 +39,7 @@ async def take(body: dict[str, Any], service: Service, recorder: Recorder, respo
     if not (value and person.id and channel_id and trigger):
         logger.warning("a click without its value, sender, channel or trigger is left alone")
         return
-    response_urls.remember(person.id, channel_id, field(body, "response_url"))
+    whispers.remember(person.id, channel_id, field(body, "response_url"))
     if field(action, "action_id") == SEND_AGAIN:
         work = service.send_again(person, channel_id, value)
     else:

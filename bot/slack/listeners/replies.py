@@ -8,6 +8,7 @@ from slack_bolt.app.async_app import AsyncApp
 from bot.domain.commands import FollowUp, parse_reply
 from bot.slack.payload import author, field, timestamp
 from bot.slack.recording import Recorder, Service
+from bot.slack.wording import Wording, unknown_job
 
 logger = logging.getLogger(__name__)
 
@@ -18,18 +19,22 @@ _FROM_PEOPLE = frozenset({"", "file_share", "thread_broadcast"})
 _SLACKBOT = "USLACKBOT"
 
 
-def register(app: AsyncApp, service: Service, recorder: Recorder, *, bot_user_id: str) -> None:
+def register(app: AsyncApp, service: Service, recorder: Recorder, wording: Wording, *, bot_user_id: str) -> None:
     """Listens for replies."""
 
     async def reply(body: dict[str, Any]) -> None:
-        await take(body, service, recorder, bot_user_id=bot_user_id)
+        await take(body, service, recorder, wording, bot_user_id=bot_user_id)
 
     for event in EVENTS:
         app.event(event)(reply)
 
 
-async def take(body: dict[str, Any], service: Service, recorder: Recorder, *, bot_user_id: str) -> None:
-    """Records a person's reply. Raises NotRecorded where Slack has to bring it again."""
+async def take(
+    body: dict[str, Any], service: Service, recorder: Recorder, wording: Wording, *, bot_user_id: str
+) -> None:
+    """Records a person's reply, or tells them that it can go nowhere. Raises NotRecorded where Slack has to bring it
+    again.
+    """
     event = body.get("event")
     if not isinstance(event, dict) or not is_from_a_person(event, bot_user_id=bot_user_id):
         return
@@ -41,8 +46,16 @@ async def take(body: dict[str, Any], service: Service, recorder: Recorder, *, bo
         logger.warning("a reply without its channel or ts is left alone")
         return
     said = parse_reply(field(event, "text"), bot_user_id=bot_user_id)
-    if isinstance(said, FollowUp):
-        await recorder.event(service.steer(person, channel_id, thread_ts, message_ts, said.prompt))
+    if not isinstance(said, FollowUp):
+        return
+    known = await recorder.event(service.steer(person, channel_id, thread_ts, message_ts, said.prompt))
+    if not known and answers_a_card(event, bot_user_id=bot_user_id):
+        recorder.whisper(person, channel_id, unknown_job(wording))
+
+
+def answers_a_card(event: dict[str, Any], *, bot_user_id: str) -> bool:
+    """Whether the thread's first message is ours. A reply that mentions us comes twice; one of the two counts."""
+    return field(event, "parent_user_id") == bot_user_id and field(event, "type") == "message"
 
 
 def is_from_a_person(event: dict[str, Any], *, bot_user_id: str) -> bool:
