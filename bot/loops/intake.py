@@ -69,7 +69,7 @@ class Intake(Loop[ClaimedRequest]):
             return
         else:
             outcome = await self._send(item.request, item.thread)
-        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        jitter = _jitter()
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
 
     async def _opened(self, tx: Transaction, item: ClaimedRequest) -> ClaimedRequest:
@@ -77,7 +77,7 @@ class Intake(Loop[ClaimedRequest]):
             return item
         thread = item.thread
         known = open_round(thread.known, tx.now, self._polling)
-        await tx.save_known(thread.id, known, poll_in=next_look(known, tx.now, self._polling, jitter=0.5))
+        await tx.save_known(thread.id, known, poll_in=next_look(known, tx.now, self._polling, jitter=_jitter()))
         return replace(item, thread=replace(thread, known=known, revision=thread.revision + 1))
 
     async def _send(self, request: Request, thread: Thread) -> Outcome:
@@ -143,6 +143,10 @@ class Intake(Loop[ClaimedRequest]):
         """Gives a request back that was certainly not sent, if nobody else has taken it over."""
         if await tx.holds_request(request.id, self._owner):
             await tx.settle_request(request.id, RequestState.WAITING)
+
+
+def _jitter() -> float:
+    return random.random()  # noqa: S311 - spreads polls and retries, guards nothing
 
 
 async def save_known(tx: Transaction, thread: Thread, known: Known, *, poll_in: float | None) -> None:

@@ -197,12 +197,13 @@ class Crew:
 
     async def kill(self, life: Life, within: float = 0.0) -> None:
         """Waits so many seconds for a process to kill itself, then does it."""
+        facts: dict[str, Any] = {}
         try:
             await asyncio.wait_for(life.ended.wait(), within)
-        except TimeoutError:
+            facts = life.ending
+        except TimeoutError:  # what it told, if anything, is where it stopped itself before
             life.signal(signal.SIGKILL)
             await life.ended.wait()
-        facts = life.ending
         if life.exit_code != -signal.SIGKILL:
             self.deaths.append(f"{life.name} ended by itself with {life.exit_code}")
             return

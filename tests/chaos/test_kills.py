@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chaos.crew import Nursery
-from chaos.resume import longest, typical
+from chaos.resume import longest
 from chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
 from chaos.scenario import Outcome
 from chaos.world import LEASE
@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 KILLS = 15
 SECONDS = 90.0
 """After which a machine that is too slow for so many kills gives up."""
+TO_NOTICE = 10.0
+"""Seconds that those who live may need once a lease has run out: they are killed and started again all the time."""
 
 
 async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: PostgresServer | None, seed: int) -> None:
@@ -40,4 +42,4 @@ def _check(outcome: Outcome, seed: int) -> None:
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE
     assert outcome.resume.taken_over
-    assert typical(outcome.resume.taken_over) < LEASE, f"with seed {seed}"
+    assert longest(outcome.resume.taken_over) < LEASE + TO_NOTICE, f"with seed {seed}"

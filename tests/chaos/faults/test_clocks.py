@@ -16,7 +16,7 @@ from postgres import PostgresServer
 from bot.store import migrate
 
 pytestmark = pytest.mark.chaos
-FINISHED = ("started", "r0/completed")
+FINISHED = ("started", "completed")
 HOUR = 3600.0
 SOON = 25.0
 """Seconds in which work goes on after a clock was set, on a busy machine."""
@@ -53,9 +53,9 @@ async def whole_story(world: World, name: str) -> None:
     world.complete(world.ledger.job_of(name))
     await world.until_said(name, *FINISHED, seconds=SOON)
     await world.reply(name, f"More of {name}")
-    await world.until_said(name, *FINISHED, "r1/active", seconds=SOON)
+    await world.until_said(name, *FINISHED, "active", seconds=SOON)
     world.complete(world.ledger.job_of(name))
-    await world.until_said(name, *FINISHED, "r1/active", "r1/completed", seconds=SOON)
+    await world.until_said(name, *FINISHED, "active", "completed", seconds=SOON)
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])

@@ -20,7 +20,7 @@ from bot.domain.models import Mark
 from bot.slack.blocks import SEND_AGAIN
 
 pytestmark = pytest.mark.chaos
-FINISHED = ("started", "r0/completed")
+FINISHED = ("started", "completed")
 
 NOT_ARRIVED = {
     "429": refusing(429, "slow down", Retry_After="1"),
@@ -65,7 +65,7 @@ async def test_what_did_not_arrive_is_sent_again_by_itself(sqlite_url: str) -> N
             assert world.ledger.tried(Operation.MESSAGE, f"More of {name}") == 2
         world.complete(*jobs)
         for name in NOT_ARRIVED:
-            await world.until_said(name, "started", "r1/completed")
+            await world.until_said(name, "started", "completed")
         await world.settled()
         assert [world.marks(reply) for reply in replies] == [[Mark.TAKEN.value]] * len(replies)
         await world.check()
@@ -88,7 +88,7 @@ async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> 
         reply = await world.reply("Spared", f"More of {name}")
         await world.until_marked(reply, Mark.PROBLEM)
     world.complete(job)
-    await world.until_said("Spared", "started", "refused/1", "refused/1", "r0/completed")
+    await world.until_said("Spared", "started", "refused/1", "refused/1", "completed")
     await world.settled()
     await world.check()
 
@@ -115,7 +115,7 @@ async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
         await world.until_said("500", "unsure/1", "started")
         world.complete(spared, world.ledger.job_of("500"))
         await world.until_said("500", "unsure/1", *FINISHED)
-        await world.workspace.wait_for(lambda: "r0/completed" in world.said("Spared"))
+        await world.workspace.wait_for(lambda: "completed" in world.said("Spared"))
         await world.settled()
         await world.check()
 
@@ -159,7 +159,7 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
     await world.settled()
     world.complete(*jobs)
     for name in UNKNOWN:
-        await world.until_said(name, "started", "r1/completed")
+        await world.until_said(name, "started", "completed")
     await world.settled()
     await world.check()
 
@@ -204,7 +204,7 @@ async def test_a_key_that_is_not_let_in(world: World) -> None:
     await world.hurry()
     await world.until_said("Waiting", "out/1", "back/1", "started")
     world.complete(job, world.ledger.job_of("Waiting"))
-    await world.until_said("Running", "started", "out/1", "back/1", "r1/completed")
+    await world.until_said("Running", "started", "out/1", "back/1", "completed")
     await world.until_said("Waiting", "out/1", "back/1", *FINISHED)
     await world.settled()
     await world.check()
@@ -229,7 +229,7 @@ async def test_the_job_api_is_away_and_comes_back(sqlite_url: str) -> None:
         await world.ledger.until(lambda: world.ledger.told(job) == ["Meanwhile"])
         await world.until_said("Asked meanwhile", "started")
         world.complete(job)
-        await world.until_said("Running", "started", "r1/completed")
+        await world.until_said("Running", "started", "completed")
         await world.settled()
         await world.check()
 
@@ -257,18 +257,18 @@ async def test_odd_jobs(world: World) -> None:
     await world.until_said("Late", *FINISHED, "link")
     await world.until_said("Changing", "started", "link")
     ledger.show(seen["Changing"], "completed", "https://git.example/second")
-    await world.until_said("Changing", "started", "link", "r0/completed")
+    await world.until_said("Changing", "started", "link", "completed")
     await world.until_said("Vanishing", "started", "link")
     ledger.show(seen["Vanishing"], "completed", None)
-    await world.until_said("Vanishing", "started", "link", "r0/completed")
+    await world.until_said("Vanishing", "started", "link", "completed")
     await world.until_said("Backwards", *FINISHED)
     ledger.show(seen["Backwards"], "active")
     await world.workspace.wait_for(lambda: "Active" in world.thread("Backwards")[0].text)
     ledger.show(seen["Backwards"], "completed")
     await world.workspace.wait_for(lambda: "Finished" in world.thread("Backwards")[0].text)
     await world.until_said("Gone", "started", "gone")
-    await world.until_said("Future", "started", "r0/failed")
-    await world.until_said("Malformed", "started", "r0/failed")
+    await world.until_said("Future", "started", "failed")
+    await world.until_said("Malformed", "started", "failed")
     await world.until_said("Not a link", *FINISHED)
     assert "&lt;!channel&gt;" in world.thread("Not a link")[2].text
     reply = await world.reply("Gone", "Still there?")

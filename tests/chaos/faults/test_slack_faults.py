@@ -10,7 +10,7 @@ from bot.workspace.faults import CallFault
 from bot.workspace.socket_mode import DisconnectReason
 
 pytestmark = pytest.mark.chaos
-FINISHED = ("started", "r0/completed")
+FINISHED = ("started", "completed")
 
 
 async def test_without_faults_all_is_said_once(sqlite_url: str) -> None:
@@ -21,9 +21,9 @@ async def test_without_faults_all_is_said_once(sqlite_url: str) -> None:
         world.complete(job)
         await world.until_said("Fix the guides", *FINISHED)
         reply = await world.reply("Fix the guides", "And the FAQ")
-        await world.until_said("Fix the guides", *FINISHED, "r1/active")
+        await world.until_said("Fix the guides", *FINISHED, "active")
         world.complete(job)
-        await world.until_said("Fix the guides", *FINISHED, "r1/active", "r1/completed")
+        await world.until_said("Fix the guides", *FINISHED, "active", "completed")
         await world.settled()
         assert world.marks(reply) == [Mark.TAKEN.value]
         assert world.ledger.told(job) == ["And the FAQ"]
@@ -214,7 +214,7 @@ async def test_a_channel_that_closes_stays_one_channel(world: World) -> None:
     assert all(f"pull/{job}" in world.told("ana") for job in (archived, private))
     world.workspace.unarchive("partners")
     await world.reply("Archived", "Go on", channel="partners")
-    await world.until_said("Archived", "started", "r1/active", channel="partners")
+    await world.until_said("Archived", "started", "active", channel="partners")
     await world.settled()
     await world.check()
 
@@ -232,7 +232,7 @@ async def test_a_message_that_slack_refuses_is_one_message(world: World) -> None
     world.complete(spared)
     await world.until_said("Spared", *FINISHED)
     await world.reply("Refused", "Go on")
-    await world.until_said("Refused", "started", "r1/active")
+    await world.until_said("Refused", "started", "active")
     await world.settled()
     await world.check()
 
@@ -254,7 +254,7 @@ async def test_a_token_that_is_revoked_and_given_back(world: World) -> None:
     world.workspace.restore_tokens()
     await world.hurry()
     await world.until_said("First", *FINISHED)
-    await world.until_said("Second", "started", "r1/completed")
+    await world.until_said("Second", "started", "completed")
     await world.settled()
     assert world.marks(reply) == [Mark.TAKEN.value]
     await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
@@ -282,10 +282,10 @@ async def test_slack_is_away_and_comes_back(postgres_url: str) -> None:
         await world.ledger.until(lambda: len(world.ledger.polls) >= polls + 4)
         await world.workspace.end_outage()
         await world.hurry()
-        await world.until_said("Second", "started", "r0/failed")
-        await world.until_said("Third", "started", "r0/archived")
+        await world.until_said("Second", "started", "failed")
+        await world.until_said("Third", "started", "archived")
         await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["still here"])
-        await world.until_said("First", *FINISHED, "r1/active")
+        await world.until_said("First", *FINISHED, "active")
         await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
         await world.begin("Afterwards")
         await world.settled()

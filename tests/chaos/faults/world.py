@@ -4,6 +4,7 @@ of it whatever goes wrong.
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -167,8 +168,12 @@ class World:
         await self.ledger.until(lambda: self.ledger.told(job_id) == list(words), seconds)
 
     async def until_ended(self, *prompts: str, seconds: float = 40.0) -> None:
-        """Waits till each thread was told of the end of the round that its one follow-up began."""
-        await self.workspace.wait_for(lambda: all("r1/completed" in self.said(prompt) for prompt in prompts), seconds)
+        """Waits till each thread was told of an end after its one follow-up went out."""
+
+        def ended(prompt: str) -> bool:
+            return any(re.search(r"/r[1-9]\d*/completed$", key_of(message)) for message in self.thread(prompt))
+
+        await self.workspace.wait_for(lambda: all(ended(prompt) for prompt in prompts), seconds)
 
     async def until_marked(self, message: Message, mark: Mark) -> None:
         """Waits till a message carries this mark alone."""
@@ -302,9 +307,11 @@ def key_of(message: Message) -> str:
 
 
 def _short(key: str) -> str:
-    """`<thread>/<request>/refused/1` and `<thread>/link/<hash>` without what no test can know."""
+    """`<thread>/<request>/refused/1`, `<thread>/link/<hash>` and `<thread>/r<round>/active` without what no test can
+    know; a round for each time that a follow-up went out.
+    """
     parts = key.split("/")[1:]
-    return "/".join(part for part in parts if len(part) < 16)
+    return "/".join(part for part in parts if len(part) < 16 and not re.fullmatch(r"r\d+", part))
 
 
 @asynccontextmanager
