@@ -1,6 +1,6 @@
 """The seams between what Pagehand decides and the world: each has a real implementation and a fake for tests."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -50,8 +50,8 @@ class Chat(Protocol):
         channel since the thread was recorded.
         """
 
-    async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
-        """Makes `mark` the only one of Pagehand's marks on a message. Doing it twice is the same as once."""
+    async def mark(self, thread: Thread, message_ts: str, mark: Mark, *, instead_of: Collection[Mark]) -> None:
+        """Puts a mark on a message and takes those away that it replaces. Doing it twice is the same as once."""
 
     async def tell(self, thread: Thread, notice: Notice) -> None:
         """Tells `notice.facts["person"]` alone: in the channel where possible, else in a direct message."""

@@ -67,7 +67,7 @@ class Service:
         """Records a reply. False, and nothing recorded, where it is not in the thread of a job that is known."""
         reply = Reply(person, channel_id, thread_ts, message_ts, text)
 
-        async def work(tx: Transaction) -> tuple[bool, bool]:
+        async def work(tx: Transaction) -> bool:
             thread, kept = await tx.thread_at(channel_id, thread_ts), False
             if thread is None:
                 kept = await tx.keep_early_reply(reply)
@@ -76,12 +76,12 @@ class Service:
                 thread = await tx.thread_at(channel_id, thread_ts)
             if thread is not None:
                 await record_reply(tx, thread, reply)
-            return thread is not None, kept
+            return thread is not None or kept
 
-        recorded, kept = await self._store.transact(work)
+        recorded = await self._store.transact(work)
         if recorded:
             self._recorded()
-        return recorded or kept
+        return recorded
 
     async def send_again(self, person: Person, channel_id: str, request_id: str) -> None:
         """Sends a request again of which it is not known whether it arrived, because a person asks for it."""

@@ -1,7 +1,7 @@
 """Fakes at the ports: they keep the ports' promises, and remember what they were asked."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from bot.domain.models import Job, Mark, Notice, Thread
@@ -111,8 +111,10 @@ class FakeChat:
         self._begin("find", thread)
         return next((message.ts for message in self.messages if message.key == key), None)
 
-    async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
+    async def mark(self, thread: Thread, message_ts: str, mark: Mark, *, instead_of: Collection[Mark]) -> None:
         self._begin("mark", thread)
+        before = self.marks.get(message_ts)
+        assert before in {None, mark, *instead_of}, f"{before} stays beside {mark}"
         self.marks[message_ts] = mark
         self.after("mark", thread)
 

@@ -6,7 +6,7 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -355,8 +355,8 @@ class _ChatReach(_Reach):
     async def find(self, thread: Thread, key: str) -> str | None:
         return await self._call("find", lambda: self._chat.find(thread, key))
 
-    async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
-        await self._call("mark", lambda: self._chat.mark(thread, message_ts, mark))
+    async def mark(self, thread: Thread, message_ts: str, mark: Mark, *, instead_of: Collection[Mark]) -> None:
+        await self._call("mark", lambda: self._chat.mark(thread, message_ts, mark, instead_of=instead_of))
 
     async def tell(self, thread: Thread, notice: Notice) -> None:
         await self._call("tell", lambda: self._chat.tell(thread, notice))

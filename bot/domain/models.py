@@ -43,11 +43,11 @@ class Trouble(StrEnum):
 class Known:
     """All that is known of a thread's job, and what its people have been told.
 
-    `round` counts the follow-ups that went out; a fact is said once a round. `said` holds the facts
-    said in this round, `links` each link announced so far. `misses` counts answers of 404 in a row. `out_since` is the
-    first failed call of an outage, `out_said` whether the thread knows of it, `outages` how many it was told of.
-    `changed_at` is the last change (polling slows down from there); polling goes on till `watch_until` even though
-    the job has ended, since a link or a new round can come late.
+    `round` counts how often a follow-up went out; a fact is said once a round. `said` holds the facts said in this
+    round, `links` each link announced so far. `misses` counts answers of 404 in a row. `out_since` is the first failed
+    call of an outage, `out_said` whether the thread knows of it, `outages` how many it was told of. `changed_at` is the
+    last change (polling slows down from there); polling goes on till `watch_until` even though the job has ended, since
+    a link or the work on a follow-up can come late.
     """
 
     job: Job | None = None

@@ -92,7 +92,8 @@ class Outbox(Loop[ClaimedNotice]):
         self._check(taken_at)
         match notice.kind:
             case NoticeKind.MARK:
-                await self._bounded(self._chat.mark(thread, notice.facts["message_ts"], Mark(notice.facts["mark"])))
+                mark, at = Mark(notice.facts["mark"]), notice.facts["message_ts"]
+                await self._bounded(self._chat.mark(thread, at, mark, instead_of=_replaced(notice, mark)))
                 return None
             case NoticeKind.TELL:
                 await self._bounded(self._chat.tell(thread, notice))
@@ -187,6 +188,14 @@ def _faulty(notice: Notice, fault: Exception) -> ChatError:
     """What a fault of ours counts as: it is not known how far the notice came, and in the end it can't be had."""
     reason = f"unexpected {type(fault).__name__}"
     return ChatUncertain(reason) if notice.attempts < FAULTY_TRIES else ChatRefused(reason)
+
+
+def _replaced(notice: Notice, mark: Mark) -> list[Mark]:
+    """The marks that may be there already. Taking one away counts against a low limit of Slack's (reactions.remove: 20
+    a minute), so none is tried in vain: what gets a second mark had RECORDED first.
+    """
+    before = {0: [], 1: [Mark.RECORDED]}.get(notice.revision, list(Mark))
+    return [other for other in before if other is not mark]
 
 
 def _within(notice: Notice) -> str:

@@ -1,6 +1,6 @@
 """What Pagehand says in Slack: bot.ports.Chat over Slack's Web API."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -59,13 +59,12 @@ class SlackChat(Chat):
                 return found
         return None
 
-    async def mark(self, thread: Thread, message_ts: str, mark: Mark) -> None:
+    async def mark(self, thread: Thread, message_ts: str, mark: Mark, *, instead_of: Collection[Mark]) -> None:
         """See Chat. A message that was deleted needs no mark."""
         at = {"channel": thread.channel_id, "timestamp": message_ts}
         try:
             await _settled(self._client.reactions_add(**at, name=mark.value), "already_reacted")
-            # All the others, since another process may have set any of them.
-            for other in (other for other in Mark if other is not mark):
+            for other in instead_of:
                 await _settled(self._client.reactions_remove(**at, name=other.value), "no_reaction")
         except ChatRefused as refused:
             if refused.reason != "message_not_found":

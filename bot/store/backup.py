@@ -13,8 +13,11 @@ from bot.errors import ConfigError, StoreUnavailable
 _IN_DOUBT = (
     "UPDATE notices SET uncertain = 1 WHERE due_at IS NOT NULL",
     "UPDATE requests SET state = 'sending', claimed_by = 'backup', claimed_until = 0 WHERE state = 'waiting'",
+    "UPDATE notices SET revision = revision + 2 WHERE kind = 'mark'",
 )
-"""What is open in the copy may be said and sent by the time it is restored: it is looked up, or asked about, first."""
+"""What is open in the copy may be said and sent by the time it is restored: it is looked up, or asked about, first. And
+a reply may carry any mark by then.
+"""
 
 
 async def backup(url: str, target: Path) -> None:

@@ -158,8 +158,18 @@ async def test_the_newest_mark_is_the_only_one(world: World) -> None:
     thread = await world.posted()
     reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
     for mark in (Mark.RECORDED, Mark.RECORDED, Mark.TAKEN, Mark.PROBLEM, Mark.RECORDED):
-        await world.chat.mark(thread, reply.ts, mark)
+        await world.chat.mark(thread, reply.ts, mark, instead_of=set(Mark) - {mark})
         assert list(reply.reactions) == [mark.value]
+
+
+async def test_a_mark_costs_no_call_that_is_not_needed(world: World) -> None:
+    thread = await world.posted()
+    reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
+    await world.chat.mark(thread, reply.ts, Mark.RECORDED, instead_of=[])
+    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
+    assert list(reply.reactions) == [Mark.TAKEN.value]
+    calls = [call.method for call in world.workspace.calls if call.method.startswith("reactions.")]
+    assert calls == ["reactions.add", "reactions.add", "reactions.remove"]
 
 
 async def test_several_processes_marking_one_reply_leave_one_mark(world: World) -> None:
@@ -170,7 +180,7 @@ async def test_several_processes_marking_one_reply_leave_one_mark(world: World) 
     )
     marked = [(one, Mark.RECORDED), (two, Mark.PROBLEM), (one, Mark.RECORDED), (two, Mark.RECORDED), (one, Mark.TAKEN)]
     for chat, mark in marked:
-        await chat.mark(thread, reply.ts, mark)
+        await chat.mark(thread, reply.ts, mark, instead_of=set(Mark) - {mark})
         assert list(reply.reactions) == [mark.value]
 
 
@@ -179,7 +189,7 @@ async def test_marks_of_people_are_left_alone(world: World) -> None:
     ana = world.workspace.person("ana")
     reply = await ana.say("docs", "and this", thread_ts=thread.ts)
     await ana.react("docs", reply.ts, "eyes")
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN)
+    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
     assert set(reply.reactions) == {"eyes", Mark.TAKEN.value}
 
 
@@ -188,7 +198,7 @@ async def test_a_deleted_reply_needs_no_mark(world: World) -> None:
     ana = world.workspace.person("ana")
     reply = await ana.say("docs", "oops", thread_ts=thread.ts)
     await ana.delete("docs", reply.ts)
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN)
+    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
 
 
 # -- words for one person ---------------------------------------------------------------------------------------------
