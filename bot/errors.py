@@ -135,5 +135,9 @@ class StoreUnavailable(StoreError):
     """Locked, restarting, cut off or full: the work was not recorded, and may be tried again."""
 
 
+class UnreadableRow(StoreError):
+    """A row holds what this program can't have written."""
+
+
 class SchemaMismatch(StoreError):
     """The database's schema is not the one that this program knows."""

@@ -1,5 +1,6 @@
 """What a person can ask for. Each is one transaction: when it returns, it is recorded; a redelivery changes nothing."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from uuid import NAMESPACE_URL, uuid5
@@ -20,7 +21,10 @@ from bot.domain.models import (
     What,
 )
 from bot.domain.settle import mark_key, refusal
+from bot.errors import UnreadableRow
 from bot.ports import Store, Transaction
+
+logger = logging.getLogger(__name__)
 
 SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
@@ -64,7 +68,9 @@ class Service:
         self._recorded()
 
     async def steer(self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str) -> bool:
-        """Records a reply. False, and nothing recorded, where it is not in the thread of a job that is known."""
+        """Records a reply. False, and nothing recorded, where it is not in the thread of a job that is known, or where
+        what is known of that can't be read.
+        """
         reply = Reply(person, channel_id, thread_ts, message_ts, text)
 
         async def work(tx: Transaction) -> bool:
@@ -78,7 +84,11 @@ class Service:
                 await record_reply(tx, thread, reply)
             return thread is not None or kept
 
-        recorded = await self._store.transact(work)
+        try:
+            recorded = await self._store.transact(work)
+        except UnreadableRow as error:
+            logger.error("a reply in %s goes nowhere: %s", channel_id, error)  # noqa: TRY400 - a traceback could quote the row
+            return False
         if recorded:
             self._recorded()
         return recorded

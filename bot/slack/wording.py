@@ -30,10 +30,10 @@ class Wording:
 
 
 def unknown_job(wording: Wording) -> str:
-    """The answer to a reply below a card of which there is no record."""
+    """The answer to a reply below a card of which there is no record that can be used."""
     return (
-        "Your reply was not sent: Pagehand has no record of this job any more. Records are deleted some months after a "
-        f"job's end, or on request. Start a new one with {wording.slash}."
+        "Your reply was not sent: Pagehand has no usable record of this job any more. Records are deleted some months "
+        f"after a job's end, or on request. Start a new one with {wording.slash}."
     )
 
 

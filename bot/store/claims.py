@@ -29,8 +29,9 @@ from sqlalchemy import (
 )
 
 from bot.domain.models import RequestKind, RequestState, Saying, What
+from bot.errors import UnreadableRow
 from bot.ports import ClaimedNotice, ClaimedRequest, ClaimedWatch
-from bot.store.rows import Unreadable, notice_from, notice_values, request_from, thread_from
+from bot.store.rows import notice_from, notice_values, request_from, thread_from
 from bot.store.session import Session
 from bot.store.tables import NoticeState, notices, requests, threads, watches
 
@@ -187,13 +188,15 @@ class Claims(Session):
             await self._connection.execute(self._insert(notices).values(values).on_conflict_do_nothing())
 
 
-def _sorted_out(items: Iterable[tuple[Any, R]], read: Callable[[R], C]) -> tuple[list[C], list[tuple[Any, Unreadable]]]:
+def _sorted_out(
+    items: Iterable[tuple[Any, R]], read: Callable[[R], C]
+) -> tuple[list[C], list[tuple[Any, UnreadableRow]]]:
     """What could be read, and the ids of what could not, with the reasons."""
     readable: list[C] = []
-    unreadable: list[tuple[Any, Unreadable]] = []
+    unreadable: list[tuple[Any, UnreadableRow]] = []
     for row_id, item in items:
         try:
             readable.append(read(item))
-        except Unreadable as error:
+        except UnreadableRow as error:
             unreadable.append((row_id, error))
     return readable, unreadable

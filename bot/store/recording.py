@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, case, delete, exists, insert, select, true, update
 
 from bot.domain.models import Known, NoticeKind, Person, Reply, Request, RequestKind, RequestState, Saying, Thread
-from bot.store.rows import LASTING, Unreadable, known_values, notice_values, request_from, request_values, thread_values
+from bot.errors import UnreadableRow
+from bot.store.rows import LASTING, known_values, notice_values, request_from, request_values, thread_values
 from bot.store.session import Session
 from bot.store.tables import NoticeState, early_replies, notices, requests, threads, watches
 
@@ -176,11 +177,11 @@ class Recording(Session):
     async def open_follow_ups(self, thread_id: str) -> Sequence[Request]:
         """The thread's follow-ups that wait to be sent, in the order they were written."""
         readable: list[Request] = []
-        unreadable: list[tuple[str, Unreadable]] = []
+        unreadable: list[tuple[str, UnreadableRow]] = []
         for row in await self._rows(_FOLLOW_UPS, thread=thread_id):
             try:
                 readable.append(request_from(row))
-            except Unreadable as error:
+            except UnreadableRow as error:
                 unreadable.append((row[requests.c.id], error))
         await self._set_aside(requests, unreadable)
         return readable

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.models import Known, Notice, NoticeKind, Request, Saying, Thread
-from bot.errors import StoreError
+from bot.errors import UnreadableRow
 from bot.store.tables import NoticeState, notices, requests, threads
 from bot.store.text import cleaned
 
@@ -28,10 +28,6 @@ LASTING = frozenset({NoticeKind.CARD, NoticeKind.MARK})
 """The kinds that are one row for good, which opens again."""
 
 
-class Unreadable(StoreError):
-    """A row holds what this program can't have written."""
-
-
 def _json(value: Any) -> str:
     return json.dumps(cleaned(value), ensure_ascii=False, separators=(",", ":"))
 
@@ -41,7 +37,7 @@ def _read(adapter: TypeAdapter[Any], name: str, values: dict[str, Any], **texts:
         return adapter.validate_python(values | {field: from_json(text) for field, text in texts.items()})
     except ValueError as error:
         # Pydantic's own words would quote what people wrote.
-        raise Unreadable(f"{name} can't be read") from error
+        raise UnreadableRow(f"{name} can't be read") from error
 
 
 def known_text(known: Known) -> str:
@@ -89,21 +85,21 @@ def notice_values(thread_id: str, saying: Saying, now: float) -> dict[str, Any]:
 
 
 def thread_from(row: RowMapping) -> Thread:
-    """The thread of a row that has the columns of `threads`; raises Unreadable."""
+    """The thread of a row that has the columns of `threads`; raises UnreadableRow."""
     values = {column.name: row[column] for column in _THREAD_FIELDS}
     thread: Thread = _read(_THREAD, f"thread {values['id']}", values, known=row[threads.c.known])
     return thread
 
 
 def request_from(row: RowMapping) -> Request:
-    """The request of a row that has the columns of `requests`; raises Unreadable."""
+    """The request of a row that has the columns of `requests`; raises UnreadableRow."""
     values = {column.name: row[column] for column in _REQUEST_FIELDS}
     request: Request = _read(_REQUEST, f"request {values['id']}", values)
     return request
 
 
 def notice_from(row: RowMapping) -> Notice:
-    """The notice of a row that has the columns of `notices`; raises Unreadable."""
+    """The notice of a row that has the columns of `notices`; raises UnreadableRow."""
     values = {column.name: row[column] for column in _NOTICE_FIELDS}
     notice: Notice = _read(_NOTICE, f"notice {values['id']}", values, facts=row[notices.c.facts])
     return notice

@@ -9,7 +9,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.models import RequestState, Thread
-from bot.store.rows import Unreadable, thread_from
+from bot.errors import UnreadableRow
+from bot.store.rows import thread_from
 from bot.store.tables import NoticeState, notices, requests, threads, watches
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class Session:
         """The thread, locked till the end of the transaction."""
         return await self._locked_thread(_THREAD_BY_ID, thread=thread_id)
 
-    async def _set_aside(self, table: Table, unreadable: Iterable[tuple[Any, Unreadable]]) -> None:
+    async def _set_aside(self, table: Table, unreadable: Iterable[tuple[Any, UnreadableRow]]) -> None:
         """Ends rows that can't be read, so that they hold up nothing else."""
         key = next(iter(table.primary_key))
         for row_id, error in unreadable:

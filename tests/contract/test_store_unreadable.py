@@ -17,8 +17,10 @@ from store_world import (
     watched,
 )
 
+from bot.domain.models import Person
 from bot.errors import StoreError
 from bot.ports import Store
+from bot.service import Service
 
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"trouble": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
 BROKEN_FACTS = ["", "[1]", '{"a": {"b": 1}}', '{"a": "\\ud800"}', "NaN"]
@@ -59,6 +61,15 @@ async def test_a_thread_that_cannot_be_read_holds_up_no_other(store: Store, sql:
     assert await sql("SELECT due_at, claimed_by FROM watches WHERE thread_id = 't1'") == [(None, None)]
     assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("refused", None)]
     assert await sql("SELECT state, due_at FROM notices WHERE thread_id = 't1'") == [("given_up", None)]
+
+
+async def test_a_reply_to_such_a_thread_goes_nowhere_and_its_writer_can_be_told(store: Store, sql: Sql) -> None:
+    thread = a_thread(ts="1.1")
+    await add(store, thread, a_start())
+    await sql("UPDATE threads SET known = '{'")
+    service = Service(store, project_id="p", recorded=lambda: None)
+    assert not await service.steer(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more")
+    assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
 
 
 async def test_reading_such_a_thread_quotes_nothing_of_it(store: Store, sql: Sql) -> None:
