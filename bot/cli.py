@@ -1,6 +1,7 @@
 """The commands: `pagehand --help` teaches them."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -14,13 +15,15 @@ import click
 from pydantic import ValidationError
 
 from bot import __version__, app, demo, log
-from bot.config import Config, load
+from bot.config import Config, load, passwords
 from bot.errors import ConfigError, PagehandError
 from bot.jobserver import JobServer, JobServerError, JobServerSettings
 from bot.jobserver.settings import PREFIX
 from bot.store.backup import backup as backup_database
 from bot.store.schema import migrate as migrate_database
 from bot.store.store import open_store
+
+logger = logging.getLogger(__name__)
 
 FORGET_STEP = 200
 Ports = tuple[int | None, int | None]
@@ -108,15 +111,18 @@ def migrate() -> None:
 @main.command()
 @click.option("--user", metavar="U…", default="", help="A Slack user's id: jobs they started, and their replies.")
 @click.option("--channel", metavar="C…", default="", help="A Slack channel's id: all jobs in it.")
-@click.confirmation_option(prompt="This deletes from Pagehand's database for good, unfinished jobs too. Go on?")
-def forget(user: str, channel: str) -> None:
+@click.option("--yes", is_flag=True, help="Don't ask whether to go on.")
+def forget(user: str, channel: str, *, yes: bool) -> None:
     """Delete what the database of DATABASE_URL has of a person or of a channel.
 
     The messages in Slack, the jobs at the job API and their pull requests stay as they are.
     """
     if bool(user) == bool(channel):
         raise click.UsageError("Give either --user or --channel.")
+    if not yes:
+        click.confirm("This deletes from Pagehand's database for good, unfinished jobs too. Go on?", abort=True)
     with _in_words():
+        log.set_up("INFO", passwords(_database_url()))
         for table, count in asyncio.run(_forget(user, channel)).items():
             click.echo(f"{count} {table.replace('_', ' ')} deleted")
 
@@ -135,7 +141,7 @@ def backup(file: Path) -> None:
 
 
 async def _forget(user: str, channel: str) -> Counter[str]:
-    """Deletes in steps till nothing is left; returns how many rows of each table."""
+    """Deletes in steps till nothing is left; returns how many rows of each table. The log has that too, not whose."""
     store, deleted = await open_store(_database_url()), Counter[str]()
     try:
         while True:
@@ -144,6 +150,8 @@ async def _forget(user: str, channel: str) -> Counter[str]:
             if not any(step.values()):
                 return deleted
     finally:
+        counts = ", ".join(f"{count} {table.replace('_', ' ')}" for table, count in deleted.items())
+        logger.info("forgotten: %s", counts or "nothing")
         await store.close()
 
 

@@ -148,9 +148,18 @@ class Config(BaseModel):
     def secrets(self) -> list[str]:
         """Every secret in the clear, for the log's filter."""
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.job_api_key)
-        return [secret.get_secret_value() for secret in given if secret] + _passwords(
+        return [secret.get_secret_value() for secret in given if secret] + passwords(
             self.database_url.get_secret_value()
         )
+
+
+def passwords(url: str) -> list[str]:
+    """What may be a database URL's password, as it is written and as it is meant. Read loosely: one whose special
+    characters are not encoded makes the URL unusable, and is a password all the same.
+    """
+    found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
+    found += re.findall(r"[?&]password=([^&#]*)", url)
+    return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
 def load(environ: Mapping[str, str]) -> Config:
@@ -178,15 +187,6 @@ def load(environ: Mapping[str, str]) -> Config:
     if faults:
         raise ConfigError(faults)
     return config
-
-
-def _passwords(url: str) -> list[str]:
-    """What may be a database URL's password, as it is written and as it is meant. Read loosely: one whose special
-    characters are not encoded makes the URL unusable, and is a password all the same.
-    """
-    found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
-    found += re.findall(r"[?&]password=([^&#]*)", url)
-    return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
 def _names() -> Iterator[str]:

@@ -4,18 +4,25 @@ import asyncio
 import os
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from jobserver_world import World, git, make_bare, running
+from store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
+from bot.cli import FORGET_STEP
+from bot.domain.models import NoticeKind, Person, Reply, Saying, What
+from bot.ports import Store, Transaction
+from bot.store import migrate, open_store
 from bot.workspace import WorkspaceServer
 from bot.workspace.app_config import AppConfig
 from bot.workspace.models import Message
@@ -77,16 +84,19 @@ class Shell:
         self.scratch.mkdir()
         self._runs: list[Run] = []
 
-    async def start(self, *arguments: str, **environment: str) -> Run:
+    async def start(self, *arguments: str, typed: str = "", **environment: str) -> Run:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-W", "error", "-m", "bot", *arguments),
             cwd=self.directory,
             env=self._environment(environment),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if typed else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
+        if process.stdin is not None:
+            process.stdin.write(typed.encode())
+            process.stdin.close()
         run = Run(process)
         run.read()
         self._runs.append(run)
@@ -130,7 +140,7 @@ async def test_every_command_explains_itself(shell: Shell) -> None:
     )
     assert {code for code, _ in answers} == {0}
     assert answers[0][1].strip() == f"pagehand, version {__version__}"
-    assert all(command in answers[1][1] for command in commands)
+    assert all(command in answers[1][1] for command in (*commands, "forget", "backup"))
     assert "--once PROMPT" in answers[3][1]
     assert "\b" not in "".join(output for _, output in answers)
 
@@ -161,6 +171,166 @@ async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     code, said = await shell.run("migrate", DATABASE_URL="oracle://someone:planted-key-of-the-job-server@host/name")
     assert code == 2
     assert "sqlite:/// or postgresql://" in said
+
+
+# the database
+
+
+@dataclass
+class Kept:
+    """A database that holds what the bot's would, beside the commands that work on it."""
+
+    shell: Shell
+    store: Store
+    name: str = "pagehand.sqlite3"
+
+    async def run(self, *arguments: str, typed: str = "") -> tuple[int, str]:
+        return await self.shell.run(*arguments, typed=typed, DATABASE_URL=f"sqlite:///{self.name}")
+
+    def rows(self, statement: str, name: str = "") -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(self.shell.directory / (name or self.name))) as database:
+            return database.execute(statement).fetchall()
+
+    def texts(self) -> set[object]:
+        """All that people wrote."""
+        words = "SELECT prompt FROM threads UNION SELECT text FROM requests UNION SELECT text FROM early_replies"
+        return {text for (text,) in self.rows(words)}
+
+
+@pytest_asyncio.fixture
+async def kept(shell: Shell) -> AsyncIterator[Kept]:
+    url = f"sqlite:///{shell.directory}/{Kept.name}"
+    await migrate(url)
+    store = await open_store(url)
+    yield Kept(shell, store)
+    await store.close()
+
+
+async def _fill(store: Store) -> None:
+    """A job of Ana's in C1 with a reply of Ben's, and one of Ben's in C2 with all that can be Ana's in it."""
+    card = Saying("card", What.CARD, kind=NoticeKind.CARD)
+    facts = {"person": "UANA", "answer": "external", "words": "planted told to Ana"}
+    await add(
+        store,
+        a_thread("hers", prompt="planted prompt of Ana"),
+        a_start("hers", text="planted prompt of Ana"),
+        a_follow_up("5.1", "hers", text="planted reply of Ben"),
+        say=[card],
+    )
+    await add(
+        store,
+        a_thread("his", channel_id="C2", asker_id="UBEN", prompt="planted prompt of Ben"),
+        a_start("his", person_id="UBEN", text="planted prompt of Ben"),
+        a_follow_up("6.1", "his", person_id="UANA", text="planted reply of Ana"),
+        a_follow_up("6.2", "his", text="planted answer of Ben"),
+        say=[card, Saying("told", What.ANSWER, facts, NoticeKind.TELL)],
+    )
+    for channel in ("C1", "C2"):
+        early = Reply(Person("UANA", "T1"), channel, "1700000000.5", "1700000000.6", f"planted early in {channel}")
+        assert await store.transact(partial(_keep, early))
+
+
+async def _keep(early: Reply, tx: Transaction) -> bool:
+    return await tx.keep_early_reply(early)
+
+
+OF_BEN = {"planted prompt of Ben", "planted answer of Ben"}
+
+
+async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept) -> None:
+    await _fill(kept.store)
+    code, said = await kept.run("forget", "--user", "UANA", "--yes")
+    assert code == 0
+    assert kept.texts() == OF_BEN
+    assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
+    lines = said.splitlines()
+    assert sorted(lines[-4:]) == [
+        "1 notices deleted", "1 requests deleted", "1 threads deleted", "2 early replies deleted"
+    ]  # fmt: skip
+    (logged,) = lines[:-4]
+    assert "INFO" in logged
+    assert logged.endswith("forgotten: 1 threads, 1 requests, 1 notices, 2 early replies")
+    assert "planted" not in said
+    assert "UANA" not in said
+
+
+async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other(kept: Kept) -> None:
+    await _fill(kept.store)
+    await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(FORGET_STEP)))
+    code, said = await kept.run("forget", "--channel", "C1", "--yes")
+    assert code == 0
+    assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2"}
+    assert {key for (key,) in kept.rows("SELECT key FROM notices")} == {"his/card", "his/told"}
+    assert said.splitlines()[-2:] == [f"{FORGET_STEP + 1} threads deleted", "1 early replies deleted"]
+    assert f"forgotten: {FORGET_STEP + 1} threads, 1 early replies" in said
+    assert "planted" not in said
+
+    code, said = await kept.run("forget", "--channel", "C1", "--yes")
+    assert code == 0
+    assert said.splitlines()[-2:] == ["0 threads deleted", "0 early replies deleted"]
+
+
+async def test_forgetting_asks_first(kept: Kept) -> None:
+    await _fill(kept.store)
+    all_of_it = kept.texts()
+    for code, said in await asyncio.gather(*(kept.run("forget", "--user", "UANA", typed=t) for t in ("", "n\n"))):
+        assert code == 1
+        assert "Go on?" in said
+        assert "Aborted!" in said
+    assert kept.texts() == all_of_it
+    code, said = await kept.run("forget", "--user", "UANA", typed="y\n")
+    assert code == 0
+    assert "1 threads deleted" in said
+    assert kept.texts() == OF_BEN
+
+
+async def test_forgetting_needs_one_person_or_one_channel(kept: Kept) -> None:
+    await _fill(kept.store)
+    all_of_it = kept.texts()
+    wrong: list[tuple[str, ...]] = [(), ("--user", "UANA", "--channel", "C1", "--yes")]
+    for code, said in await asyncio.gather(*(kept.run("forget", *arguments) for arguments in wrong)):
+        assert code == 2
+        assert "Give either --user or --channel." in said
+        assert "Go on?" not in said
+    assert kept.texts() == all_of_it
+
+
+async def test_a_backup_of_a_database_that_is_being_written_has_whole_threads(kept: Kept) -> None:
+    written, stop = 0, asyncio.Event()
+
+    async def write() -> None:
+        nonlocal written
+        while not stop.is_set():
+            name = f"t{written:06}"
+            await add(kept.store, a_thread(name, ts=name), a_start(name), say=[a_post("started"), a_post("done")])
+            written += 1
+
+    with closing(sqlite3.connect(kept.shell.directory / kept.name, isolation_level=None)) as reader:
+        # While somebody reads what was there before, nothing moves from the write-ahead log to the file itself.
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM threads").fetchall() == [(0,)]
+        writing = asyncio.create_task(write())
+        async with asyncio.timeout(PATIENCE):
+            while not written:  # noqa: ASYNC110 - the first row is the sign
+                await asyncio.sleep(0.01)
+        before = written
+        code, said = await kept.run("backup", "copy.sqlite3")
+        after = written
+        stop.set()
+        await writing
+    assert (code, said.strip()) == (0, "Copied to copy.sqlite3.")
+
+    copy = await open_store(f"sqlite:///{kept.shell.directory}/copy.sqlite3")
+    names = [str(name) for (name,) in kept.rows("SELECT id FROM threads ORDER BY id", "copy.sqlite3")]
+    assert before < len(names) < after
+    assert names == [f"t{n:06}" for n in range(len(names))]
+    for name in (names[0], names[-1]):
+        assert (await get_thread(copy, name)).prompt == "Do it"
+        assert (await get_request(copy, f"{name}-start")).text == "Do it"
+    await copy.close()
+    whole = "SELECT (SELECT count(*) FROM {} WHERE thread_id = threads.id) FROM threads"
+    for table, each in (("requests", 1), ("watches", 1), ("notices", 2)):
+        assert set(kept.rows(whole.format(table), "copy.sqlite3")) == {(each,)}
 
 
 # the bot
