@@ -1,5 +1,11 @@
+import asyncio
+import logging
+
+import pytest
 from core_world import World
 
+from bot.errors import StoreUnavailable
+from bot.loops import retention
 from bot.loops.retention import DAY, Retention
 
 
@@ -15,3 +21,72 @@ async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: Wo
     known = await world.store.transact(lambda tx: tx.thread_at("C1", first))
     assert known is None
     assert (await world.thread(second)).prompt == "second"
+
+
+@pytest.fixture
+async def old(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Three finished jobs that are over 90 days old, and a running one; deleted one by one, without a pause."""
+    monkeypatch.setattr(retention, "STEP", 1)
+    monkeypatch.setattr(retention, "PAUSE", 0)
+    for number in range(1, 4):
+        ts = await world.started(f"planted prompt {number}", key=f"k{number}")
+        await world.reply(ts, f"planted reply {number}", f"{number}.5")
+    await world.pass_time(20)
+    for job in tuple(world.job_api.jobs):
+        world.job_api.show(job, "completed", f"https://git.example/planted/{job}")
+    await world.pass_time(3600)
+    await world.started("running", key="k4")
+    world.clock.advance(91 * DAY)
+    return world
+
+
+async def prompts(world: World) -> list[str]:
+    found = [await world.store.transact(lambda tx, id_=id_: tx.thread(id_)) for id_ in world.chat.cards]  # type: ignore[misc]  # one thread at a time
+    return [thread.prompt for thread in found if thread is not None]
+
+
+async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
+    """Waits until these words have been logged."""
+    async with asyncio.timeout(10):
+        while words not in caplog.text:  # noqa: ASYNC110 - a log tells nobody of its lines
+            await asyncio.sleep(0.01)
+
+
+async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
+    old: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    steps, transact = 0, old.store.transact
+
+    async def counted(work: object) -> object:
+        nonlocal steps
+        steps += 1
+        return await transact(work)  # type: ignore[arg-type]  # passed on as it came
+
+    old.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
+    running = asyncio.create_task(Retention(old.store, days=90).run())
+    await logged(caplog, "3 finished jobs older than 90 days were deleted")
+    running.cancel()
+    assert steps == 4, "one job a step, and a look that finds nothing"
+    assert await prompts(old) == ["running"]
+    assert "planted" not in caplog.text
+
+
+async def test_a_database_that_is_away_ends_no_retention(
+    old: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    faults, transact = [StoreUnavailable("locked")], old.store.transact
+
+    async def away_once(work: object) -> object:
+        monkeypatch.setattr(retention, "LOOK_EVERY", 0 if faults else 3600)
+        if faults:
+            raise faults.pop()
+        return await transact(work)  # type: ignore[arg-type]  # passed on as it came
+
+    old.store.transact = away_once  # type: ignore[method-assign, assignment]  # the fault is put in for the test
+    running = asyncio.create_task(Retention(old.store, days=90).run())
+    await logged(caplog, "3 finished jobs")
+    running.cancel()
+    assert "old jobs can't be deleted now, the next try is in an hour: locked" in caplog.text
+    assert await prompts(old) == ["running"]

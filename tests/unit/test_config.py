@@ -24,6 +24,7 @@ def test_five_settings_are_enough() -> None:
     config = load(COMPLETE)
     assert config.job_api_url == "https://jobs.example.org"
     assert config.database_url.get_secret_value().startswith("sqlite")
+    assert config.keep_days == 90
 
 
 def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
