@@ -281,6 +281,33 @@ async def test_odd_jobs(world: World) -> None:
     await world.check()
 
 
+async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: World) -> None:
+    """A 404 for a follow-up, of a job that polls have always found: the thread ends in words, others go on."""
+    await world.start()
+    lost, spared = await world.begin("Lost", "Spared")
+    world.ledger.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=lost, times=None)
+    reply = await world.reply("Lost", "More")
+    await world.until_said("Lost", "started", "refused/1")
+    await world.until_marked(reply, Mark.PROBLEM)
+    told = world.thread("Lost")[-1].text
+    assert "was not sent: the job API no longer knows this job. Start a new one with `/docs`." in told
+    await world.workspace.wait_for(lambda: "The job API no longer knows this job." in world.thread("Lost")[0].text)
+
+    later = await world.reply("Lost", "And more")
+    await world.until_said("Lost", "started", "refused/1", "refused/0")
+    await world.until_marked(later, Mark.PROBLEM)
+    assert [world.ledger.tried(Operation.MESSAGE, words) for words in ("More", "And more")] == [1, 0]
+    polls, others = world.ledger.polls_of(lost), world.ledger.polls_of(spared)
+    await world.reply("Spared", "More, please")
+    await world.until_steered(spared, "More, please")
+    await world.ledger.until(lambda: world.ledger.polls_of(spared) > others + 1)
+    assert world.ledger.polls_of(lost) == polls
+    world.complete(spared)
+    await world.until_said("Spared", *FINISHED)
+    await world.settled()
+    await world.check()
+
+
 async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
     await world.start()
     world.ledger.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
