@@ -1,9 +1,11 @@
 from collections.abc import Iterator
 
+import pytest
 from core_world import ANA, EVA, World
 
 from bot.domain.models import Thread
-from bot.errors import ChatError, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatNotAllowed, ChatUncertain, ChatUnreachable
+from bot.loops import outbox
 
 
 def failing(world: World, *faults: ChatError) -> None:
@@ -31,3 +33,29 @@ async def test_words_for_one_person_are_repeated_once_at_most_when_in_doubt(worl
     await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
     await world.pass_time(600)
     assert world.chat.calls.count("tell") == 2
+
+
+@pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])
+async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_the_asker(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: type[ChatError]
+) -> None:
+    monkeypatch.setattr(outbox, "MOST_TRIES", 3)
+    ts = await world.started()
+    away = True
+
+    def fault(call: str, thread: Thread | None) -> None:
+        if call == "post" and away:
+            raise kind("not now")
+
+    world.chat.fault = fault
+    before = world.chat.calls.count("post")
+    world.job_api.show("job-1", "completed", "https://git.example/1")
+    await world.pass_time(120)
+    assert world.chat.calls.count("post") - before == 3
+    assert [(person, what) for person, what, _ in world.chat.told] == [("UANA", "finished")]
+    assert "(finished) is given up: not now" in caplog.text
+
+    away = False
+    await world.reply(ts, "more", "1700000900.000100")
+    await world.pass_time(120)
+    assert world.chat.said(ts) == ["started", "active_again"]
