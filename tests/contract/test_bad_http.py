@@ -118,15 +118,20 @@ async def test_a_replay_is_turned_away(door: Door, age: float) -> None:
     assert await door.post(b'{"text": "again"}', age=age) == 401
 
 
-async def test_a_long_body_without_a_length_is_turned_away(door: Door) -> None:
-    chunk = b"%x\r\n" % 65_536 + b"a" * 65_536 + b"\r\n"
+async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    chunk = b"%x\r\n" % 65_536 + (PLANTED * 65_536)[:65_536] + b"\r\n"
     head = request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked")
     answer = await door.send(head + chunk * (MAX_BODY // 65_536 + 2) + b"0\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413")
+    assert PLANTED not in answer
+    assert PLANTED.decode() not in caplog.text
 
 
-async def test_what_is_too_long_is_turned_away_unsigned_too(door: Door) -> None:
-    assert await door.post(b"a" * (MAX_BODY + 1), {"X-Slack-Signature": "v0=0"}) == 413
+async def test_what_is_too_long_is_turned_away_unsigned_too(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert await door.post(PLANTED * (MAX_BODY // len(PLANTED) + 1), {"X-Slack-Signature": "v0=0"}) == 413
+    assert PLANTED.decode() not in caplog.text
 
 
 @pytest.mark.parametrize("body", [gzip.compress(b"a" * 50_000_000), b"not gzip at all"], ids=["a bomb", "not gzip"])

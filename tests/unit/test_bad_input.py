@@ -107,6 +107,9 @@ SEGMENTS: list[st.SearchStrategy[tuple[str, str]]] = [
         [
             ("<@U1>", "@U1"),
             ("<!here>", "@here"),
+            ("<!channel>", "@channel"),
+            ("<!everyone>", "@everyone"),
+            ("<#C1>", "#C1"),
             ("<!subteam^S1|@writers>", "@writers"),
             ("<!date^1392734382^{date}^https://x.example|18 Feb>", "18 Feb"),
             ("<mailto:a@x.example|a@x.example>", "a@x.example"),
