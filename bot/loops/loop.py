@@ -15,6 +15,8 @@ Item = TypeVar("Item")
 
 RECORD_AGAIN = 1.0
 """Seconds before a result that could not be recorded is recorded again."""
+FORGOTTEN_AFTER = 120.0
+"""Seconds after which a piece of work that failed alone says nothing of the loop any more: longer than any retry waits."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Loop(ABC, Generic[Item]):
         self.failing_since: float | None = None
         """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
         self.failing_why: object = ""
+        self._failed_at = 0.0
         self._outage_logged = False
 
     @abstractmethod
@@ -109,9 +112,9 @@ class Loop(ABC, Generic[Item]):
         """Notes that the loop gets nowhere; only the first failure is logged. `one_piece`: it may be this piece of work
         alone that fails, so it counts for the health, but is no outage to log.
         """
-        self.failing_why = why
-        if self.failing_since is None:
+        if self.failing_since is None or self._forgotten():
             self.failing_since = self._now()
+        self.failing_why, self._failed_at = why, self._now()
         if not one_piece and not self._outage_logged:
             self._outage_logged = True
             logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
@@ -147,7 +150,11 @@ class Loop(ABC, Generic[Item]):
 
     def failing_for(self) -> float:
         """For how many seconds the loop has got nowhere."""
-        return 0.0 if self.failing_since is None else self._now() - self.failing_since
+        return 0.0 if self.failing_since is None or self._forgotten() else self._now() - self.failing_since
+
+    def _forgotten(self) -> bool:
+        """Whether all that failed was one piece of work, some time ago: it may be settled, with nothing to do since."""
+        return not self._outage_logged and self._now() - self._failed_at > FORGOTTEN_AFTER
 
     def _now(self) -> float:
         return self._terms.clock.monotonic()

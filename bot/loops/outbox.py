@@ -39,6 +39,8 @@ MOST_TRIES = 1_500
 FAULTY_TRIES = 3
 """Tries of a notice that trips a fault of ours; then it is given up, so that what follows in its thread can be said."""
 SLOWEST_RETRY = 60.0
+DOUBTS_FOR = 60.0
+"""Seconds for which words for one person are repeated when in doubt: they leave no trace to look for."""
 WORTH_PLAIN_WORDS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
 
@@ -135,7 +137,7 @@ class Outbox(Loop[ClaimedNotice]):
 
     async def _failed(self, item: ClaimedNotice, error: ChatError, tx: Transaction) -> None:
         notice, wait = item.notice, self._pause(item.notice)
-        telling = notice.kind is NoticeKind.TELL  # leaves no trace to look for: repeated once at most when in doubt
+        enough = notice.kind is NoticeKind.TELL and notice.uncertain and tx.now > notice.created_at + DOUBTS_FOR
         match error:
             case ChatBusy():
                 wait = max(error.retry_after or 0.0, 1.0)
@@ -145,7 +147,7 @@ class Outbox(Loop[ClaimedNotice]):
                 self.went_wrong(error)
                 wait = max(wait, error.retry_after or 0.0)
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
-            case ChatUncertain() if notice.attempts < MOST_TRIES and not (telling and notice.uncertain):
+            case ChatUncertain() if notice.attempts < MOST_TRIES and not enough:
                 self.went_wrong(error, one_piece=True)
                 await tx.notice_later(notice, self._owner, due_in=wait, uncertain=True, problem=error.reason)
             case ChatNotAllowed() if notice.attempts < MOST_TRIES:

@@ -375,6 +375,25 @@ async def test_a_revoked_token_lets_everything_wait(world: World) -> None:
     assert world.outbox.failing_since is None
 
 
+async def test_one_request_that_failed_and_is_settled_is_no_lasting_trouble(world: World) -> None:
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.started()
+    assert world.intake.failing_for() == 0.0
+    world.clock.advance(100)
+    assert world.intake.failing_for() == 100.0
+    world.clock.advance(100)
+    assert world.intake.failing_for() == 0.0
+
+
+async def test_trouble_that_comes_again_and_again_lasts(world: World) -> None:
+    world.asks_once = True
+    world.assemble()
+    world.job_api.faults = [JobApiUncertain("timeout") for _ in range(99)]
+    await world.started()
+    await world.pass_time(400)
+    assert world.intake.failing_for() > 300.0
+
+
 async def test_a_poll_that_began_before_a_follow_up_was_taken_is_dropped(world: World) -> None:
     ts = await world.started()
     world.clock.advance(5)

@@ -28,11 +28,29 @@ async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(worl
     assert [(person, what) for person, what, _ in world.chat.told] == [("UEVA", "answer")]
 
 
-async def test_words_for_one_person_are_repeated_once_at_most_when_in_doubt(world: World) -> None:
-    failing(world, *(ChatUncertain("timeout") for _ in range(9)))
+async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: World) -> None:
+    failing(world, *(ChatUncertain("timeout") for _ in range(5)))
     await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.pass_time(60)
+    assert [(person, what) for person, what, _ in world.chat.told] == [("UANA", "cannot_post")]
+
+
+async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(world: World) -> None:
+    failing(world, *(ChatUncertain("timeout") for _ in range(99)))
+    await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.pass_time(150)
+    tries = world.chat.calls.count("tell")
+    assert 5 <= tries <= 10
     await world.pass_time(600)
-    assert world.chat.calls.count("tell") == 2
+    assert world.chat.calls.count("tell") == tries
+
+
+async def test_a_doubt_about_old_words_is_followed_up_once(world: World) -> None:
+    ts = await world.started()
+    failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
+    await world.reply(ts, "hack", "5.1", EVA)
+    await world.pass_time(900)
+    assert world.chat.calls.count("tell") == 10
 
 
 @pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])
