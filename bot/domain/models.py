@@ -168,6 +168,8 @@ class What(StrEnum):
     LINK = "link"
     """A pull request's link that came late or changed. facts: link, changed ("yes" when there was another)."""
     GONE = "gone"
+    DAMAGED = "damaged"
+    """What is known of the job can't be read any more."""
     OUT_OF_REACH = "out_of_reach"
     """facts: reason (words), request ("yes" when a request waits for it)."""
     NOT_ALLOWED = "not_allowed"

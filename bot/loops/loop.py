@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 RECORD_AGAIN = 1.0
 """Seconds before a result that could not be recorded is recorded again."""
 FORGOTTEN_AFTER = 120.0
-"""Seconds after which a piece of work that failed alone says nothing of the loop any more: longer than any retry waits."""
+"""Seconds after which a piece of work that failed alone tells nothing of the loop: longer than any retry waits."""
 
 
 @dataclass(frozen=True)

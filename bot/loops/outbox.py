@@ -128,9 +128,10 @@ class Outbox(Loop[ClaimedNotice]):
             raise PausedTooLongError
 
     async def _delivered(self, item: ClaimedNotice, ts: str | None, tx: Transaction) -> None:
-        thread = await tx.thread(item.thread.id)
+        posted_card = item.notice.kind is NoticeKind.CARD and item.thread.ts is None
+        thread = await tx.thread(item.thread.id) if posted_card else None
         held = await tx.notice_done(item.notice, self._owner, ts=ts)
-        if held and thread is not None and thread.ts is None and item.notice.kind is NoticeKind.CARD and ts:
+        if held and thread is not None and thread.ts is None and ts:
             await tx.set_card(thread.id, ts)
             for reply in await tx.take_early_replies(thread.channel_id, ts):
                 await record_reply(tx, replace(thread, ts=ts), reply)
@@ -160,7 +161,8 @@ class Outbox(Loop[ClaimedNotice]):
 
     async def _give_up(self, tx: Transaction, item: ClaimedNotice, reason: str) -> None:
         """Records why a notice can't be said in its thread, and says it to the person who asked, where that can be."""
-        notice, thread = item.notice, await tx.thread(item.thread.id)
+        notice = item.notice
+        thread = await tx.thread(item.thread.id) if notice.kind is NoticeKind.CARD else item.thread
         if thread is None or not await tx.notice_given_up(notice, self._owner, problem=reason):
             return
         logger.warning("notice %s (%s) is given up: %s", notice.key, notice.what.value, reason)

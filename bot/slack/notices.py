@@ -90,6 +90,13 @@ def _gone(_: Thread, __: Mapping[str, str], wording: Wording) -> Message:
     )
 
 
+def _damaged(_: Thread, __: Mapping[str, str], wording: Wording) -> Message:
+    return _said(
+        "Pagehand's own record of this job is damaged, so there will be no more news of it here, and replies can't be "
+        f"sent. What the agent does is not affected. Start a new job with {wording.slash}."
+    )
+
+
 def _out_of_reach(_: Thread, facts: Mapping[str, str], __: Wording) -> Message:
     why = one_line(facts.get("reason", ""), _MAX_REASON) or "can't be reached"
     meaning = "What you asked for is kept and sent" if facts.get("request") == "yes" else "News of this job comes"
@@ -217,6 +224,7 @@ _SAYINGS: Mapping[What, Callable[[Thread, Mapping[str, str], Wording], Message]]
     What.ARCHIVED: _archived,
     What.LINK: _late_link,
     What.GONE: _gone,
+    What.DAMAGED: _damaged,
     What.OUT_OF_REACH: _out_of_reach,
     What.NOT_ALLOWED: _not_allowed,
     What.BACK: _back,

@@ -14,7 +14,7 @@ from bot.slack.whispers import Whispers
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-PATIENCE = 2.5
+PATIENCE = 2.0
 """Seconds that a command or a click waits for its row; Slack gives up after 3."""
 
 NOT_RECORDED = (

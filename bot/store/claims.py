@@ -28,10 +28,10 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.models import RequestKind, RequestState, Saying, What
+from bot.domain.models import NoticeKind, RequestKind, RequestState, Saying, What
 from bot.errors import UnreadableRow
 from bot.ports import ClaimedNotice, ClaimedRequest, ClaimedWatch
-from bot.store.rows import notice_from, notice_values, request_from, thread_from
+from bot.store.rows import notice_from, notice_values, request_from, thread_from, thread_to_speak_in
 from bot.store.session import Session
 from bot.store.tables import NoticeState, notices, requests, threads, watches
 
@@ -133,7 +133,10 @@ class Claims(Session):
         candidates = await self._rows(_NOTICES, now=self._now, limit=limit, held_channels=list(held_channels))
 
         def claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
-            return ClaimedNotice(notice_from(now), thread_from(before))
+            notice = notice_from(now)
+            # A card shows what is known of the job; anything else can be said without that.
+            thread = thread_from(before) if notice.kind is NoticeKind.CARD else thread_to_speak_in(before)
+            return ClaimedNotice(notice, thread)
 
         return await self._take(notices, _TAKE_NOTICES, candidates, self._lease(owner, lease), claimed)
 
@@ -148,6 +151,8 @@ class Claims(Session):
         ids = [watch.thread.id for watch in claimed]
         await self._connection.execute(_TAKE_WATCHES, {"ids": ids, **self._lease(owner, lease)})
         await self._set_aside(watches, unreadable)
+        for thread_id, _ in unreadable:
+            await self._say(thread_id, Saying("damaged", What.DAMAGED))
         return claimed
 
     def _lease(self, owner: str, lease: float) -> dict[str, Any]:
@@ -176,16 +181,14 @@ class Claims(Session):
         return readable
 
     async def _tell(self, damaged: Sequence[RowMapping]) -> None:
-        """Records that requests which can't be read were not sent, in the threads that can."""
-        _, unreadable = _sorted_out(((row[threads.c.id], row) for row in damaged), thread_from)
-        silent = {thread_id for thread_id, _ in unreadable}
+        """Records that requests which can't be read, or whose threads can't, were not sent."""
         for row in damaged:
-            if row[threads.c.id] in silent:
-                continue
             facts = {"person": str(row[requests.c.person_id]), "reason": "unreadable"}
-            saying = Saying(f"{row[requests.c.id]}/unreadable", What.REFUSED, facts)
-            values = notice_values(row[requests.c.thread_id], saying, self._now)
-            await self._connection.execute(self._insert(notices).values(values).on_conflict_do_nothing())
+            await self._say(row[threads.c.id], Saying(f"{row[requests.c.id]}/unreadable", What.REFUSED, facts))
+
+    async def _say(self, thread_id: str, saying: Saying) -> None:
+        values = notice_values(thread_id, saying, self._now)
+        await self._connection.execute(self._insert(notices).values(values).on_conflict_do_nothing())
 
 
 def _sorted_out(

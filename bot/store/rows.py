@@ -86,8 +86,22 @@ def notice_values(thread_id: str, saying: Saying, now: float) -> dict[str, Any]:
 
 def thread_from(row: RowMapping) -> Thread:
     """The thread of a row that has the columns of `threads`; raises UnreadableRow."""
+    return _thread_from(row, row[threads.c.known])
+
+
+def thread_to_speak_in(row: RowMapping) -> Thread:
+    """The thread of such a row for whoever only posts there: what is known of its job is left out if it can't be read.
+    Raises UnreadableRow.
+    """
+    try:
+        return thread_from(row)
+    except UnreadableRow:
+        return _thread_from(row, known_text(Known()))
+
+
+def _thread_from(row: RowMapping, known: str) -> Thread:
     values = {column.name: row[column] for column in _THREAD_FIELDS}
-    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, known=row[threads.c.known])
+    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, known=known)
     return thread
 
 

@@ -14,6 +14,7 @@ from store_world import (
     claim_notices,
     claim_requests,
     claim_watches,
+    deliver_all,
     watched,
 )
 
@@ -57,10 +58,25 @@ async def test_a_thread_that_cannot_be_read_holds_up_no_other(store: Store, sql:
     await sql("UPDATE threads SET known = :known WHERE id = 't1'", known=known)
     assert [item.thread.id for item in await claim_watches(store)] == ["t2"]
     assert [item.thread.id for item in await claim_requests(store)] == ["t2"]
-    assert [item.thread.id for item in await claim_notices(store)] == ["t2"]
     assert await sql("SELECT due_at, claimed_by FROM watches WHERE thread_id = 't1'") == [(None, None)]
     assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("refused", None)]
-    assert await sql("SELECT state, due_at FROM notices WHERE thread_id = 't1'") == [("given_up", None)]
+
+
+async def test_what_there_is_to_say_in_such_a_thread_is_said_and_its_card_is_left_as_it_is(
+    store: Store, sql: Sql
+) -> None:
+    await watched(store, "t1")
+    await add(store, a_follow_up("1", "t1"))
+    await store.transact(lambda tx: tx.say("t1", a_post("a")))
+    await store.transact(lambda tx: tx.say("t1", CARD))
+    await sql("UPDATE threads SET known = '{' WHERE id = 't1'")
+    await claim_watches(store)
+    await claim_requests(store)
+    said = [*await deliver_all(store), *await deliver_all(store)]  # the card is set aside in between
+    assert [key.rpartition("/")[2] for key in said] == ["a", "damaged", "unreadable"]
+    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE kind = 'card'")
+    assert state == "given_up"
+    assert "can't be read" in problem
 
 
 async def test_a_reply_to_such_a_thread_goes_nowhere_and_its_writer_can_be_told(store: Store, sql: Sql) -> None:

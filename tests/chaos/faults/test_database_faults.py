@@ -131,6 +131,22 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
         await world.check()
 
 
+async def test_a_damaged_row_is_one_job(sqlite_url: str) -> None:
+    """Said in its thread, and to whoever replies there; the others go on."""
+    async with a_world(sqlite_url) as world:
+        await world.start()
+        damaged, spared = await world.begin("Damaged", "Spared")
+        await world.sql("UPDATE threads SET known = '{' WHERE prompt = 'Damaged'")
+        await world.until_said("Damaged", "started", "damaged")
+        await world.reply("Damaged", "Go on")
+        await world.workspace.wait_for(lambda: "no usable record" in world.told("ana"))
+        world.complete(damaged, spared)
+        await world.until_said("Spared", *FINISHED)
+        assert world.ledger.told(damaged) == []
+        assert world.said("Damaged") == ["started", "damaged"]
+        await world.stop()
+
+
 @pytest.mark.postgres
 async def test_transactions_that_postgresql_rolls_back(postgres: PostgresServer) -> None:
     """Serialization failures and deadlocks, in every twentieth statement that writes."""
