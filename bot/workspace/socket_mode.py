@@ -22,10 +22,21 @@ HEARTBEAT_SECONDS = 30
 DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Connection:
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
+    silent: bool = False
+    """Open, but nothing gets through any more, either way."""
+
+    async def send(self, frame: Json) -> None:
+        """One that has just gone, or is silent, is found out by the missing acknowledgement."""
+        if self.silent:
+            return
+        try:
+            await self.socket.send_str(json.dumps(frame))
+        except ConnectionError:
+            return
 
     def abort(self) -> None:
         if self.transport is not None:
@@ -109,22 +120,23 @@ class SocketMode:
         lifetime = DEBUG_CONNECTION_SECONDS if request.query.get("debug_reconnects") == "true" else CONNECTION_SECONDS
         socket = web.WebSocketResponse(autoping=False, heartbeat=HEARTBEAT_SECONDS, max_msg_size=1 << 20)
         await socket.prepare(request)
+        connection = _Connection(socket, request.transport)
         if len(self._connections) >= MAX_CONNECTIONS:
-            await _send(socket, _disconnect_frame("too_many_websockets"))
+            await connection.send(_disconnect_frame("too_many_websockets"))
             await socket.close()
             return socket
-        await self._serve(_Connection(socket, request.transport), lifetime)
+        await self._serve(connection, lifetime)
         return socket
 
     async def _serve(self, connection: _Connection, lifetime: float) -> None:
-        number, socket = next(self._numbers), connection.socket
+        number = next(self._numbers)
         self._connections[number] = connection
-        ageing = asyncio.create_task(self._age(socket, lifetime))
+        ageing = asyncio.create_task(self._age(connection, lifetime))
         try:
-            await _send(socket, self._hello(lifetime))
+            await connection.send(self._hello(lifetime))
             self._connected.set()
             self._changed()
-            await self._receive(socket)
+            await self._receive(connection)
         finally:
             ageing.cancel()
             del self._connections[number]
@@ -132,10 +144,12 @@ class SocketMode:
                 self._connected.clear()
             self._changed()
 
-    async def _receive(self, socket: web.WebSocketResponse) -> None:
-        async for frame in socket:
+    async def _receive(self, connection: _Connection) -> None:
+        async for frame in connection.socket:
+            if connection.silent:
+                continue
             if frame.type is WSMsgType.PING:
-                await socket.pong(frame.data)
+                await connection.socket.pong(frame.data)
             elif frame.type is WSMsgType.TEXT:
                 self._acknowledged(frame.data)
 
@@ -162,24 +176,24 @@ class SocketMode:
             "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": int(lifetime)},
         }
 
-    async def _age(self, socket: web.WebSocketResponse, lifetime: float) -> None:
+    async def _age(self, connection: _Connection, lifetime: float) -> None:
         await asyncio.sleep(lifetime - WARNING_SECONDS)
-        await _send(socket, _disconnect_frame("warning"))
+        await connection.send(_disconnect_frame("warning"))
         await asyncio.sleep(WARNING_SECONDS)
-        await _send(socket, _disconnect_frame("refresh_requested"))
-        await socket.close()
+        await connection.send(_disconnect_frame("refresh_requested"))
+        await connection.socket.close()
 
     # envelopes
 
     async def send(self, envelope: Envelope, ack_within: float) -> Ack:
         """Send to one of the connections, in turn, and wait for the acknowledgement."""
-        socket = self._next_connection()
-        if socket is None:
+        connection = self._next_connection()
+        if connection is None:
             raise NotDeliveredError("no_connection")
         waiting: asyncio.Future[Ack] = asyncio.get_running_loop().create_future()
         self._pending.setdefault(envelope.id, []).append(waiting)
         try:
-            await _send(socket, _frame(envelope))
+            await connection.send(_frame(envelope))
             return await asyncio.wait_for(waiting, ack_within)
         except TimeoutError:
             raise NotDeliveredError("timeout") from None
@@ -193,8 +207,8 @@ class SocketMode:
         else:
             self._pending.pop(envelope_id, None)
 
-    def _next_connection(self) -> web.WebSocketResponse | None:
-        alive = [c.socket for c in self._connections.values() if not c.socket.closed]
+    def _next_connection(self) -> _Connection | None:
+        alive = [connection for connection in self._connections.values() if not connection.socket.closed]
         if not alive:
             return None
         self._turn += 1
@@ -211,7 +225,7 @@ class SocketMode:
         """
         told = list(self._connections.values())[:only]
         for connection in told:
-            await _send(connection.socket, _disconnect_frame(reason))
+            await connection.send(_disconnect_frame(reason))
             if reason != "warning":
                 await connection.socket.close(code=WSCloseCode.OK)
         return len(told)
@@ -220,6 +234,11 @@ class SocketMode:
         """Break every connection without a word."""
         for connection in tuple(self._connections.values()):
             connection.abort()
+
+    def fall_silent(self) -> None:
+        """Let nothing more through on the present connections, and leave them open: a network that swallows all."""
+        for connection in self._connections.values():
+            connection.silent = True
 
 
 def _frame(envelope: Envelope) -> Json:
@@ -236,11 +255,3 @@ def _frame(envelope: Envelope) -> Json:
 
 def _disconnect_frame(reason: DisconnectReason) -> Json:
     return {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
-
-
-async def _send(socket: web.WebSocketResponse, frame: Json) -> None:
-    """Send; a connection that has just gone is found out by the missing acknowledgement."""
-    try:
-        await socket.send_str(json.dumps(frame))
-    except ConnectionError:
-        return

@@ -6,6 +6,7 @@ from ledger import Operation
 
 from bot.domain.models import Mark
 from bot.slack import web_api
+from bot.slack.receiving import connection
 from bot.workspace.faults import CallFault
 from bot.workspace.socket_mode import DisconnectReason
 
@@ -122,6 +123,19 @@ async def test_connections_that_end_lose_nothing(world: World) -> None:
         await still_hears()
     sockets.cut()
     await still_hears()
+    await world.settled()
+    await world.check()
+
+
+async def test_connections_that_fall_silent_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing gets through and nobody says so: only pings without an answer tell."""
+    monkeypatch.setattr(connection, "PING_SECONDS", 1.0)
+    await world.start()
+    (job,) = await world.begin("First")
+    world.workspace.socket_mode.fall_silent()
+    reply = await world.reply("First", "Meanwhile")
+    await world.until_steered(job, "Meanwhile", seconds=40)
+    await world.until_marked(reply, Mark.TAKEN)
     await world.settled()
     await world.check()
 
