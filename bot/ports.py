@@ -151,7 +151,7 @@ class Transaction(Protocol):
         """Records where the card was posted. Requests of the thread can go out from now on."""
 
     async def request(self, request_id: str) -> Request | None:
-        """One request, locked."""
+        """One request, locked, its thread before it."""
 
     async def start_request(self, thread_id: str) -> Request | None:
         """The request that started the thread."""
@@ -160,9 +160,11 @@ class Transaction(Protocol):
         """The thread's follow-ups that wait to be sent, in the order they were written."""
 
     async def settle_request(
-        self, request_id: str, state: RequestState, *, problem: str = "", due_in: float = 0.0
+        self, request_id: str, state: RequestState, *, problem: str = "", due_in: float = 0.0, afresh: bool = False
     ) -> None:
-        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim."""
+        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim. `afresh`: it counts as
+        not tried before.
+        """
 
     async def holds_request(self, request_id: str, owner: str) -> bool:
         """Whether `owner` still has the claim on a request that is being sent."""

@@ -150,7 +150,7 @@ async def _obstacle(tx: Transaction, thread: Thread) -> str:
 
 
 async def _locked(tx: Transaction, request_id: str, channel_id: str) -> tuple[Request, Thread] | None:
-    """The request and its thread, locked in the order that all transactions keep: the thread first."""
+    """The request and its thread, locked."""
     request = await tx.request(request_id)
     thread = await tx.thread(request.thread_id) if request else None
     if request is None or thread is None or thread.channel_id != channel_id:
@@ -162,7 +162,7 @@ async def _again(tx: Transaction, thread: Thread, request: Request) -> str:
     handed_back = request.state is RequestState.UNSURE or request.problem == "too_old"
     if request.state not in {RequestState.UNSURE, RequestState.REFUSED} or not handed_back:
         return "already_taken"
-    await tx.settle_request(request.id, RequestState.WAITING)
+    await tx.settle_request(request.id, RequestState.WAITING, afresh=True)
     if request.kind is RequestKind.FOLLOW_UP:
         await tx.say(thread.id, marking(request, Mark.RECORDED))
     else:

@@ -151,7 +151,9 @@ class _Autopilot:
 
 
 class Ledger:
-    """The job API and its books. `honours_keys`: a repeated Idempotency-Key runs once, as ours does."""
+    """The job API and its books. `honours_keys`: a repeated Idempotency-Key runs once, and gets the first answer, as
+    with ours.
+    """
 
     def __init__(self, *, honours_keys: bool = False) -> None:
         self.honours_keys = honours_keys
@@ -160,7 +162,7 @@ class Ledger:
         self.polls: list[Poll] = []
         self.attempts: list[Attempt] = []
         self.jobs: dict[str, dict[str, Any]] = {}
-        self._taken: dict[str, str] = {}
+        self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
         self._autopilot: _Autopilot | None = None
         self._active_since: dict[str, float] = {}
@@ -301,7 +303,7 @@ class Ledger:
 
     def _apply(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
         if self.honours_keys and attempt.key in self._taken:
-            return 200, self.jobs[self._taken[attempt.key]]
+            return 200, self._taken[attempt.key]
         if attempt.operation is Operation.CREATE:
             job_id = f"job-{len(self.jobs) + 1}"
             self.jobs[job_id] = _new_job(job_id)
@@ -314,7 +316,7 @@ class Ledger:
             if self.jobs[job_id]["status"] != "archived":
                 self._turn(self.jobs[job_id], "active")
         attempt.applied = True
-        self._taken[attempt.key] = job_id
+        self._taken[attempt.key] = dict(self.jobs[job_id])
         self._active_since[job_id] = time.monotonic()
         self._polled[job_id] = 0
         return (201 if attempt.operation is Operation.CREATE else 200), self.jobs[job_id]

@@ -47,18 +47,18 @@ class Trap:
 
 
 class JobApiOutside(FakeJobApi):
-    """The job API, with its books by Idempotency-Key. `hidden` jobs answer 404."""
+    """The job API, with its books by Idempotency-Key: a repeated one gets the first answer. `hidden` is 404."""
 
     def __init__(self) -> None:
         super().__init__()
         self.honours_keys = False
         self.effects: list[str] = []
         self.hidden: set[str] = set()
-        self._answers: dict[str, str] = {}
+        self._answers: dict[str, Job] = {}
 
     async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
         if self.honours_keys and idempotency_key in self._answers:
-            return self.jobs[self._answers[idempotency_key]]
+            return self._answers[idempotency_key]
         job = await super().create(project_id, prompt, idempotency_key=idempotency_key)
         return self._took(job, idempotency_key)
 
@@ -66,7 +66,7 @@ class JobApiOutside(FakeJobApi):
         if job_id in self.hidden:
             raise JobGone("404")
         if self.honours_keys and idempotency_key in self._answers:
-            return self.jobs[job_id]
+            return self._answers[idempotency_key]
         if self.jobs[job_id].status == ARCHIVED:
             raise JobApiRefused("400", words="archived")
         job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
@@ -79,7 +79,7 @@ class JobApiOutside(FakeJobApi):
 
     def _took(self, job: Job, key: str) -> Job:
         self.effects.append(key)
-        self._answers[key] = job.id
+        self._answers[key] = job
         return job
 
 

@@ -71,7 +71,9 @@ def decide(known: Known, seen: Sighting, now: float, polling: Polling, *, jitter
         case _:
             after, sayings = out_of_reach(known, seen, now, polling.patience)
     next_in = next_look(after, now, polling, jitter=jitter)
-    if next_in is not None and isinstance(seen, OutOfReach):
+    if next_in is None:
+        after = replace(after, out_since=None)  # nobody looks on, so it would count as an outage for ever
+    elif isinstance(seen, OutOfReach):
         next_in = max(next_in, seen.retry_after or 0.0)
     return Decision(after, tuple(sayings), _card(after) != _card(known), next_in)
 
@@ -100,16 +102,16 @@ def out_of_reach(
     if known.out_said or (seen.status is None and now - since < patience):
         return known, []
     outages = known.outages + 1
-    if seen.status is None:
-        trouble, what, facts = (
-            Trouble.OUT_OF_REACH,
-            What.OUT_OF_REACH,
-            {"reason": seen.reason, "request": "yes" if request else ""},
-        )
-    else:
-        trouble, what, facts = Trouble.NOT_ALLOWED, What.NOT_ALLOWED, {"status": str(seen.status)}
+    trouble = Trouble.OUT_OF_REACH if seen.status is None else Trouble.NOT_ALLOWED
     known = replace(known, out_said=True, outages=outages, trouble=trouble)
-    return known, [Saying(f"out/{outages}", what, facts)]
+    return known, [outage(f"out/{outages}", seen, request=request)]
+
+
+def outage(key: str, seen: OutOfReach, *, request: bool) -> Saying:
+    """What is said of an outage. `request`: one waits."""
+    if seen.status is not None:
+        return Saying(key, What.NOT_ALLOWED, {"status": str(seen.status)})
+    return Saying(key, What.OUT_OF_REACH, {"reason": seen.reason, "request": "yes" if request else ""})
 
 
 def gone(known: Known) -> Known:
@@ -137,7 +139,7 @@ def _sighted(known: Known, job: Job, now: float, polling: Polling) -> tuple[Know
     if job != before:
         known = replace(known, changed_at=now)
     if job.ended and not (before and before.ended and before.status == job.status):
-        known = replace(known, watch_until=now + polling.grace if late else now)
+        known = replace(known, watch_until=max(known.watch_until, now + polling.grace if late else now))
     facts = [fact for fact in _transitions(known, before) if fact.key not in known.said]
     known = replace(known, said=known.said | {fact.key for fact in facts})
     known, link = _announce(known, facts)

@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass, replace
 
-from bot.domain.decide import OutOfReach, Polling, Seen, decide, gone, next_look, open_round, out_of_reach
+from bot.domain.decide import OutOfReach, Polling, Seen, decide, gone, next_look, open_round, out_of_reach, outage
 from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Saying, Trouble, What
 
 SLOWEST_RETRY = 60.0
 PATIENCE = 60.0
 """Seconds that a request may wait for the job API before the thread is told that it waits."""
 GIVE_UP_AFTER = 3 * 24 * 3600.0
-"""Seconds of outage after which a request is handed back to its person."""
+"""Seconds of trying after which a request is handed back to its person."""
+NO_ANSWER = "does not answer properly"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The job API took it and answered with the job. `outdated`: the thread has learnt of the job since it was sent."""
+    """The job API took it and answered with the job. `outdated`: the answer may be older than what is known of it."""
 
     job: Job
     outdated: bool = False
@@ -61,10 +62,15 @@ def settle(
             settlement = _taken(request, known, outcome, now, polling, jitter=jitter)
         case TurnedAway():
             settlement = _turned_away(request, known, outcome)
+        case OutOfReach() if _waited(request, now) >= GIVE_UP_AFTER:
+            settlement = _handed_back(request, known)
         case OutOfReach():
             settlement = _later(request, known, outcome, now, jitter)
+        case Unsure(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
+            settlement = _later(request, known, OutOfReach(NO_ANSWER), now, jitter)
+            settlement = replace(settlement, problem=why)
         case _:
-            settlement = _unsure(request, known, outcome, jitter)
+            settlement = _unsure(request, known, outcome, now, polling)
     return replace(settlement, poll_in=next_look(settlement.known, now, polling, jitter=jitter))
 
 
@@ -74,12 +80,17 @@ def mark_key(request: Request) -> str:
 
 
 def _taken(request: Request, known: Known, taken: Taken, now: float, polling: Polling, *, jitter: float) -> Settlement:
-    mark = Mark.TAKEN if request.kind is RequestKind.FOLLOW_UP else None
-    if taken.outdated and known.job is not None:
-        # What was learnt meanwhile may be of before the follow-up or of after it: both ends are news.
-        return Settlement(RequestState.TAKEN, open_round(known, now, polling), mark=mark)
-    decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
-    return Settlement(RequestState.TAKEN, decision.known, decision.sayings, mark)
+    if request.kind is RequestKind.START:
+        decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
+        return Settlement(RequestState.TAKEN, decision.known, decision.sayings)
+    sayings: tuple[Saying, ...] = ()
+    if not taken.outdated:
+        decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
+        known, sayings = decision.known, decision.sayings
+    if taken.outdated or taken.job.ended:
+        # The end that is known may be that of earlier work, or already this one's: either is news when it comes.
+        known = open_round(known, now, polling)
+    return Settlement(RequestState.TAKEN, known, sayings, Mark.TAKEN)
 
 
 def _turned_away(request: Request, known: Known, outcome: TurnedAway) -> Settlement:
@@ -98,25 +109,37 @@ def refusal(request: Request, reason: str, words: str = "") -> Saying:
 
 
 def _later(request: Request, known: Known, outcome: OutOfReach, now: float, jitter: float) -> Settlement:
-    known, sayings = out_of_reach(known, outcome, now, PATIENCE, request=True)
-    if known.out_since is not None and now - known.out_since >= GIVE_UP_AFTER:
-        return Settlement(
-            RequestState.REFUSED,
-            replace(known, out_since=None),
-            (*sayings, refusal(request, "too_old")),
-            _problem_mark(request),
-            problem="too_old",
-        )
+    known, sayings = _waiting(request, known, outcome, now)
     due_in = max(_backoff(request.attempts, jitter), outcome.retry_after or 0.0)
     return Settlement(RequestState.WAITING, known, tuple(sayings), due_in=due_in, problem=outcome.reason)
 
 
-def _unsure(request: Request, known: Known, outcome: Unsure, jitter: float) -> Settlement:
-    if outcome.ask_again:
-        due_in = _backoff(request.attempts, jitter)
-        return Settlement(RequestState.WAITING, known, due_in=due_in, problem=outcome.why)
+def _waiting(request: Request, known: Known, outcome: OutOfReach, now: float) -> tuple[Known, list[Saying]]:
+    """What is said of a request that waits. Where the job can be read all the same, it is this request's trouble: said
+    once for it, since each good look would end an outage.
+    """
+    patience = PATIENCE - (outcome.retry_after or 0.0)
+    if known.job is None or known.out_since is not None:
+        return out_of_reach(known, outcome, now, patience, request=True)
+    if outcome.status is None and _waited(request, now) < patience:
+        return known, []
+    return known, [outage(f"{request.id}/out", outcome, request=True)]
+
+
+def _waited(request: Request, now: float) -> float:
+    return 0.0 if request.first_tried_at is None else now - request.first_tried_at
+
+
+def _handed_back(request: Request, known: Known) -> Settlement:
+    saying = refusal(request, "too_old")
+    return Settlement(RequestState.REFUSED, known, (saying,), _problem_mark(request), problem="too_old")
+
+
+def _unsure(request: Request, known: Known, outcome: Unsure, now: float, polling: Polling) -> Settlement:
     if request.kind is RequestKind.START:
         known = replace(known, trouble=Trouble.UNSURE, trouble_words="")
+    else:
+        known = open_round(known, now, polling)  # if it arrived after all, what comes of it is news
     saying = Saying(f"{request.id}/unsure/{request.attempts}", What.UNSURE, _whose(request))
     return Settlement(RequestState.UNSURE, known, (saying,), _problem_mark(request), problem=outcome.why)
 

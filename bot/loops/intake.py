@@ -103,7 +103,7 @@ class Intake(Loop[ClaimedRequest]):
             case JobApiBusy():
                 return OutOfReach("asks to wait", retry_after=error.retry_after)
             case JobApiUnreachable():
-                self.went_wrong(error)
+                self.went_wrong(error, again_in=error.retry_after)
                 return OutOfReach("can't be reached", retry_after=error.retry_after)
             case JobApiNotAllowed():
                 self.went_wrong(error)
@@ -124,8 +124,11 @@ class Intake(Loop[ClaimedRequest]):
         late_truth = request.state is RequestState.UNSURE and isinstance(outcome, Taken)
         if not held and not late_truth:
             return
-        if isinstance(outcome, Taken) and thread.revision != item.thread.revision:
-            outcome = replace(outcome, outdated=True)
+        if isinstance(outcome, Taken):
+            # A server that runs a key once may repeat its first answer.
+            repeated = self._asks_once and request.attempts > 1
+            outdated = repeated or _learnt(thread.known) != _learnt(item.thread.known)
+            outcome = replace(outcome, outdated=outdated)
         settlement = settle(request, thread.known, outcome, tx.now, self._polling, jitter=jitter)
         await self._apply(tx, thread, request, settlement)
 
@@ -143,6 +146,11 @@ class Intake(Loop[ClaimedRequest]):
         """Gives a request back that was certainly not sent, if nobody else has taken it over."""
         if await tx.holds_request(request.id, self._owner):
             await tx.settle_request(request.id, RequestState.WAITING)
+
+
+def _learnt(known: Known) -> tuple[object, ...]:
+    """What looking at the job can have told."""
+    return known.job, known.round, known.said, known.links
 
 
 def _jitter() -> float:

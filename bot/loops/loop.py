@@ -16,7 +16,9 @@ Item = TypeVar("Item")
 RECORD_AGAIN = 1.0
 """Seconds before a result that could not be recorded is recorded again."""
 FORGOTTEN_AFTER = 120.0
-"""Seconds after which a piece of work that failed alone tells nothing of the loop: longer than any retry waits."""
+"""Seconds without a failure after which trouble is over, even if nothing has gone well since: what failed may be
+settled, or done by another process. Longer than any retry waits.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Loop(ABC, Generic[Item]):
         self.failing_since: float | None = None
         """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
         self.failing_why: object = ""
-        self._failed_at = 0.0
+        self._forget_at = 0.0
         self._outage_logged = False
 
     @abstractmethod
@@ -108,13 +110,14 @@ class Loop(ABC, Generic[Item]):
         self.failing_why = ""
         self._outage_logged = False
 
-    def went_wrong(self, why: object, *, one_piece: bool = False) -> None:
+    def went_wrong(self, why: object, *, one_piece: bool = False, again_in: float | None = None) -> None:
         """Notes that the loop gets nowhere; only the first failure is logged. `one_piece`: it may be this piece of work
-        alone that fails, so it counts for the health, but is no outage to log.
+        alone that fails, so it counts for the health, but is no outage to log. `again_in`: seconds that others ask to
+        wait.
         """
         if self.failing_since is None or self._forgotten():
-            self.failing_since = self._now()
-        self.failing_why, self._failed_at = why, self._now()
+            self.failing_since, self._outage_logged = self._now(), False
+        self.failing_why, self._forget_at = why, self._now() + FORGOTTEN_AFTER + (again_in or 0.0)
         if not one_piece and not self._outage_logged:
             self._outage_logged = True
             logger.error("%s: can't work, and goes on trying: %s", type(self).__name__, why)
@@ -153,8 +156,7 @@ class Loop(ABC, Generic[Item]):
         return 0.0 if self.failing_since is None or self._forgotten() else self._now() - self.failing_since
 
     def _forgotten(self) -> bool:
-        """Whether all that failed was one piece of work, some time ago: it may be settled, with nothing to do since."""
-        return not self._outage_logged and self._now() - self._failed_at > FORGOTTEN_AFTER
+        return self._now() > self._forget_at
 
     def _now(self) -> float:
         return self._terms.clock.monotonic()

@@ -145,7 +145,7 @@ class Outbox(Loop[ClaimedNotice]):
                 self._held[item.thread.channel_id] = self._now() + wait
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
             case ChatUnreachable() if notice.attempts < MOST_TRIES:
-                self.went_wrong(error)
+                self.went_wrong(error, again_in=error.retry_after)
                 wait = max(wait, error.retry_after or 0.0)
                 await tx.notice_later(notice, self._owner, due_in=wait, problem=error.reason)
             case ChatUncertain() if notice.attempts < MOST_TRIES and not enough:

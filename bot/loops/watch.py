@@ -95,7 +95,7 @@ class Watch(Loop[Due]):
                 self.went_wrong(error)
                 return OutOfReach("does not let Pagehand in", status=error.status)
             case JobApiUnreachable():
-                self.went_wrong(error)
+                self.went_wrong(error, again_in=error.retry_after)
                 return OutOfReach("can't be reached", retry_after=error.retry_after)
             case JobApiUnreadable():
                 self.went_wrong(error, one_piece=True)

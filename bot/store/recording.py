@@ -17,6 +17,7 @@ _THREAD_AT = (
     .with_for_update(key_share=True)
 )
 _REQUEST = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
+_THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
 _FOLLOW_UPS = (
     select(requests)
@@ -165,7 +166,9 @@ class Recording(Session):
         await self._connection.execute(update(threads).where(threads.c.id == thread_id).values(ts=ts))
 
     async def request(self, request_id: str) -> Request | None:
-        """One request, locked."""
+        """One request, locked, its thread first."""
+        for row in await self._rows(_THREAD_OF, request=request_id):
+            await self._lock(row[requests.c.thread_id])
         rows = await self._rows(_REQUEST, request=request_id)
         return request_from(rows[0]) if rows else None
 
@@ -187,15 +190,14 @@ class Recording(Session):
         return readable
 
     async def settle_request(
-        self, request_id: str, state: RequestState, *, problem: str = "", due_in: float = 0.0
+        self, request_id: str, state: RequestState, *, problem: str = "", due_in: float = 0.0, afresh: bool = False
     ) -> None:
-        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim."""
-        due_at = self._now + due_in if state is RequestState.WAITING else None
-        await self._connection.execute(
-            update(requests)
-            .where(requests.c.id == request_id)
-            .values(state=state, problem=problem, due_at=due_at, claimed_by=None, claimed_until=None)
-        )
+        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim (see the port)."""
+        values: dict[str, Any] = {"state": state, "problem": problem, "claimed_by": None, "claimed_until": None}
+        values["due_at"] = self._now + due_in if state is RequestState.WAITING else None
+        if afresh:
+            values["first_tried_at"] = None
+        await self._connection.execute(update(requests).where(requests.c.id == request_id).values(values))
 
     async def holds_request(self, request_id: str, owner: str) -> bool:
         """Whether `owner` still has the claim: it has until somebody else takes it, even when its lease ran out."""

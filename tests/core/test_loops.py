@@ -385,6 +385,31 @@ async def test_one_request_that_failed_and_is_settled_is_no_lasting_trouble(worl
     assert world.intake.failing_for() == 0.0
 
 
+async def test_an_outage_that_another_process_saw_end_is_over(world: World) -> None:
+    ts = await world.started()
+
+    def down(call: str, thread: Thread | None) -> None:
+        raise ChatUnreachable("no connection")
+
+    world.chat.fault = down
+    await world.reply(ts, "more", "5.1")
+    await world.step(world.outbox)
+    first = world.outbox
+    world.chat.fault = lambda call, thread: None
+    world.restart("two")
+    await world.pass_time(90)
+    assert first.failing_for() > 0.0
+    world.clock.advance(40)
+    assert first.failing_for() == 0.0
+
+
+async def test_an_outage_lasts_as_long_as_others_ask_to_wait(world: World) -> None:
+    world.job_api.faults = [JobApiUnreachable("503", retry_after=600.0)]
+    await world.started()
+    world.clock.advance(500)
+    assert world.intake.failing_for() == 500.0
+
+
 async def test_trouble_that_comes_again_and_again_lasts(world: World) -> None:
     world.asks_once = True
     world.assemble()

@@ -16,12 +16,26 @@ async def ended(world: World) -> str:
 
 async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_tried_again(world: World) -> None:
     ts = await ended(world)
+    world.job_api.faults = [JobApiUnreachable("down"), JobApiNotAllowed("401", status=401)]
+    await world.reply(ts, "more", "5.1")
+    world.clock.advance(2.0)
+    await world.step(world.intake)
+    world.clock.advance(3.0)
+    await world.step(world.watch)
+    await world.pass_time(45)
+    thread = await world.thread(ts)
+    assert world.chat.said(ts)[:4] == ["started", "failed", "not_allowed", "back"]
+    assert world.chat.cards[thread.id].known.trouble is None
+
+
+async def test_what_only_the_reply_meets_is_told_and_is_no_outage(world: World) -> None:
+    ts = await ended(world)
     world.job_api.faults = [JobApiNotAllowed("401", status=401)]
     await world.reply(ts, "more", "5.1")
     await world.pass_time(45)
     thread = await world.thread(ts)
     assert world.job_api.messages == {}
-    assert world.chat.said(ts) == ["started", "failed", "not_allowed", "back"]
+    assert world.chat.said(ts) == ["started", "failed", "not_allowed"]
     assert world.chat.cards[thread.id].known.trouble is None
 
 
@@ -29,7 +43,7 @@ async def test_a_follow_up_that_was_given_back_for_its_age_leaves_no_outage_on_t
     ts = await ended(world)
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(1_000)]
     await world.reply(ts, "more", "5.1")
-    await world.pass_time(100)
+    await world.pass_time(200)
     world.clock.advance(3 * DAY)
     await world.pass_time(100)
     assert world.chat.said(ts) == ["started", "failed", "out_of_reach", "refused"]

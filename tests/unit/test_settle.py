@@ -90,8 +90,8 @@ def test_retry_after_and_backoff_bound_the_next_try() -> None:
 
 
 def test_a_request_that_waited_for_days_is_handed_back() -> None:
-    known = replace(RUNNING, out_since=0.0, out_said=True)
-    settlement = settled(FOLLOW_UP, OutOfReach("can't be reached"), known, now=GIVE_UP_AFTER)
+    tried = replace(FOLLOW_UP, first_tried_at=0.0)
+    settlement = settled(tried, OutOfReach("can't be reached"), RUNNING, now=GIVE_UP_AFTER)
     assert settlement.state is RequestState.REFUSED
     assert settlement.sayings[-1].facts["reason"] == "too_old"
     assert settlement.mark is Mark.PROBLEM

@@ -1,0 +1,209 @@
+"""What a thread is told when a follow-up and its job's changes come in an order that nobody would expect."""
+
+from dataclasses import dataclass
+
+import pytest
+from core_world import ANA, World
+from fakes import FakeJobApi
+
+from bot.domain.models import Job, Known, Mark
+from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
+from bot.ports import ClaimedRequest
+
+LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
+DAY = 24 * 3600.0
+
+
+class OneAnswerAKey(FakeJobApi):
+    """Runs a repeated key once, and answers it as it did first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answers: dict[str, Job] = {}
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        if idempotency_key not in self._answers:
+            job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+            self._answers[idempotency_key] = job
+        return self._answers[idempotency_key]
+
+
+class ReadOnly(FakeJobApi):
+    """Lets jobs be read, and meets every message with the same error."""
+
+    error: JobApiError = JobApiNotAllowed("403", status=403)
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        raise self.error
+
+
+@dataclass
+class Claimed:
+    """A follow-up that was claimed and is not yet sent."""
+
+    world: World
+    item: ClaimedRequest
+    at: float
+
+    async def send(self) -> None:
+        await self.world.intake.work(self.item, self.at)
+
+
+async def claimed(world: World, ts: str) -> Claimed:
+    await world.reply(ts, "more", "5.1")
+    await world.step(world.outbox)
+    world.clock.advance(1.2)
+    at = world.clock.monotonic()
+    (item,) = await world.intake.take(10)
+    return Claimed(world, item, at)
+
+
+async def ended(world: World) -> str:
+    """A job that has ended with a link, as its thread knows."""
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(30)
+    assert world.chat.said(ts) == ["started", "finished"]
+    return ts
+
+
+async def known(world: World, ts: str) -> Known:
+    return (await world.thread(ts)).known
+
+
+async def fine_time(world: World, seconds: int) -> None:
+    """Lets time pass in steps in which nothing is overtaken."""
+    for _ in range(seconds):
+        world.clock.advance(1.0)
+        await world.settle()
+
+
+async def test_an_answer_that_is_repeated_takes_no_job_back(world: World) -> None:
+    """Its sender dies; the job works and ends before it is sent again and answered as it was at first."""
+    world.job_api, world.asks_once = OneAnswerAKey(), True
+    world.assemble()
+    ts = await ended(world)
+    follow_up = await claimed(world, ts)
+    await world.job_api.send_message("docs", "job-1", "more", idempotency_key=follow_up.item.request.id)
+    world.clock.advance(3)
+    await world.step(world.watch)
+    world.job_api.show("job-1", "completed", LINK)
+    world.clock.advance(31)
+    world.restart("two")
+    await world.pass_time(60)
+    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+    assert world.job_api.messages["job-1"] == ["more"]
+
+
+async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doubt(world: World) -> None:
+    ts = await world.started()
+    await world.pass_time(30)
+    follow_up = await claimed(world, ts)
+    world.job_api.show("job-1", "completed", LINK)
+    world.clock.advance(2.5)
+    await world.step(world.watch)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await follow_up.send()
+    await world.pass_time(60)
+    world.job_api.show("job-1", "completed", OTHER)
+    await world.pass_time(100)
+    assert world.chat.said(ts) == ["started", "finished", "unsure", "active_again", "finished"]
+
+
+async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(world: World) -> None:
+    """The message is worked on later: its answer still shows the end of earlier work."""
+    ts = await world.started()
+    await world.pass_time(30)
+    world.job_api.show("job-1", "completed", LINK)
+    follow_up = await claimed(world, ts)
+    world.job_api.show("job-1", "completed", LINK)
+    before, sending = world.job_api.jobs["job-1"], FakeJobApi.send_message
+
+    async def answered_as_it_was(project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        await sending(world.job_api, project_id, job_id, prompt, idempotency_key=idempotency_key)
+        return before
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.job_api, "send_message", answered_as_it_was)
+        await follow_up.send()
+    await world.pass_time(60)
+    world.job_api.show("job-1", "completed", OTHER)
+    await world.pass_time(100)
+    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+    job = (await known(world, ts)).job
+    assert job is not None
+    assert job.pr_link == OTHER
+
+
+async def test_a_look_that_fails_meanwhile_makes_an_answer_no_older(world: World) -> None:
+    ts = await ended(world)
+    follow_up = await claimed(world, ts)
+    world.clock.advance(2.5)
+    world.job_api.faults = [JobApiUncertain("502")]
+    await world.step(world.watch)
+    await follow_up.send()
+    world.clock.advance(1.5)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+
+
+async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world: World) -> None:
+    ts = await world.started()
+    world.job_api.show("job-1", "completed")
+    await world.pass_time(100)
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(99)]
+    await world.pass_time(200)
+    world.clock.advance(4 * DAY)
+    world.job_api.faults = [JobApiBusy("429", retry_after=5.0)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(30)
+    assert world.chat.said(ts) == ["started", "finished", "active_again"]
+    assert world.chat.marks == {"5.1": Mark.TAKEN}
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (JobApiNotAllowed("403", status=403), "not_allowed"),
+        (JobApiBusy("429", retry_after=None), "out_of_reach"),
+        (JobApiBusy("429", retry_after=3600.0), "out_of_reach"),
+    ],
+    ids=["403", "429", "429 for an hour"],
+)
+async def test_what_only_messages_meet_is_told_once(world: World, error: JobApiError, word: str) -> None:
+    """The job can be read all the while, which ends no trouble of the request."""
+    job_api = ReadOnly()
+    job_api.error = error
+    world.job_api = job_api
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "more", "5.1")
+    await fine_time(world, 600)
+    assert world.chat.said(ts) == ["started", word]
+    assert world.chat.marks == {"5.1": Mark.RECORDED}
+    assert (await known(world, ts)).trouble is None
+
+
+async def test_what_is_never_answered_is_told_and_handed_back(world: World) -> None:
+    """Where a key runs once it is sent again for long, but not for ever: the next one is waiting."""
+    world.asks_once = True
+    world.assemble()
+    ts = await world.started()
+    job_api = ReadOnly()
+    job_api.error = JobApiUncertain("500")
+    job_api.jobs = world.job_api.jobs
+    world.job_api = job_api
+    world.assemble()
+    await world.reply(ts, "poison", "5.1")
+    await world.reply(ts, "next", "5.2")
+    await world.pass_time(300)
+    assert world.chat.said(ts) == ["started", "out_of_reach"]
+    world.clock.advance(3 * DAY)
+    await world.pass_time(100)
+    assert world.chat.said(ts)[:3] == ["started", "out_of_reach", "unsure"]
+    assert world.chat.marks["5.1"] is Mark.PROBLEM
+    request = next(message.facts["request"] for message in world.chat.messages if message.what == "unsure")
+    await world.service.send_again(ANA, "C1", request)
+    await world.pass_time(100)
+    assert world.chat.said(ts).count("unsure") == 1
