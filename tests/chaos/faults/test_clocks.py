@@ -20,7 +20,7 @@ FINISHED = ("started", "completed")
 HOUR = 3600.0
 SOON = 25.0
 """Seconds in which work goes on after a clock was set, on a busy machine."""
-PUT_OFF = 60.0
+PUT_OFF = 50.0
 """Seconds for which something is put off: much longer than SOON, and much shorter than the clock's step."""
 
 LIBFAKETIME = next((str(file) for file in sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))), "")
