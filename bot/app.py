@@ -115,7 +115,8 @@ class App:
         except OSError as error:
             raise CannotStart(f"{error.strerror or error}. Set another port.") from None
         self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
-        self._running += [asyncio.create_task(self.health.watch()), asyncio.create_task(self._retention.run())]
+        for helper, work in ((self.health, self.health.watch()), (self._retention, self._retention.run())):
+            self._running.append(asyncio.create_task(work, name=type(helper).__name__))
         logger.info("Pagehand is at work as %s", self.owner)
 
     async def stop(self) -> None:

@@ -16,13 +16,14 @@ from typing import Any
 from chaos.victim import ENDING
 
 VICTIM = Path(__file__).with_name("victim.py")
+SOURCES = Path(__file__).parents[2]
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
 CALLED = {
     "intake": ("create", "send_message"),
     "watch": ("get",),
-    "outbox": ("post_card", "update_card", "post", "find", "mark", "tell"),
+    "outbox": ("post_card", "update_card", "post", "find", "mark", "tell", "join"),
 }
 POINTS = (
     *(f"{loop}.{call}.{moment}" for loop, calls in CALLED.items() for call in calls for moment in _CALLS),
@@ -109,14 +110,14 @@ class Nursery:
 
 @asynccontextmanager
 async def nursery(directory: Path) -> AsyncIterator[Nursery]:
-    """A nursery whose victims know of this process's environment only where Python is."""
+    """A nursery whose victims know of this process's environment only where Python is, and these sources."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(VICTIM),
         "--nursery",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "HOME": str(directory)},
+        env={"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(SOURCES)},
     )
     opened = Nursery(process, directory)
     try:

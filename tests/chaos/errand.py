@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chaos.world import CHANNELS, RETRY_DELAYS, World
+from chaos.world import CHANNELS, NEW_CHANNEL, PEOPLE, RETRY_DELAYS, World
 
 from bot.service import _id
 from bot.slack.blocks import SEND_AGAIN
@@ -92,8 +92,9 @@ class Errand:
     """How far it has come."""
 
     def __post_init__(self) -> None:
-        self.channel = self.rng.choice(CHANNELS)
-        self.person = self.world.workspace.person(self.rng.choice(("ana", "ben")))
+        is_new = self.rng.random() < NEW_CHANNEL
+        self.channel = self.world.new_channel(f"errand{self.number}") if is_new else self.rng.choice(CHANNELS)
+        self.person = self.world.workspace.person(self.rng.choice(PEOPLE))
         self.rounds = self.rng.choice((0, 1, 1, 2))
         self.eager = self.rng.random() < 0.5
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from chaos.crew import nursery  # noqa: E402 - run as a script, Python looks for modules beside it only
-from chaos.report import table  # noqa: E402 - the same
+from chaos.report import missed, table  # noqa: E402 - the same
 from chaos.rounds import (  # noqa: E402 - the same
     IN_MEMORY,
     Round,
@@ -50,6 +50,7 @@ def main() -> int:
         directory.mkdir(parents=True, exist_ok=True)
         outcomes = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
     _show(table(outcomes))
+    _show(f"Points at which nobody was killed: {', '.join(missed(outcomes)) or 'none'}.")
     faults = [fault for outcome in outcomes for fault in outcome.verdict.faults]
     _show("\n".join(faults) or "Nothing was lost, and nothing was said or sent twice.")
     return 1 if faults else 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from chaos.crew import POINTS
 from chaos.resume import longest, typical
 from chaos.scenario import Outcome
 
@@ -60,6 +61,12 @@ def table(outcomes: Sequence[Outcome]) -> str:
     for title, figure in _ROWS:
         lines.append(f"| {title} | {' | '.join(_shown(figure(outcome)) for outcome in outcomes)} |")
     return "\n".join(lines)
+
+
+def missed(outcomes: Sequence[Outcome]) -> list[str]:
+    """The points at which no process of any round was killed."""
+    hit = {kill.point for outcome in outcomes for kill in outcome.world.crew.kills}
+    return [point for point in POINTS if point not in hit]
 
 
 def _shown(figure: float) -> str:

@@ -38,7 +38,9 @@ async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: Pos
 
 def _check(outcome: Outcome, seed: int) -> None:
     assert not outcome.verdict.faults, "\n".join([f"with seed {seed}:", *outcome.verdict.faults])
-    assert len(outcome.world.crew.kills) >= KILLS
+    kills = outcome.world.crew.kills
+    assert len(kills) >= KILLS
+    assert sum(bool(kill.point) for kill in kills) >= len(kills) / 4, f"with seed {seed}, killed at {kills}"
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE
     assert outcome.resume.taken_over

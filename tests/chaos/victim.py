@@ -33,6 +33,8 @@ T = TypeVar("T")
 ENDING = "PAGEHAND_VICTIM"
 LOOPS = frozenset({"Intake", "Watch", "Outbox"})
 """The names of the tasks that run the loops; whatever these start inherits their context."""
+BY_ITSELF = frozenset({"Retention", "Health"})
+"""The names of the tasks that nobody in Slack sets off and that are no loops: they pass points of their own."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 _within: ContextVar[str] = ContextVar("loop", default="listener")
@@ -115,9 +117,9 @@ class PointedStore:
 
 
 def _loop() -> str:
-    """The loop on whose behalf this runs."""
+    """The loop, or whatever else, on whose behalf this runs."""
     name = _task_name()
-    if name in LOOPS:
+    if name in LOOPS | BY_ITSELF:
         _within.set(name.lower())
     return _within.get()
 

@@ -16,9 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.demo import manifest
 from bot.store.engine import engine_for
+from bot.workspace.models import Channel
 from bot.workspace.server import WorkspaceServer
 
 CHANNELS = ("docs", "general")
+NEW_CHANNEL = 0.3
+"""How often an errand begins in a channel of its own, that the bot is not in."""
+PEOPLE = ("ana", "ben")
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack brings an event again: as often as the real one, but sooner."""
 JOB_API_TIMEOUT = 5.0
@@ -44,6 +48,13 @@ class World:
     _engine: AsyncEngine = field(repr=False)
     faults: int = 0
     """How many faults of Slack and of the job API were ordered."""
+
+    def new_channel(self, name: str) -> str:
+        """Opens a public channel in which the people are, and the bot is not. Returns its name."""
+        state = self.workspace.state
+        people = [self.workspace.person(person).id for person in PEOPLE]
+        state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
+        return name
 
     async def work_left(self) -> int:
         """How many requests and notices are due, now or later."""
