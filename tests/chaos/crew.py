@@ -31,6 +31,8 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
+SELDOM = frozenset({"create", "find", "tell", "join"})
+"""Calls that a process makes so seldom that it ends at the first of them."""
 
 
 @dataclass(eq=False)
@@ -126,6 +128,12 @@ async def nursery(directory: Path) -> AsyncIterator[Nursery]:
         await opened.close()
 
 
+def ending_at(how: str, point: str, occurrence: int) -> str:
+    """Has a process kill or stop itself at the so manieth passing of a point, or at the first where there are few."""
+    _, call, _ = point.split(".")
+    return f"{how}:{point}#{1 if call in SELDOM else occurrence}"
+
+
 @dataclass(frozen=True)
 class Kill:
     """`point` is empty for a random moment."""
@@ -175,7 +183,7 @@ class Crew:
         """
         while not until.is_set():
             named = self.rng.random() < 0.65
-            ending = f"kill:{self._next_point()}#{self.rng.randint(1, 3)}" if named else ""
+            ending = ending_at("kill", self._next_point(), self.rng.randint(1, 3)) if named else ""
             life = await self.start(instance, ending)
             await self.kill(life, longest if named else self.rng.uniform(0.3, longest))
             await asyncio.sleep(self.rng.uniform(0.0, 0.3))

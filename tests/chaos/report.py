@@ -45,6 +45,7 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("out of order", lambda o: len(o.verdict.disorder)),
     ("stale cards and marks", lambda o: len(o.verdict.stale)),
     ("ended by themselves", lambda o: len(o.verdict.deaths)),
+    ("secrets and tracebacks in their logs", lambda o: len(o.verdict.logged)),
     ("till any process went on, median s", lambda o: typical(o.resume.anywhere)),
     ("till any process went on, longest s", lambda o: longest(o.resume.anywhere)),
     ("held by killed processes", lambda o: len(o.resume.taken_over)),

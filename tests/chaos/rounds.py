@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.crew import POINTS, Nursery
+from chaos.crew import POINTS, Nursery, ending_at
 from chaos.scenario import Outcome, Trouble, play
 from chaos.world import LEASE, World, world
-from ledger import Operation, cut, refusing, truncated
+from leaks import faults_in_logs
+from ledger import KEY, Operation, cut, refusing, truncated
 
 from bot.store.schema import migrate
 
@@ -49,7 +50,7 @@ async def sleepers(world: World, over: asyncio.Event) -> None:
 async def _sleep(world: World, over: asyncio.Event, instance: str, points: list[str], seconds: float) -> None:
     """Has a process stop itself at the first of the points that one reaches; one that does not is replaced."""
     while not over.is_set():
-        life = await world.crew.start(instance, f"stop:{points.pop()}#2")
+        life = await world.crew.start(instance, ending_at("stop", points.pop(), 2))
         try:
             await asyncio.wait_for(life.at_point.wait(), PATIENCE)
         except TimeoutError:
@@ -131,7 +132,15 @@ async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int
             enough_harm = len(made.crew.kills) >= wanted.kills or len(made.crew.pauses) >= wanted.pauses
             return enough_harm or asyncio.get_running_loop().time() > end
 
-        return await play(made, wanted.trouble, enough=enough, pace=wanted.pace)
+        outcome = await play(made, wanted.trouble, enough=enough, pace=wanted.pace)
+    outcome.verdict.logged += await asyncio.to_thread(_logged, directory, made)
+    return outcome
+
+
+def _logged(directory: Path, world: World) -> list[str]:
+    """What the processes of a world printed that they should not have."""
+    secrets = (KEY, world.workspace.bot_token, world.workspace.app_token)
+    return faults_in_logs(directory.glob(f"{world.name}-*.log"), secrets)
 
 
 async def new_sqlite(directory: Path, name: str) -> str:

@@ -27,6 +27,8 @@ class Verdict:
     stale: list[str] = field(default_factory=list)
     """Cards and marks that do not show how it ended."""
     deaths: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
+    """Secrets and tracebacks in what the processes printed."""
 
     @property
     def faults(self) -> list[str]:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from leaks import Watch
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -185,8 +186,12 @@ async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceS
     assert all(taken.values())
 
 
-async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(workspace: WorkspaceServer) -> None:
-    """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself."""
+async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
+    workspace: WorkspaceServer, log_watch: Watch
+) -> None:
+    """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself. And it logs the old one,
+    for which reason Pagehand silences it.
+    """
     app = bolt_app(workspace)
     async with connected(workspace, app):
         opened = sum(call.method == "apps.connections.open" for call in workspace.calls)
@@ -195,6 +200,9 @@ async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(workspace
         await workspace.wait_for(lambda: workspace.socket_mode.handshakes_refused >= 2)
         assert sum(call.method == "apps.connections.open" for call in workspace.calls) == opened + 1
         assert not workspace.connected
+    logged, log_watch.found = log_watch.found, []
+    assert logged
+    assert all(line.startswith("slack_bolt.") for line in logged)
 
 
 async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) -> None:

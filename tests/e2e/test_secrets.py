@@ -3,20 +3,20 @@ secret, in the clear or in the encodings that things travel in.
 """
 
 import asyncio
-import base64
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import asyncpg
 import pytest
 from jobserver_world import git, make_bare
+from leaks import leaks
 from ledger import KEY, PROJECT, Ledger, Operation, cut, garbage, refusing
 from postgres import NoPostgres, PostgresServer, postgres_server
 
@@ -165,19 +165,6 @@ def postgres() -> Iterator[PostgresServer]:
             yield server
     except NoPostgres as error:
         pytest.skip(str(error))
-
-
-def encoded(secret: str) -> Iterator[bytes]:
-    """A secret as it may lie about."""
-    yield secret.encode()
-    yield quote(secret, safe="").encode()
-    yield base64.b64encode(secret.encode()).rstrip(b"=")[:-1]
-
-
-def leaks(secrets: Iterable[str], places: Mapping[str, bytes]) -> list[str]:
-    """Where a secret can be read."""
-    forms = [form for secret in secrets for form in encoded(secret)]
-    return [f"{place} holds {form!r}" for place, content in places.items() for form in forms if form in content]
 
 
 def files_in(*directories: Path) -> dict[str, bytes]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from chaos.faults.world import World, a_world
-from ledger import Operation, refusing
+from leaks import faults_in_logs
+from ledger import KEY, Operation, refusing, slow
 from postgres import PostgresServer
 
 from bot.store import migrate
@@ -22,6 +23,9 @@ SOON = 25.0
 """Seconds in which work goes on after a clock was set, on a busy machine."""
 PUT_OFF = 50.0
 """Seconds for which something is put off: much longer than SOON, and much shorter than the clock's step."""
+AHEAD = 30.0
+"""Seconds between two clocks: more than the lease of a poll."""
+SLOW_POLL = 0.3
 
 LIBFAKETIME = next((str(file) for file in sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))), "")
 SetClock = Callable[[float], None]
@@ -117,8 +121,8 @@ async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: World, s
 
 
 @asynccontextmanager
-async def process(world: World, clock: Path) -> AsyncIterator[None]:
-    """`pagehand run` with a wall clock that follows a file."""
+async def process(world: World, clock: Path) -> AsyncIterator[int]:
+    """`pagehand run` with a wall clock that follows a file. Yields its process id; at its end its log is searched."""
     own = {"PATH": os.environ["PATH"], "HOME": str(clock.parent), "PYTHONPATH": str(Path(__file__).parents[3])}
     faked = {
         "LD_PRELOAD": LIBFAKETIME,
@@ -126,16 +130,18 @@ async def process(world: World, clock: Path) -> AsyncIterator[None]:
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
-    with (clock.parent / "log").open("wb") as log:
+    log_file = clock.with_suffix(".log")
+    with log_file.open("wb") as log:
         running = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bot", "run", env=world.environment(**own, **faked), stdout=log, stderr=log
         )
     try:
-        yield
+        yield running.pid
     finally:
         running.terminate()
         await running.wait()
     assert running.returncode == 0
+    assert faults_in_logs([log_file], (KEY, world.workspace.bot_token, world.workspace.app_token)) == []
 
 
 async def two_wait(world: World) -> bool:
@@ -174,17 +180,37 @@ async def test_the_database_s_clock_is_set(postgres: PostgresServer) -> None:
 
 
 @pytest.mark.postgres
-async def test_two_instances_whose_clocks_differ(postgres_url: str, set_clock: SetClock) -> None:
-    async with a_world(postgres_url) as world:
+@pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
+async def test_two_instances_whose_clocks_differ(postgres_url: str, scratch: Path) -> None:
+    """One is a process of its own. Polls take a while: who goes by its own clock polls what the other is polling."""
+    clock = scratch / "clock"
+    clock.write_text(f"+{AHEAD:.0f}")
+    began = time.time()
+    async with a_world(postgres_url) as world, process(world, clock) as other:
         world.ledger.autopilot(polls=4)
+        world.ledger.fail(slow(SLOW_POLL), Operation.GET, times=None)
         await world.start()
-        set_clock(30.0)
-        await world.start()
+        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 4, SOON)
         prompts = [f"Task {number}" for number in range(8)]
         for prompt in prompts:
             await world.ask(prompt)
+        await pollers_seen(world, {os.getpid(), other})
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
         await world.until_ended(*prompts)
         await world.settled()
         await world.check()
+    written = time.mktime(time.strptime(clock.with_suffix(".log").read_text()[:19], "%Y-%m-%d %H:%M:%S"))
+    assert written > began + AHEAD - 1.0
+
+
+async def pollers_seen(world: World, wanted: set[int]) -> None:
+    """Waits till each of these processes has been seen to poll a job."""
+    seen = set[int]()
+
+    async def all_seen() -> bool:
+        owners = await world.sql("SELECT claimed_by FROM watches WHERE claimed_by IS NOT NULL")
+        seen.update(int(owner.split("-")[-2]) for (owner,) in owners)
+        return wanted <= seen
+
+    await world.until_true(all_seen, SOON)

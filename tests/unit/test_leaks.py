@@ -1,0 +1,54 @@
+"""The search for secrets finds them."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from leaks import Watch, faults_in_logs
+
+from bot.workspace import WorkspaceServer
+
+
+def found(watch: Watch) -> int:
+    """How many records were found, which are not held against this test."""
+    records, watch.found = watch.found, []
+    return len(records)
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.ERROR])
+def test_a_secret_in_a_record_of_any_level(log_watch: Watch, caplog: pytest.LogCaptureFixture, level: int) -> None:
+    logging.getLogger("bot.anything").log(level, "see %s", "planted-secret-of-this-test")
+    assert found(log_watch) == 1
+    assert len(caplog.records) == (level >= logging.WARNING), "others hear more than the levels let through"
+
+
+def test_a_secret_in_a_traceback(log_watch: Watch) -> None:
+    logging.getLogger("bot.anything").debug("failed", exc_info=RuntimeError("planted-secret-of-this-test"))
+    assert found(log_watch) == 1
+
+
+def test_what_a_workspace_gives_out(log_watch: Watch) -> None:
+    server = WorkspaceServer()
+    given = (server.bot_token, server.app_token, server.signing_secret, server.socket_mode.open_url("http://here"))
+    for secret in given:
+        logging.getLogger("bot.anything").debug(secret)
+    assert found(log_watch) == len(given)
+
+
+def test_loggers_that_the_sources_keep_quiet(log_watch: Watch) -> None:
+    for name in ("aiosqlite", "slack_sdk.web"):
+        logging.getLogger(name).debug("planted-secret-of-this-test")
+        assert found(log_watch) == 0
+        logging.getLogger(name).warning("planted-secret-of-this-test")
+        assert found(log_watch) == 1
+
+
+def test_what_processes_print(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    assert faults_in_logs([], ["secret"]) == ["nothing was logged"]
+    log.write_text("all is well\n")
+    assert faults_in_logs([log], ["secret"]) == []
+    log.write_text("asked with c2VjcmV0LW9mLXRoaXM=\nERROR it failed\nTraceback (most recent call last):\n  File 1\n")
+    leak, traceback = faults_in_logs([log], ["secret-of-this"])
+    assert "a.log holds" in leak
+    assert traceback.startswith("a.log: ERROR it failed\nTraceback")
