@@ -170,6 +170,11 @@ class Crew:
     _points: list[str] = field(default_factory=list)
     _born: int = 0
 
+    @property
+    def at_points(self) -> int:
+        """How many were killed at a named point."""
+        return sum(bool(kill.point) for kill in self.kills)
+
     async def start(self, instance: str, ending: str = "") -> Life:
         """Starts an instance (again)."""
         self._born += 1
@@ -183,7 +188,7 @@ class Crew:
         """
         while not until.is_set():
             named = self.rng.random() < 0.65
-            ending = ending_at("kill", self._next_point(), self.rng.randint(1, 3)) if named else ""
+            ending = ending_at("kill", self._next_point(), self.rng.choice((1, 1, 2))) if named else ""
             life = await self.start(instance, ending)
             await self.kill(life, longest if named else self.rng.uniform(0.3, longest))
             await asyncio.sleep(self.rng.uniform(0.0, 0.3))

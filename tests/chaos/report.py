@@ -25,7 +25,7 @@ def _keys(outcome: Outcome) -> list[str]:
 
 _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
     ("kills", lambda o: len(o.world.crew.kills)),
-    ("of these at a named point", lambda o: sum(bool(kill.point) for kill in o.world.crew.kills)),
+    ("of these at a named point", lambda o: o.world.crew.at_points),
     ("different points", lambda o: len({kill.point for kill in o.world.crew.kills} - {""})),
     ("pauses of over 30 s", lambda o: len(o.world.crew.pauses)),
     ("faults of Slack and of the job API", lambda o: o.world.faults),

@@ -108,7 +108,8 @@ async def _sleeper(world: World, over: asyncio.Event) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """A world and the trouble it gets, till so many kills or pauses are done, or so many seconds have passed.
+    """A world and the trouble it gets, till so many kills (so many of them at named points) or pauses are done, or so
+    many seconds have passed.
 
     `pace` is in seconds from one errand to the next. `database` is the URL of one with tables and without rows.
     """
@@ -121,6 +122,7 @@ class Round:
     seconds: float
     pace: float = 1.0
     pauses: float = float("inf")
+    at_points: int = 0
 
 
 async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int) -> Outcome:
@@ -129,8 +131,8 @@ async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int
     async with world(nursery, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed) as made:
 
         def enough() -> bool:
-            enough_harm = len(made.crew.kills) >= wanted.kills or len(made.crew.pauses) >= wanted.pauses
-            return enough_harm or asyncio.get_running_loop().time() > end
+            enough_kills = len(made.crew.kills) >= wanted.kills and made.crew.at_points >= wanted.at_points
+            return enough_kills or len(made.crew.pauses) >= wanted.pauses or asyncio.get_running_loop().time() > end
 
         outcome = await play(made, wanted.trouble, enough=enough, pace=wanted.pace)
     outcome.verdict.logged += await asyncio.to_thread(_logged, directory, made)

@@ -5,6 +5,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from chaos.world import LEASE
 from postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
-KILLS = 15
+KILLS, AT_POINTS = 15, 4
+"""How many there are at least, and how many of them at a named point."""
 SECONDS = 90.0
 """After which a machine that is too slow for so many kills gives up."""
 TO_NOTICE = 10.0
@@ -27,20 +29,20 @@ async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: Pos
     """Both databases side by side, since most of the time passes with waiting for leases to run out."""
     async with AsyncExitStack() as stack:
         sqlite = await new_sqlite(scratch, "one")
-        rounds = [Round("SQLite", sqlite, one_instance, idempotent=False, kills=KILLS, seconds=SECONDS)]
+        plan = partial(Round, kills=KILLS, at_points=AT_POINTS, seconds=SECONDS)
+        rounds = [plan("SQLite", sqlite, one_instance, idempotent=False)]
         if maybe_postgres is not None:
             url = await stack.enter_async_context(maybe_postgres.database())
-            rounds.append(Round("PostgreSQL", url, three_instances, idempotent=True, kills=KILLS, seconds=SECONDS))
+            rounds.append(plan("PostgreSQL", url, three_instances, idempotent=True))
         outcomes = await asyncio.gather(*(play_round(opened_nursery, scratch, played, seed) for played in rounds))
     for outcome in outcomes:
         _check(outcome, seed)
-    kills = [kill for outcome in outcomes for kill in outcome.world.crew.kills]
-    assert sum(bool(kill.point) for kill in kills) >= len(kills) / 4, f"with seed {seed}, killed at {kills}"
 
 
 def _check(outcome: Outcome, seed: int) -> None:
     assert not outcome.verdict.faults, "\n".join([f"with seed {seed}:", *outcome.verdict.faults])
     assert len(outcome.world.crew.kills) >= KILLS
+    assert outcome.world.crew.at_points >= AT_POINTS, f"with seed {seed}"
     assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
     assert longest(outcome.resume.anywhere) < LEASE
     assert outcome.resume.taken_over
