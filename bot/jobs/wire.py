@@ -27,7 +27,8 @@ _WORD_FIELDS = ("error", "message", "detail", "msg", "title")
 def clean(text: str, limit: int) -> str:
     """One line of at most `limit` printable characters: no control, invisible or text-direction characters."""
     if not text.isprintable() or "  " in text:
-        text = "".join(filter(str.isprintable, " ".join(text.split())))
+        words = ("".join(filter(str.isprintable, word)) for word in text.split())
+        text = " ".join(filter(None, words))
     text = text.strip()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

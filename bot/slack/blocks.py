@@ -53,8 +53,9 @@ def actions(*buttons: Block) -> Block:
 
 
 def button(label: str, action_id: str, value: str, *, confirm: Block | None = None) -> Block:
-    """A button whose click comes back with `value` (at most 2,000)."""
-    made: Block = {"type": "button", "text": words(label), "action_id": action_id, "value": value}
+    """A button whose click comes back with `value` (at most 2,000; half a character, which JSON can hold, as `?`)."""
+    whole = value.encode("utf-8", "replace").decode()
+    made: Block = {"type": "button", "text": words(label), "action_id": action_id, "value": whole}
     return made if confirm is None else made | {"confirm": confirm}
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.models import Job
@@ -155,6 +155,7 @@ def test_no_optional_field_can_spoil_a_job(fields: dict[str, Any]) -> None:
 
 
 @given(st.text(), st.text(min_size=1).map(lambda text: clean(text, 90)).filter(bool))
+@example("0 \ud7fc\r0", "active")
 def test_what_is_written_can_be_read(repository: str, status: str) -> None:
     written = AgentJob(id="7", status=status, source=Source(repository=repository, ref=None), pr_link="https://x/1")
     raw = written.model_dump_json(by_alias=True)

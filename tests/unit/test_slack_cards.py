@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.models import Job, Known, Notice, NoticeKind, Thread, Trouble, What
@@ -149,6 +149,7 @@ REASONS = [
     ),
     plain=st.sampled_from(["", "yes"]),
 )
+@example(what=What.UNSURE, facts={"request": "\ud83d"}, plain="")
 def test_any_notice_is_harmless_and_within_slacks_limits(what: What, facts: dict[str, str], plain: str) -> None:
     for message in say(what, prompt=facts.get("text", "Fix it"), plain=plain, **facts):
         assert_sendable(message)
