@@ -1,9 +1,13 @@
-"""What holds for every test: no log record carries a secret, whatever the test is about."""
+"""What holds for every test: no log record carries a secret, whatever it is about, and none fails for being slow."""
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from leaks import Watch, planting
+
+settings.register_profile("pagehand", deadline=None)
+settings.load_profile("pagehand")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -179,7 +179,7 @@ async def test_what_only_messages_meet_is_told_once(world: World, error: JobApiE
     world.assemble()
     ts = await world.started()
     await world.reply(ts, "more", "5.1")
-    await fine_time(world, 600)
+    await fine_time(world, 200)
     assert world.chat.said(ts) == ["started", word]
     assert world.chat.marks == {"5.1": Mark.RECORDED}
     assert (await known(world, ts)).trouble is None
