@@ -195,8 +195,8 @@ def _faulty(notice: Notice, fault: Exception) -> ChatError:
 
 
 def _replaced(notice: Notice, mark: Mark) -> list[Mark]:
-    """The marks that may be there already. Taking one away counts against a low limit of Slack's (reactions.remove: 20
-    a minute), so none is tried in vain: what gets a second mark had RECORDED first.
+    """The marks that may be there already: what gets a second mark had RECORDED first. Slack limits how often one can
+    be taken away, so none is tried in vain.
     """
     before = {0: [], 1: [Mark.RECORDED]}.get(notice.revision, list(Mark))
     return [other for other in before if other is not mark]
