@@ -37,11 +37,6 @@ export function messageEditor(message, { store, save, done }) {
       submit();
     }
   });
-  requestAnimationFrame(() => {
-    fitHeight(input);
-    input.focus();
-    input.setSelectionRange(input.value.length, input.value.length);
-  });
   const buttons = h("div", { class: "edit-buttons" }, button("Cancel", "", done), button("Save", "primary", submit));
   return h(
     "article",
@@ -49,4 +44,12 @@ export function messageEditor(message, { store, save, done }) {
     h("div", { class: "gutter" }),
     h("div", { class: "content" }, input, problem, buttons),
   );
+}
+
+/** Puts the cursor behind the editor's text. The editor must be in the document. */
+export function focusEditor(editor) {
+  const input = editor.querySelector("textarea");
+  fitHeight(input);
+  input.focus();
+  input.setSelectionRange(input.value.length, input.value.length);
 }

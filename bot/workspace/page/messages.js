@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
-import { messageEditor } from "./message_editor.js";
+import { focusEditor, messageEditor } from "./message_editor.js";
 import { MessageMenu } from "./message_menu.js";
 import { messageRow } from "./message_row.js";
 import { timeline } from "./timeline.js";
@@ -158,6 +158,7 @@ export class MessageList {
     this.#menu.detach();
     this.#editing = message.ts;
     this.#store.changed();
+    queueMicrotask(() => focusEditor(this.#rows.get(message.ts).node)); // before the next key, which is for the editor
   }
 
   editLast() {
