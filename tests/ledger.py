@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from aiohttp import web
+from ports import free_port
 
 KEY = "mk_ledger_planted_admin_key"
 PROJECT = "docs"
@@ -168,13 +169,13 @@ class Ledger:
         self._active_since: dict[str, float] = {}
         self._polled: Counter[str] = Counter()
         self._runner: web.AppRunner | None = None
-        self._port = 0
+        self._port = free_port()
         self._changed = asyncio.Event()
 
     # -- running --------------------------------------------------------------------------------------------------
 
     async def start(self) -> str:
-        """Starts, after a `stop` on the same port again, and returns the base URL."""
+        """Starts, after a `stop` too, and returns the base URL, which stays the same."""
         app = web.Application(client_max_size=GIANT)
         app.router.add_post("/v2/agent/{project}/job", self._create)
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
@@ -184,7 +185,6 @@ class Ledger:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
         await site.start()
-        self._port = self._runner.addresses[0][1]
         return self.url
 
     @property

@@ -1,5 +1,7 @@
 """The listening socket, which can go away and come back at the same address."""
 
+import socket
+
 from aiohttp import web
 
 
@@ -11,6 +13,8 @@ class Listening:
         self._runner: web.AppRunner | None = None
         self._site: web.TCPSite | None = None
         self._address = ("", 0)
+        self._held: socket.socket | None = None
+        """Keeps the port during an outage: the system might give it to somebody else's connection."""
 
     async def start(self, application: web.Application, host: str, port: int) -> str:
         """Listen and return the origin."""
@@ -25,6 +29,7 @@ class Listening:
         return self.origin
 
     async def stop(self) -> None:
+        self._release()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -36,6 +41,7 @@ class Listening:
             return
         await self._site.stop()
         self._site = None
+        self._held = _bound(*self._address)
         server = self._runner.server
         for connection in server.connections if server else ():
             if connection.transport is not None:
@@ -44,6 +50,20 @@ class Listening:
     async def resume(self) -> None:
         if self._runner is None or self._site is not None:
             return
-        host, port = self._address
-        self._site = web.TCPSite(self._runner, host, port)
+        self._release()
+        self._site = web.TCPSite(self._runner, *self._address)
         await self._site.start()
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that has an address without listening there: who connects is refused."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    held = socket.socket(family, kind, protocol)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # beside connections that are ending
+    held.bind(address)
+    return held

@@ -239,7 +239,7 @@ class WorkspaceServer:
         """A thread, its first message included, oldest first."""
         return self.state.conversation(self.channel(channel)).thread(ts)
 
-    async def wait_for(self, predicate: Callable[[], Found], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - tests' word for it
+    async def wait_for(self, predicate: Callable[[], Found], timeout: float = 30.0) -> Found:  # noqa: ASYNC109 - tests' word for it
         """Wait until a condition holds, woken by every change, call and delivery. Returns its value.
 
         Raises:

@@ -57,7 +57,7 @@ def main() -> int:
 
 
 async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[Outcome]:
-    """Two rounds, so that either database meets a job API of either kind."""
+    """Two rounds, so that either database meets a job API of either kind, and one process Slack's calls of either."""
     end, outcomes = time.monotonic() + seconds, list[Outcome]()
     async with nursery(directory) as opened:
         for number, idempotent in enumerate((False, True), start=1):
@@ -67,7 +67,15 @@ async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed:
             async with server.database() as postgres:
                 sqlite = await new_sqlite(directory, f"round-{number}")
                 plans = (
-                    Round(f"SQLite {number}", sqlite, with_faults(one_instance), idempotent, UNLIMITED, left),
+                    Round(
+                        f"SQLite {number}",
+                        sqlite,
+                        with_faults(one_instance),
+                        idempotent,
+                        UNLIMITED,
+                        left,
+                        http=number == 2,
+                    ),
                     Round(
                         f"PostgreSQL {number}",
                         postgres,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from chaos.crew import POINTS
 from chaos.resume import longest, typical
 from chaos.scenario import Outcome
+from chaos.world import World
 
 
 def _not_acked(outcome: Outcome) -> int:
@@ -57,11 +58,15 @@ _ROWS: Sequence[tuple[str, Callable[[Outcome], float]]] = (
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """A Markdown table with a column for each round."""
-    names = [f"{o.world.name}, {'idempotent' if o.world.idempotent else 'not idempotent'}" for o in outcomes]
-    lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    lines = [f"| | {' | '.join(_heading(o.world) for o in outcomes)} |", f"|---|{'---:|' * len(outcomes)}"]
     for title, figure in _ROWS:
         lines.append(f"| {title} | {' | '.join(_shown(figure(outcome)) for outcome in outcomes)} |")
     return "\n".join(lines)
+
+
+def _heading(world: World) -> str:
+    way = "HTTP" if world.http else "Socket Mode"
+    return f"{world.name}, {way}, {'idempotent' if world.idempotent else 'not idempotent'}"
 
 
 def missed(outcomes: Sequence[Outcome]) -> list[str]:

@@ -111,7 +111,8 @@ class Round:
     """A world and the trouble it gets, till so many kills (so many of them at named points) or pauses are done, or so
     many seconds have passed.
 
-    `pace` is in seconds from one errand to the next. `database` is the URL of one with tables and without rows.
+    `pace` is in seconds from one errand to the next. `database` is the URL of one with tables and without rows. With
+    `http`, Slack calls the one process that there is.
     """
 
     name: str
@@ -123,12 +124,15 @@ class Round:
     pace: float = 1.0
     pauses: float = float("inf")
     at_points: int = 0
+    http: bool = False
 
 
 async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int) -> Outcome:
     """Plays a round to its verdict. The processes' logs are in `directory`."""
     idempotent, end = wanted.idempotent, asyncio.get_running_loop().time() + wanted.seconds
-    async with world(nursery, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed) as made:
+    async with world(
+        nursery, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed, http=wanted.http
+    ) as made:
 
         def enough() -> bool:
             enough_kills = len(made.crew.kills) >= wanted.kills and made.crew.at_points >= wanted.at_points
@@ -141,7 +145,8 @@ async def play_round(nursery: Nursery, directory: Path, wanted: Round, seed: int
 
 def _logged(directory: Path, world: World) -> list[str]:
     """What the processes of a world printed that they should not have."""
-    secrets = (KEY, world.workspace.bot_token, world.workspace.app_token)
+    slack = world.workspace
+    secrets = (KEY, slack.bot_token, slack.app_token, slack.signing_secret)
     return faults_in_logs(directory.glob(f"{world.name}-*.log"), secrets)
 
 

@@ -5,17 +5,19 @@ import random
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.crew import Crew, Nursery
 from ledger import KEY, PROJECT, Ledger
+from ports import free_port
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.demo import manifest
 from bot.store.engine import engine_for
+from bot.workspace.app_config import AppConfig
 from bot.workspace.models import Channel
 from bot.workspace.server import WorkspaceServer
 
@@ -41,6 +43,7 @@ class World:
 
     name: str
     idempotent: bool
+    http: bool
     workspace: WorkspaceServer
     ledger: Ledger
     crew: Crew
@@ -68,20 +71,26 @@ class World:
 
 @asynccontextmanager
 async def world(
-    nursery: Nursery, database_url: str, directory: Path, name: str, *, idempotent: bool, seed: int
+    nursery: Nursery, database_url: str, directory: Path, name: str, *, idempotent: bool, seed: int, http: bool = False
 ) -> AsyncIterator[World]:
-    """A world without processes as yet; its database is new or has tables without rows."""
+    """A world without processes as yet; its database is new or has tables without rows. With `http`, Slack calls a port
+    that all of its processes share, which one at a time can listen on; else they open Socket Mode connections.
+    """
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
-    workspace = WorkspaceServer(manifest(), redeliver_after=1.5, retry_delays=RETRY_DELAYS)
+    port = free_port() if http else None
+    workspace = WorkspaceServer(_app(port), redeliver_after=1.5, retry_delays=RETRY_DELAYS)
     workspace.add_bot("general")
     ledger = Ledger(honours_keys=idempotent)
     engine = engine_for(database_url)
     await workspace.start()
     await ledger.start()
     try:
-        environment = _environment(workspace, ledger, database_url, directory, idempotent=idempotent)
+        environment = {
+            **_environment(workspace, ledger, database_url, directory, idempotent=idempotent),
+            **_receiving(workspace, port),
+        }
         crew = Crew(nursery, environment, rng, name)
-        yield World(name, idempotent, workspace, ledger, crew, rng, engine)
+        yield World(name, idempotent, http, workspace, ledger, crew, rng, engine)
     finally:
         for life in crew.lives.values():
             life.signal(signal.SIGKILL)
@@ -102,12 +111,25 @@ async def until(condition: Callable[[], Awaitable[object]], seconds: float, ever
     return True
 
 
+def _app(port: int | None) -> AppConfig:
+    """The app as manifest.yml describes it, or as the README changes it for HTTP."""
+    if port is None:
+        return manifest()
+    url = f"http://127.0.0.1:{port}/slack/events"
+    return replace(manifest(), request_url=url, interactivity_url=url)
+
+
+def _receiving(workspace: WorkspaceServer, port: int | None) -> dict[str, str]:
+    if port is None:
+        return {"SLACK_APP_TOKEN": workspace.app_token}
+    return {"SLACK_SIGNING_SECRET": workspace.signing_secret, "PORT": str(port)}
+
+
 def _environment(
     workspace: WorkspaceServer, ledger: Ledger, database_url: str, directory: Path, *, idempotent: bool
 ) -> dict[str, str]:
     return {
         "SLACK_BOT_TOKEN": workspace.bot_token,
-        "SLACK_APP_TOKEN": workspace.app_token,
         "SLACK_API_URL": workspace.api_url,
         "JOB_API_URL": ledger.url,
         "JOB_API_KEY": KEY,

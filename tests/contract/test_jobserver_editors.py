@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from jobserver_world import JOB, KEY, World, git, make_bare, make_repository, running, until
+from ports import free_port
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 
@@ -220,8 +220,7 @@ SERVE = "import asyncio; from bot.jobserver import *; asyncio.run(JobServer(JobS
 async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_well(tmp_path: Path) -> None:
     go, started = tmp_path / "go", tmp_path / "started"
     (tmp_path / "program.py").write_text(WAITS)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     repository = make_bare(tmp_path / "r.git", PAGES)
     environment = os.environ | {
         "PAGEHAND_JOBSERVER_REPOSITORY": str(repository),

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ports import free_port
 from pydantic import SecretStr
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -410,12 +410,6 @@ async def test_no_secret_and_no_text_is_logged_even_at_debug(world: World, caplo
 # -- signed HTTP ------------------------------------------------------------------------------------------------------
 
 SECRET = "signing-secret"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

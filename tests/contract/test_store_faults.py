@@ -116,7 +116,7 @@ async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store,
         await tx.say("t1", CARD)
 
     await store.transact(work)
-    assert tries == 3
+    assert tries > 2  # three, or more where the machine is slow enough for the database to end other waits too
     assert await get_thread(store) == a_thread()
 
 
@@ -163,7 +163,7 @@ async def test_deadlocked_work_is_repeated(store: Store) -> None:
         await store.transact(work)
 
     await asyncio.gather(lock("t1", "t2"), lock("t2", "t1"))
-    assert tries == 3
+    assert tries > 2  # three, or more where the machine is slow enough for the database to end other waits too
 
 
 async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store: Opener) -> None:

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from jobserver_world import World, git, make_bare, running
+from ports import free_port
 from store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
@@ -29,7 +30,7 @@ from bot.workspace.models import Message
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
 SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
-PATIENCE = 30.0
+PATIENCE = 60.0
 STOP_WITHIN = 10.0
 """Seconds that the product promises for its end, however much is under way."""
 
@@ -445,7 +446,7 @@ async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
 
 
 async def test_slack_calls_over_signed_http(shell: Shell) -> None:
-    port = _free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}/slack/events"
     async with town(shell, AppConfig(request_url=url, interactivity_url=url)) as here:
         here.gate.touch()
@@ -571,11 +572,6 @@ def _job_id(here: Town) -> str:
 def _each_once(messages: list[Message]) -> bool:
     keys = [message.metadata["event_payload"]["key"] for message in messages if message.metadata]
     return len(keys) == len(set(keys)) > 0
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def _processes_in(directory: Path) -> list[str]:

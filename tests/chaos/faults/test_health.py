@@ -2,13 +2,13 @@
 
 import json
 import logging
-import socket
 from typing import Any
 
 import aiohttp
 import pytest
 from chaos.faults.world import World
 from ledger import refusing
+from ports import free_port
 
 from bot import health
 
@@ -21,7 +21,7 @@ async def test_an_outage_is_in_the_health_and_in_the_log_till_it_ends(
     monkeypatch.setattr(health, "TOO_LONG", 0.5)
     monkeypatch.setattr(health, "LOOK_EVERY", 0.05)
     caplog.set_level(logging.INFO)
-    port = _free_port()
+    port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))
     (job,) = await world.begin("Running")
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -70,8 +70,3 @@ async def _logged(caplog: pytest.LogCaptureFixture, level: str, words: str) -> b
 def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """What the health has logged of trouble."""
     return [record for record in caplog.records if record.name == health.__name__ and record.levelno > logging.INFO]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

@@ -1,7 +1,7 @@
 """Slack's faults, by the workspace's switches: what was acknowledged is done, and each thing is said once, in order."""
 
 import pytest
-from chaos.faults.world import World, a_world
+from chaos.faults.world import PATIENCE, World, a_world
 from ledger import Operation
 
 from bot.domain.models import Mark
@@ -35,14 +35,14 @@ async def test_a_429_holds_back_its_channel_only(world: World) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
     (other,) = await world.begin("There", channel="partners")
-    limit = world.workspace.faults.rate_limit(10, channel="docs", count=None)
+    limit = world.workspace.faults.rate_limit(20, channel="docs", count=None)
     world.complete(*docs)
     await world.workspace.wait_for(lambda: limit.hits)
     calls_before = len(world.workspace.calls)
     world.complete(other)
-    await world.until_said("There", *FINISHED, channel="partners", seconds=5)
+    await world.until_said("There", *FINISHED, channel="partners")
     await world.reply("There", "More", channel="partners")
-    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], 4)
+    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], PATIENCE)
     assert world.said("Here") == world.said("Here too") == ["started"]
     assert limit.hits <= 2, "a channel that asked to wait was called again: only what was on its way may come"
     assert len(world.workspace.calls) > calls_before
@@ -115,7 +115,7 @@ async def test_connections_that_end_lose_nothing(world: World) -> None:
     async def still_hears() -> None:
         sent.append(f"Word {len(sent)}")
         await world.reply("Long job", sent[-1])
-        await world.until_steered(job, *sent, seconds=40)
+        await world.until_steered(job, *sent)
 
     reasons: list[DisconnectReason] = ["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
     for reason in reasons:
@@ -134,7 +134,7 @@ async def test_connections_that_fall_silent_are_replaced(world: World, monkeypat
     (job,) = await world.begin("First")
     world.workspace.socket_mode.fall_silent()
     reply = await world.reply("First", "Meanwhile")
-    await world.until_steered(job, "Meanwhile", seconds=40)
+    await world.until_steered(job, "Meanwhile")
     await world.until_marked(reply, Mark.TAKEN)
     await world.settled()
     await world.check()
@@ -148,8 +148,8 @@ async def test_tickets_that_are_refused_when_all_connections_have_to_be_made_ane
     world.workspace.faults.refuse_handshake(2)
     await world.workspace.disconnect("refresh_requested")
     await world.reply("Long job", "Meanwhile")
-    await world.until_steered(job, "Meanwhile", seconds=40)
-    await world.workspace.wait_for(lambda: sockets.connections == 2, 15)
+    await world.until_steered(job, "Meanwhile")
+    await world.workspace.wait_for(lambda: sockets.connections == 2)
     assert sockets.handshakes_refused == 2
     await world.settled()
     await world.check()
@@ -271,7 +271,7 @@ async def test_a_token_that_is_revoked_and_given_back(world: World) -> None:
     await world.until_said("Second", "started", "completed")
     await world.settled()
     assert world.marks(reply) == [Mark.TAKEN.value]
-    await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
+    await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
     await world.check()
 
 
@@ -300,7 +300,7 @@ async def test_slack_is_away_and_comes_back(postgres_url: str) -> None:
         await world.until_said("Third", "started", "archived")
         await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["still here"])
         await world.until_said("First", *FINISHED, "active")
-        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2, 15)
+        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
         await world.begin("Afterwards")
         await world.settled()
         await world.check()

@@ -29,6 +29,8 @@ from bot.workspace.text import stored_app_text
 
 Found = TypeVar("Found")
 
+PATIENCE = 60.0
+"""Seconds to wait for what takes a few, on a busy machine."""
 LONGEST_PAUSE = 75.0
 """Seconds: no wait that Pagehand chooses by itself is longer (60 with jitter)."""
 WATCHED = (
@@ -74,7 +76,7 @@ class World:
             "JOB_API_URL": self.ledger.url,
             "JOB_API_KEY": KEY,
             "JOB_API_PROJECT": PROJECT,
-            "JOB_API_TIMEOUT": "1",
+            "JOB_API_TIMEOUT": "5",
             "DATABASE_URL": self.database_url,
             "PAGEHAND_POLL_FASTEST": "0.1",
             "PAGEHAND_POLL_SLOWEST": "1",
@@ -136,7 +138,7 @@ class World:
 
     # -- what people see ------------------------------------------------------------------------------------------
 
-    async def card(self, prompt: str, *, channel: str = "docs", seconds: float = 20.0) -> str:
+    async def card(self, prompt: str, *, channel: str = "docs", seconds: float = PATIENCE) -> str:
         """Waits for the card of a prompt, and returns its ts."""
         return await self.workspace.wait_for(lambda: self.card_ts(prompt, channel=channel), seconds)
 
@@ -156,18 +158,18 @@ class World:
         """What the bot said in a thread after its card, in order: the keys within the thread, without hashes."""
         return [_short(key_of(message)) for message in self.thread(prompt, channel=channel)[1:] if key_of(message)]
 
-    async def until_said(self, prompt: str, *keys: str, channel: str = "docs", seconds: float = 20.0) -> None:
+    async def until_said(self, prompt: str, *keys: str, channel: str = "docs", seconds: float = PATIENCE) -> None:
         """Waits till the bot has said just this in a thread; what it did say is told when the time is up."""
         try:
             await self.workspace.wait_for(lambda: self.said(prompt, channel=channel) == list(keys), seconds)
         except TimeoutError:
             raise AssertionError(f"{prompt!r}: said {self.said(prompt, channel=channel)}, not {list(keys)}") from None
 
-    async def until_steered(self, job_id: str, *words: str, seconds: float = 20.0) -> None:
+    async def until_steered(self, job_id: str, *words: str, seconds: float = PATIENCE) -> None:
         """Waits till a job has taken just these follow-ups, in this order."""
         await self.ledger.until(lambda: self.ledger.told(job_id) == list(words), seconds)
 
-    async def until_ended(self, *prompts: str, seconds: float = 40.0) -> None:
+    async def until_ended(self, *prompts: str, seconds: float = PATIENCE) -> None:
         """Waits till each thread was told of an end after its one follow-up went out."""
 
         def ended(prompt: str) -> bool:
@@ -207,7 +209,7 @@ class World:
         for instance in self.instances:
             instance.app.wake()
 
-    async def settled(self, seconds: float = 40.0) -> None:
+    async def settled(self, seconds: float = PATIENCE) -> None:
         """Waits till each job that is watched has been seen as it is, and no request and no notice is open."""
 
         async def idle() -> bool:
@@ -220,7 +222,7 @@ class World:
 
         await until(idle, seconds)
 
-    async def until_true(self, condition: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+    async def until_true(self, condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
         """Waits till the database says so."""
         await until(condition, seconds)
 
