@@ -44,9 +44,9 @@ _POSTGRES_LASTING: dict[str, tuple[type[StoreError], str]] = {
     "42501": (StoreError, "The database's user may not do this. Let it create and change tables in its schema."),
 }
 """By SQLSTATE."""
-_POSTGRES_PASSING = ("08", "40", "53", "55", "57", "25P03", "25006")
-"""Beginnings of SQLSTATEs: connection lost, rolled back, too much in use, locked, shut down or cancelled, idle for too
-long, read-only for the moment (a standby that is taking over)."""
+_POSTGRES_PASSING = ("08", "40", "53", "55", "57", "25P03", "25P04", "25006")
+"""Beginnings of SQLSTATEs: connection lost, rolled back, too much in use, locked, shut down or cancelled, idle for
+too long, at work for too long, read-only for the moment (a standby that is taking over)."""
 _CUT_OFF = (OSError, TimeoutError, InterfaceError, PoolTimeout, asyncpg.InterfaceError)
 
 

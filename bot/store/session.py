@@ -15,15 +15,10 @@ from bot.store.tables import NoticeState, notices, requests, threads, watches
 
 log = logging.getLogger(__name__)
 
-_STATEMENT_TIMEOUT, _LOCK_TIMEOUT, _IDLE_TIMEOUT = "8s", "5s", "4s"
+_LIMITS = {"statement_timeout": "8s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "4s"}
 """A process that stands still keeps its locks for the last of them: whoever waits for one still gets it in time."""
-_POSTGRES_START = select(
-    func.extract("epoch", func.clock_timestamp()),
-    # For this transaction only: a setting of the connection would leak to others through a connection pooler.
-    func.set_config("statement_timeout", _STATEMENT_TIMEOUT, literal(True)),
-    func.set_config("lock_timeout", _LOCK_TIMEOUT, literal(True)),
-    func.set_config("idle_in_transaction_session_timeout", _IDLE_TIMEOUT, literal(True)),
-)
+_LIMITS_SINCE_17 = _LIMITS | {"transaction_timeout": "9s"}
+"""A connection whose statement is prepared and not yet run is not idle in the server's eyes: only this ends it."""
 _SET_ASIDE: Mapping[Table, Mapping[str, object]] = {
     requests: {"state": RequestState.REFUSED, "due_at": None, "claimed_by": None, "claimed_until": None},
     notices: {"state": NoticeState.GIVEN_UP, "due_at": None, "claimed_by": None, "claimed_until": None},
@@ -33,9 +28,19 @@ _LOCK_THREAD = select(threads.c.id).where(threads.c.id == bindparam("thread")).w
 _THREAD_BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 
 
+def _start(limits: Mapping[str, str]) -> Select[Any]:
+    # For this transaction only: a setting of the connection would leak to others through a connection pooler.
+    settings = (func.set_config(name, limit, literal(True)) for name, limit in limits.items())
+    return select(func.extract("epoch", func.clock_timestamp()), *settings)
+
+
+_START, _START_SINCE_17 = _start(_LIMITS), _start(_LIMITS_SINCE_17)
+
+
 async def start_postgres(connection: AsyncConnection) -> float:
     """Sets the transaction's limits; returns the database's time."""
-    row = (await connection.execute(_POSTGRES_START)).one()
+    has_17 = (connection.dialect.server_version_info or ()) >= (17,)
+    row = (await connection.execute(_START_SINCE_17 if has_17 else _START)).one()
     return float(row[0])
 
 

@@ -31,6 +31,8 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
+TO_GO_ON = 30.0
+"""Seconds after SIGCONT in which a process on a busy machine is at work again."""
 SELDOM = frozenset({"create", "find", "tell", "join"})
 """Calls that a process makes so seldom that it ends at the first of them."""
 
@@ -45,6 +47,8 @@ class Life:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     at_point: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it has told that it kills or stops itself."""
+    went_on: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has told that it goes on after it stopped itself."""
     ending: dict[str, Any] = field(default_factory=dict)
     """What it told then."""
     exit_code: int | None = None
@@ -105,6 +109,8 @@ class Nursery:
             life = self._lives.pop(pid)
             life.exit_code = facts["ended"]
             life.ended.set()
+        elif "went_on" in facts:
+            self._lives[pid].went_on.set()
         else:
             self._lives[pid].ending = facts
             self._lives[pid].at_point.set()
@@ -195,12 +201,12 @@ class Crew:
         await self.start(instance)
 
     async def pause(self, life: Life, seconds: float) -> None:
-        """Stops a process for so long; it is a pause only if it lived to see the end."""
+        """Lets a process that stops itself go on after so long; it is a pause only if it lived to see the end."""
         began = time.monotonic()
-        life.signal(signal.SIGSTOP)
         await asyncio.sleep(seconds)
         if not life.ended.is_set():
             life.signal(signal.SIGCONT)
+            await asyncio.wait_for(life.went_on.wait(), TO_GO_ON)
             self.pauses.append(Pause(began, time.monotonic(), life.name, life.ending.get("at_point", "")))
 
     def _next_point(self) -> str:

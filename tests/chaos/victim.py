@@ -58,6 +58,7 @@ class Points:
         if self._left == 0:
             tell(at_point=point)
             os.kill(os.getpid(), self._signal)
+            tell(went_on=point)
 
 
 def tell(**facts: Any) -> None:
