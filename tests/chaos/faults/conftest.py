@@ -39,8 +39,24 @@ async def postgres_url(postgres: PostgresServer) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def maybe_server(request: pytest.FixtureRequest) -> PostgresServer | None:
+    """None for SQLite."""
+    return request.getfixturevalue("postgres") if request.param == "postgres" else None
+
+
 @pytest.fixture
-async def world(sqlite_url: str) -> AsyncIterator[World]:
-    """A world on SQLite."""
-    async with a_world(sqlite_url) as made:
+async def database_url(maybe_server: PostgresServer | None, sqlite_url: str) -> AsyncIterator[str]:
+    """Either database."""
+    if maybe_server is None:
+        yield sqlite_url
+        return
+    async with maybe_server.database() as url:
+        yield url
+
+
+@pytest.fixture
+async def world(database_url: str) -> AsyncIterator[World]:
+    """A world on either database."""
+    async with a_world(database_url) as made:
         yield made

@@ -40,6 +40,13 @@ DATABASE_CLOCK = (
 
 
 @pytest.fixture
+async def world(sqlite_url: str) -> AsyncIterator[World]:
+    """On SQLite: on PostgreSQL it is the database's clock that counts."""
+    async with a_world(sqlite_url) as made:
+        yield made
+
+
+@pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """Sets this process's wall clock so many seconds ahead of the right time; timers are not concerned, as ever."""
     right = time.time

@@ -51,8 +51,8 @@ UNKNOWN = {
 ODD = ("Status", "Late", "Changing", "Vanishing", "Backwards", "Missing", "Gone", "Future", "Malformed", "Not a link")
 
 
-async def test_what_did_not_arrive_is_sent_again_by_itself(sqlite_url: str) -> None:
-    async with a_world(sqlite_url) as world:
+async def test_what_did_not_arrive_is_sent_again_by_itself(database_url: str) -> None:
+    async with a_world(database_url) as world:
         await world.start()
         for name, fault in NOT_ARRIVED.items():
             world.ledger.fail(fault, Operation.CREATE, prompt=name)
@@ -93,10 +93,9 @@ async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> 
     await world.check()
 
 
-@pytest.mark.postgres
-async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
+async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
     """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
-    async with a_world(postgres_url) as world:
+    async with a_world(database_url) as world:
         await world.start()
         for name, fault in UNKNOWN.items():
             world.ledger.fail(fault, Operation.CREATE, prompt=name)
@@ -120,10 +119,10 @@ async def test_what_may_have_arrived_is_asked_about(postgres_url: str) -> None:
         await world.check()
 
 
-async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
+async def test_answers_that_take_half_a_minute(database_url: str) -> None:
     """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
     slowly = slow(30.0)
-    async with a_world(sqlite_url, JOB_API_TIMEOUT="20") as world:
+    async with a_world(database_url, JOB_API_TIMEOUT="20") as world:
         await world.start()
         steered, polled = await world.begin("Steered", "Polled")
         world.ledger.fail(slowly, Operation.CREATE, prompt="Start")
@@ -164,11 +163,10 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
     await world.check()
 
 
-@pytest.mark.postgres
-async def test_polls_that_fail_say_nothing_and_go_on(postgres_url: str) -> None:
+async def test_polls_that_fail_say_nothing_and_go_on(database_url: str) -> None:
     """Every fault there is, to one job's polls each, while another goes on at full speed."""
     faults = NOT_ARRIVED | REFUSED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
-    async with a_world(postgres_url) as world:
+    async with a_world(database_url) as world:
         await world.start()
         jobs = await world.begin(*faults)
         (spared,) = await world.begin("Spared")
@@ -210,8 +208,8 @@ async def test_a_key_that_is_not_let_in(world: World) -> None:
     await world.check()
 
 
-async def test_the_job_api_is_away_and_comes_back(sqlite_url: str) -> None:
-    async with a_world(sqlite_url) as world:
+async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
+    async with a_world(database_url) as world:
         await world.start()
         (job,) = await world.begin("Running")
         await world.ledger.stop()

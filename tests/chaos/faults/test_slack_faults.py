@@ -14,9 +14,9 @@ pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
 
 
-async def test_without_faults_all_is_said_once(sqlite_url: str) -> None:
+async def test_without_faults_all_is_said_once(database_url: str) -> None:
     """The measure of all others, and that the checks see what they are to see."""
-    async with a_world(sqlite_url) as world:
+    async with a_world(database_url) as world:
         await world.start()
         (job,) = await world.begin("Fix the guides")
         world.complete(job)
@@ -67,13 +67,12 @@ def lost_answers(world: World, method: str, seconds: float = 5.0) -> list[CallFa
     ]
 
 
-@pytest.mark.postgres
 async def test_each_message_is_posted_once_though_its_answer_was_lost(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web_api, "CALL_SECONDS", 1.0)
     prompts = [f"Task {number}" for number in range(6)]
-    async with a_world(postgres_url) as world:
+    async with a_world(database_url) as world:
         await world.start()
         faults = lost_answers(world, "chat.postMessage")
         for prompt in prompts:
@@ -280,9 +279,8 @@ async def refused(world: World, code: str) -> None:
     await world.workspace.wait_for(lambda: any(call.error == code for call in world.workspace.calls))
 
 
-@pytest.mark.postgres
-async def test_slack_is_away_and_comes_back(postgres_url: str) -> None:
-    async with a_world(postgres_url) as world:
+async def test_slack_is_away_and_comes_back(database_url: str) -> None:
+    async with a_world(database_url) as world:
         await world.start()
         jobs = await world.begin("First", "Second", "Third")
         await world.workspace.begin_outage()
