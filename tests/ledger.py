@@ -158,6 +158,7 @@ class Ledger:
 
     def __init__(self, *, honours_keys: bool = False) -> None:
         self.honours_keys = honours_keys
+        self.projects = {PROJECT}
         self.created: list[Created] = []
         self.messages: list[Message] = []
         self.polls: list[Poll] = []
@@ -375,7 +376,7 @@ class Ledger:
     def _refusal(self, request: web.Request) -> tuple[int, dict[str, Any]] | None:
         if request.headers.get("Authorization") != f"Bearer {KEY}":
             return 401, {"error": "no such key"}
-        if request.match_info["project"] != PROJECT:
+        if request.match_info["project"] not in self.projects:
             return 404, {"error": "no such project"}
         return None
 

@@ -17,8 +17,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from bot import __version__
 from bot.domain.models import Job
-from bot.errors import ConfigError, JobApiError, JobApiRefused, JobApiUnreachable, JobApiUnreadable
+from bot.errors import ConfigError, JobApiBusy, JobApiError, JobApiRefused, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.faults import Operation, no_answer, refusal
+from bot.jobs.holds import Holds
 from bot.jobs.wire import MAX_BODY, MAX_WORDS, clean, parse_job, prompt_body, said_in
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
@@ -84,6 +85,7 @@ class HttpJobApi:
 
     def __init__(self, settings: JobApiSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._settings = settings
+        self._holds = Holds()
         # Well below the whole, so that what runs out while connecting is known not to have arrived.
         connect = min(settings.connect_timeout, settings.timeout / 2)
         self._client = httpx.AsyncClient(
@@ -107,16 +109,16 @@ class HttpJobApi:
     async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        return await self._call(Operation.CREATE, url, prompt, idempotency_key)
+        return await self._call(Operation.CREATE, project_id, url, prompt, idempotency_key)
 
     async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        return await self._call(Operation.MESSAGE, url, prompt, idempotency_key)
+        return await self._call(Operation.MESSAGE, project_id, url, prompt, idempotency_key)
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
-        return await self._call(Operation.GET, self._url(self._settings.get_path, project_id, job_id))
+        return await self._call(Operation.GET, project_id, self._url(self._settings.get_path, project_id, job_id))
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""
@@ -127,8 +129,11 @@ class HttpJobApi:
         path = template.replace("{projectId}", _segment(project_id)).replace("{id}", _segment(job_id))
         return self._settings.base_url + path
 
-    async def _call(self, operation: Operation, url: str, prompt: str = "", idempotency_key: str = "") -> Job:
-        outcome = await self._attempt(operation, url, prompt, idempotency_key)
+    async def _call(self, operation: Operation, project_id: str, url: str, prompt: str = "", key: str = "") -> Job:
+        self._holds.check(operation, project_id)
+        outcome = await self._attempt(operation, url, prompt, key)
+        if isinstance(outcome, JobApiBusy):
+            self._holds.note(operation, project_id, outcome)
         # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
         if isinstance(outcome, JobApiError):
             raise outcome

@@ -30,6 +30,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
+from bot.jobs import holds
 from bot.jobs.client import HttpJobApi, JobApiSettings
 from bot.jobs.wire import MAX_WORDS
 from bot.ports import JobApi
@@ -302,9 +303,8 @@ async def test_each_status_is_told_by_its_remedy(  # noqa: PLR0917 - a row of th
     body: bytes,
 ) -> None:
     server.reply = answering(status, body, **headers)
-    api = open_api()
     for call in CALLS:
-        fault = await fault_of(call, api, caplog)
+        fault = await fault_of(call, open_api(), caplog)
         assert type(fault) is (on_create if call is create else on_others)
         sorry = body.startswith(b"{") and status not in {304, 407}
         assert fault.words == ("You sent ***, sorry" if sorry else "")
@@ -339,6 +339,29 @@ async def test_busy_tells_how_long(
     fault = await fault_of(create, open_api(), caplog)
     assert isinstance(fault, JobApiBusy)
     assert fault.retry_after == 17.0
+
+
+@pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "0.5"}, 0.5), ({}, 0.3)])
+async def test_a_project_that_is_too_busy_is_left_alone_for_so_long(
+    server: Server, open_api: Open, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], at_most: float
+) -> None:
+    """Its creates and messages together, and its polls apart; another project is not concerned."""
+    monkeypatch.setattr(holds, "SECONDS", 0.3)
+    server.reply = answering(429, b"", **headers)
+    api = open_api()
+    with pytest.raises(JobApiBusy):
+        await create(api)
+    server.reply = well
+    with pytest.raises(JobApiBusy) as turned_away:
+        await message(api)
+    assert len(server.came) == 1
+    assert await get(api) == SEEN
+    assert await api.create("another", "Fix it", idempotency_key="k3") == SEEN
+    left = turned_away.value.retry_after
+    assert left is not None
+    assert 0 < left <= at_most
+    await asyncio.sleep(left)
+    assert await message(api) == SEEN
 
 
 async def test_words_are_bounded_and_a_key_on_the_border_is_not_half_shown(

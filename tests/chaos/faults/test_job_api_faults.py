@@ -48,6 +48,8 @@ UNKNOWN = {
     "empty": Fault(applied=True, body=b""),
     "no id": answering(id=MISSING),
 }
+IN_FLIGHT = 5.0
+"""Seconds in which a poll that began before an answer came to another may have reached the job API."""
 ODD = ("Status", "Late", "Changing", "Vanishing", "Backwards", "Missing", "Gone", "Future", "Malformed", "Not a link")
 
 
@@ -317,20 +319,49 @@ async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
     await world.check()
 
 
-async def test_a_job_that_asks_to_wait_holds_back_no_other(world: World) -> None:
+async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: World) -> None:
+    """With jobs of two projects, as they are when the setting was changed."""
+    world.ledger.projects.add("another")
     await world.start()
-    slowed, other = await world.begin("Slowed", "Other")
+    slowed, too = await world.begin("Slowed", "Slowed too")
+    await world.stop()
+    await world.start(JOB_API_PROJECT="another")
+    (other,) = await world.begin("Other")
     world.ledger.fail(refusing(429, Retry_After="20"), Operation.GET, job_id=slowed)
-    before = world.ledger.polls_of(other)
-    await world.ledger.until(lambda: world.ledger.tried(Operation.GET) and not world.ledger.pending(slowed))
-    asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1]
-    world.complete(slowed, other)
+    await world.ledger.until(lambda: not world.ledger.pending(slowed))
+    asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1].started
+    world.complete(slowed, too, other)
     await world.until_said("Other", *FINISHED)
-    assert world.said("Slowed") == ["started"]
-    assert world.ledger.polls_of(other) > before
+    assert world.said("Slowed") == world.said("Slowed too") == ["started"]
     await world.until_said("Slowed", *FINISHED)
-    after = [
-        poll.started for poll in world.ledger.polls if poll.job_id == slowed and poll.started > asked_to_wait.started
-    ]
-    assert after[0] - asked_to_wait.started >= 20.0
+    await world.until_said("Slowed too", *FINISHED)
+    waited = [poll.started for poll in world.ledger.polls if poll.job_id in {slowed, too}]
+    late = asked_to_wait + IN_FLIGHT
+    assert min(started for started in waited if started > late) - asked_to_wait >= 20.0
+    await world.settled()
+    await world.check()
+
+
+async def test_a_429_of_a_request_holds_back_the_requests_of_its_project(world: World) -> None:
+    """None is tried in vain meanwhile, and polls go on."""
+    await world.start()
+    (running,) = await world.begin("Running")
+    world.ledger.fail(refusing(429, Retry_After="8"), Operation.CREATE, prompt="First")
+    await world.ask("First")
+    await world.ledger.until(lambda: world.ledger.tried(Operation.CREATE, "First") == 1)
+    await world.reply("Running", "More")
+    await world.ask("Second")
+    polls = world.ledger.polls_of(running)
+    await world.ledger.until(lambda: world.ledger.polls_of(running) > polls + 1)
+    await world.until_said("First", "started")
+    await world.until_said("Second", "started")
+    await world.until_steered(running, "More")
+    begun, *later = sorted(
+        attempt.at
+        for attempt in world.ledger.attempts
+        if attempt.operation is not Operation.GET and attempt.prompt != "Running"
+    )
+    assert len(later) == 3
+    assert later[0] - begun >= 8.0
+    await world.settled()
     await world.check()
