@@ -52,7 +52,15 @@ class Watch(Loop[Due]):
         self._polling = polling
         self._gather = gather
         self._gathered: list[tuple[Polled, asyncio.Future[None]]] = []
-        self._saving: asyncio.Task[None] | None = None
+        self._saving = set[asyncio.Task[None]]()
+
+    async def stop(self, patience: float) -> None:
+        """Ends what is being saved, too, where that takes longer than `patience`."""
+        await super().stop(patience)
+        saving = tuple(self._saving)
+        for task in saving:
+            task.cancel()
+        await asyncio.gather(*saving, return_exceptions=True)
 
     async def take(self, limit: int) -> Sequence[Due]:
         """Claims watches that are due."""
@@ -108,13 +116,15 @@ class Watch(Loop[Due]):
         """Saves a result together with those of the others that come in at the same time."""
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._gathered.append((polled, saved))
-        if self._saving is None:
-            self._saving = asyncio.create_task(self._save_gathered())
+        if len(self._gathered) == 1:
+            task = asyncio.create_task(self._save_gathered())
+            self._saving.add(task)
+            task.add_done_callback(self._saving.discard)
         await saved
 
     async def _save_gathered(self) -> None:
         await asyncio.sleep(self._gather)
-        gathered, self._gathered, self._saving = self._gathered, [], None
+        gathered, self._gathered = self._gathered, []
         polls = [polled for polled, _ in gathered]
         try:
             await self._save_all(polls)

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -489,3 +490,26 @@ async def test_a_reply_that_meets_its_card_being_recorded_waits_for_no_other_car
 
 async def _nothing() -> None:
     return None
+
+
+async def test_a_stop_leaves_no_save_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polls are saved by a task of its own, which would go on with a store that is closed after the stop."""
+    await world.started()
+    saving, given_up = asyncio.Event(), asyncio.Event()
+
+    async def hangs(*_: object) -> None:
+        saving.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.set()
+
+    monkeypatch.setattr(world.watch, "_save_all", hangs)
+    running = asyncio.create_task(world.watch.run())
+    world.clock.advance(10.0)
+    world.watch.wake()
+    async with asyncio.timeout(10):
+        await saving.wait()
+    await world.watch.stop(0.0)
+    await running
+    assert given_up.is_set()
