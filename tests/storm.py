@@ -226,7 +226,7 @@ class Process(World):
         """Ends it at once, wherever it is."""
         self.alive = False
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        mine = [task for task in tasks if task.get_name() == self.owner]
+        mine = {task for task in tasks if task.get_name() == self.owner} | self.watch._saving
         for task in mine:
             task.cancel()
         await asyncio.gather(*mine, return_exceptions=True)

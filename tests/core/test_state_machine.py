@@ -326,8 +326,13 @@ class Storm(RuleBasedStateMachine):
         self.loop.advance(seconds)
 
     async def _kill_all(self) -> None:
+        """And ends whatever else still runs, so that nobody is at work in a store that is closed."""
         for process in self.processes:
             await process.kill()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _unsure_posts(self) -> list[Any]:
         return [message for message in self.outside.chat.messages if message.what == "unsure"]
