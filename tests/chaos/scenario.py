@@ -51,9 +51,7 @@ async def play(world: World, trouble: Trouble, *, enough: Callable[[], bool], pa
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, errands, running)
     watching.cancel()
-    await asyncio.gather(
-        watching, return_exceptions=True
-    )  # or its connection outlives the world
+    await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
     return Outcome(world, errands, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
 
 
