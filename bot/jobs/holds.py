@@ -11,7 +11,7 @@ SECONDS = 10.0
 
 class Holds:
     """Until when no calls are made, by project. Creates and messages wait together, since their limit is the project's
-    (100 an hour); polls, for which no limit is stated, wait apart.
+    (the hosted API's is 100 an hour); polls, for which none is stated, wait apart.
     """
 
     def __init__(self) -> None:

@@ -49,6 +49,7 @@ class Loop(ABC, Generic[Item]):
         self._at_once = at_once
         self._woken = asyncio.Event()
         self._stopping = False
+        self._running: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.failing_since: float | None = None
         """Since when the loop gets nowhere, in seconds on the monotonic clock; None while all is well."""
@@ -70,6 +71,7 @@ class Loop(ABC, Generic[Item]):
 
     async def run(self) -> None:
         """Works until `stop`."""
+        self._running = asyncio.current_task()
         while not self._stopping:
             self._woken.clear()
             free = self._at_once - len(self._tasks)
@@ -81,8 +83,11 @@ class Loop(ABC, Generic[Item]):
         """Takes nothing more, and gives what is under way `patience` seconds to end; the rest is cancelled."""
         self._stopping = True
         self.wake()
+        end = asyncio.get_running_loop().time() + patience
+        if self._running is not None:  # what it is just taking is under way, too
+            await asyncio.wait({self._running}, timeout=patience)
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=patience)
+            _, late = await asyncio.wait(self._tasks, timeout=max(end - asyncio.get_running_loop().time(), 0.0))
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)

@@ -158,6 +158,8 @@ class Pause:
     ended: float
     name: str
     point: str = ""
+    under_way: tuple[str, ...] = ()
+    """What the process was calling: it may have looked at the lease before, and sent the call after."""
 
 
 @dataclass
@@ -207,7 +209,9 @@ class Crew:
         if not life.ended.is_set():
             life.signal(signal.SIGCONT)
             await asyncio.wait_for(life.went_on.wait(), TO_GO_ON)
-            self.pauses.append(Pause(began, time.monotonic(), life.name, life.ending.get("at_point", "")))
+            told = life.ending
+            ended = time.monotonic()
+            self.pauses.append(Pause(began, ended, life.name, told["at_point"], tuple(told["under_way"])))
 
     def _next_point(self) -> str:
         """Each point comes up before any comes up again."""

@@ -46,6 +46,8 @@ def judge(world: World, errands: Sequence[Errand]) -> Verdict:
             _card(world, errand, verdict)
             _marks(world, errand, verdict)
     for before, poll in world.ledger.overlapping_polls():
+        if before.job_id in _late(world):
+            continue
         ended = "never ended" if before.ended is None else f"ended {before.ended - poll.started:.2f} s later"
         verdict.double_polls.append(f"{world.name} {poll.job_id}: polled while a poll was under way, which {ended}")
     verdict.double_sends += _sent_twice(world)
@@ -60,7 +62,7 @@ def _requests(world: World, errand: Errand, verdict: Verdict) -> None:
     for ask in errand.asks:
         start = _start_of(errand) if ask is errand.asks[-1] else ""
         _taken(errand, ask, created[ask.prompt], start, verdict)
-        cards = len(errand.cards.by_prompt.get(ask.prompt, ()))
+        cards = sum(_whole_key(card) not in _late(world) for card in errand.cards.by_prompt.get(ask.prompt, ()))
         if cards > 1:
             verdict.duplicates.append(f"{ask.prompt} has {cards} cards")
     for reply in errand.replies:
@@ -94,7 +96,7 @@ def _start_of(errand: Errand) -> str:
 
 def _thread(errand: Errand, verdict: Verdict) -> None:
     """Everything once and in order: by the keys that go with the messages, and by what they say."""
-    said = [message for message in errand.thread()[1:] if key_of(message)]
+    said = [message for message in _timely(errand) if key_of(message)]
     for key, times in Counter(key_of(message) for message in said).items():
         if times > 1:
             verdict.duplicates.append(f"{errand.prompt} was told {key} {times} times")
@@ -114,7 +116,7 @@ def _thread(errand: Errand, verdict: Verdict) -> None:
 
 def ends_told_again(errand: Errand) -> int:
     """News of an end that had been told."""
-    said = errand.thread()[1:]
+    said = _timely(errand)
     told = {link: sum(link in message.text for message in said) for link in errand.links}
     return sum(max(times - errand.ends[link], 0) for link, times in told.items())
 
@@ -166,7 +168,24 @@ def _posted_twice(world: World) -> Iterator[str]:
     for channel in world.workspace.state.channels.values():
         keys.update(_whole_key(message) for message in world.workspace.state.conversation(channel))
     del keys[""]
-    yield from (f"{key} was posted {times} times" for key, times in keys.items() if times > 1)
+    late = _late(world)
+    yield from (f"{key} was posted {times} times" for key, times in keys.items() if times > 1 and key not in late)
+
+
+def _late(world: World) -> set[str]:
+    """What a process was calling when it was stopped: the one thing that may come late, as the README says."""
+    return {what for pause in world.crew.pauses for what in pause.under_way}
+
+
+def _timely(errand: Errand) -> list[Message]:
+    """The thread below its card, without the repetitions of what was being posted when its process was stopped."""
+    late, seen, timely = _late(errand.world), set[str](), list[Message]()
+    for message in errand.thread()[1:]:
+        key = _whole_key(message)
+        if key not in late or key not in seen:
+            timely.append(message)
+        seen.add(key)
+    return timely
 
 
 def _whole_key(message: Message) -> str:

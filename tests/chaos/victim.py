@@ -35,6 +35,8 @@ LOOPS = frozenset({"Intake", "Watch", "Outbox"})
 """The names of the tasks that run the loops; whatever these start inherits their context."""
 BY_ITSELF = frozenset({"Retention", "Health"})
 """The names of the tasks that nobody in Slack sets off and that are no loops: they pass points of their own."""
+LATE = frozenset({"post", "post_card", "get"})
+"""The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 _within: ContextVar[str] = ContextVar("loop", default="listener")
@@ -49,6 +51,8 @@ class Points:
         self._signal = SIGNALS.get(how)
         self._point = point
         self._left = int(occurrence or 1)
+        self.under_way: list[str] = []
+        """The calls that have begun: a post by its key, a poll by its job."""
 
     def reach(self, point: str) -> None:
         """Tells of the end before it comes, since afterwards there is nobody to tell."""
@@ -56,7 +60,7 @@ class Points:
             return
         self._left -= 1
         if self._left == 0:
-            tell(at_point=point)
+            tell(at_point=point, under_way=self.under_way)
             os.kill(os.getpid(), self._signal)
             tell(went_on=point)
 
@@ -82,10 +86,13 @@ class Pointed:
 
         async def pointed(*arguments: Any, **options: Any) -> Any:
             point = f"{_loop()}.{name}"
+            what = str(getattr(arguments[-1], "key", arguments[-1])) if name in LATE else ""
             self.points.reach(f"{point}.before")
+            self.points.under_way.append(what)
             try:
                 return await call(*arguments, **options)
             finally:
+                self.points.under_way.remove(what)
                 self.points.reach(f"{point}.after")
 
         return pointed

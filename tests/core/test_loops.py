@@ -513,3 +513,26 @@ async def test_a_stop_leaves_no_save_behind(world: World, monkeypatch: pytest.Mo
     await world.watch.stop(0.0)
     await running
     assert given_up.is_set()
+
+
+async def test_a_stop_waits_for_what_is_just_being_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be at work with a store that is closed, and others might take it over meanwhile."""
+    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    take, taking, goes_on = world.outbox.take, asyncio.Event(), asyncio.Event()
+
+    async def slowly(limit: int) -> Any:
+        taking.set()
+        await goes_on.wait()
+        return await take(limit)
+
+    monkeypatch.setattr(world.outbox, "take", slowly)
+    running = asyncio.create_task(world.outbox.run())
+    async with asyncio.timeout(10):
+        await taking.wait()
+        stopping = asyncio.create_task(world.outbox.stop(5.0))
+        await asyncio.sleep(0)
+        goes_on.set()
+        await stopping
+    assert running.done()
+    assert [message.what for message in world.chat.messages] == ["card"]
+    assert world.outbox._tasks == set()

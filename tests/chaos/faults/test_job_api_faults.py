@@ -17,6 +17,7 @@ from ledger import (
 )
 
 from bot.domain.models import Mark
+from bot.jobs import holds
 from bot.slack.blocks import SEND_AGAIN
 
 pytestmark = pytest.mark.chaos
@@ -51,6 +52,12 @@ UNKNOWN = {
 IN_FLIGHT = 5.0
 """Seconds in which a poll that began before an answer came to another may have reached the job API."""
 ODD = ("Status", "Late", "Changing", "Vanishing", "Backwards", "Missing", "Gone", "Future", "Malformed", "Not a link")
+
+
+@pytest.fixture(autouse=True)
+def brief_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the job API names no time, a project is left alone for a second only."""
+    monkeypatch.setattr(holds, "SECONDS", 1.0)
 
 
 async def test_what_did_not_arrive_is_sent_again_by_itself(database_url: str) -> None:
@@ -121,10 +128,10 @@ async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
         await world.check()
 
 
-async def test_answers_that_take_half_a_minute(database_url: str) -> None:
+async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
     """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
     slowly = slow(30.0)
-    async with a_world(database_url, JOB_API_TIMEOUT="20") as world:
+    async with a_world(sqlite_url, JOB_API_TIMEOUT="20") as world:
         await world.start()
         steered, polled = await world.begin("Steered", "Polled")
         world.ledger.fail(slowly, Operation.CREATE, prompt="Start")
@@ -327,7 +334,7 @@ async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: W
     await world.stop()
     await world.start(JOB_API_PROJECT="another")
     (other,) = await world.begin("Other")
-    world.ledger.fail(refusing(429, Retry_After="20"), Operation.GET, job_id=slowed)
+    world.ledger.fail(refusing(429, Retry_After="12"), Operation.GET, job_id=slowed)
     await world.ledger.until(lambda: not world.ledger.pending(slowed))
     asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1].started
     world.complete(slowed, too, other)
@@ -337,7 +344,7 @@ async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: W
     await world.until_said("Slowed too", *FINISHED)
     waited = [poll.started for poll in world.ledger.polls if poll.job_id in {slowed, too}]
     late = asked_to_wait + IN_FLIGHT
-    assert min(started for started in waited if started > late) - asked_to_wait >= 20.0
+    assert min(started for started in waited if started > late) - asked_to_wait >= 12.0
     await world.settled()
     await world.check()
 

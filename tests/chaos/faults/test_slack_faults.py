@@ -35,7 +35,7 @@ async def test_a_429_holds_back_its_channel_only(world: World) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
     (other,) = await world.begin("There", channel="partners")
-    limit = world.workspace.faults.rate_limit(20, channel="docs", count=None)
+    limit = world.workspace.faults.rate_limit(12, channel="docs", count=None)
     world.complete(*docs)
     await world.workspace.wait_for(lambda: limit.hits)
     calls_before = len(world.workspace.calls)
