@@ -122,28 +122,8 @@ async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store,
 
 
 @on_postgres
-async def test_whoever_stands_still_within_a_transaction_loses_its_locks(store: Store, another_store: Opener) -> None:
-    await watched(store)
-    other = await another_store()
-    began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
-
-    async def stand_still(tx: Transaction) -> None:
-        await tx.say("t1", CARD)
-        tries.append(tx.now)
-        began.set()
-        await goes_on.wait()
-
-    standing = asyncio.create_task(store.transact(stand_still))
-    await began.wait()
-    assert (await get_thread(other)).id == "t1"
-    assert not standing.done()
-    goes_on.set()
-    await standing
-    assert len(tries) == 2
-
-
-@on_postgres
-async def test_whoever_stands_still_within_a_statement_loses_its_locks(store: Store, another_store: Opener) -> None:
+@pytest.mark.parametrize("within", ["a transaction", "a statement"])
+async def test_whoever_stands_still_loses_its_locks(store: Store, another_store: Opener, within: str) -> None:
     """Between preparing a statement and running it, the server does not count a connection as idle."""
     await watched(store)
     other = await another_store()
@@ -153,8 +133,9 @@ async def test_whoever_stands_still_within_a_statement_loses_its_locks(store: St
         assert isinstance(tx, Session)
         await tx.say("t1", CARD)
         tries.append(tx.now)
-        driver: Any = (await tx._connection.get_raw_connection()).driver_connection
-        await driver.prepare(f"SELECT {len(tries)}")
+        if within == "a statement":
+            driver: Any = (await tx._connection.get_raw_connection()).driver_connection
+            await driver.prepare(f"SELECT {len(tries)}")
         began.set()
         await goes_on.wait()
 
