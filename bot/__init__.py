@@ -1,5 +1,4 @@
 """Pagehand: hands documentation tasks from Slack to a background agent, and brings the pull request back."""
 
-from importlib.metadata import version
-
-__version__ = version("pagehand")
+__version__ = "0.1.0"
+"""Said here, and read from here when it is packaged: a checkout with its requirements alone can tell it, too."""

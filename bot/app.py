@@ -5,53 +5,64 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
 
 import aiohttp
 from pydantic import SecretStr
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.clock import SteadyClock
 from bot.config import Config
-from bot.domain.decide import Polling
-from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch, StoreError
-from bot.health import Health, HealthPage, Part
-from bot.jobs.client import HttpJobApi, JobApiSettings
-from bot.loops.intake import Intake
-from bot.loops.loop import Loop, Terms
-from bot.loops.outbox import Outbox
-from bot.loops.retention import Retention
-from bot.loops.watch import Watch
-from bot.ports import Chat, JobApi, Store
+from bot.domain.observe import Polling
+from bot.edge_timings import EdgeTimings
+from bot.errors import CannotStart, ChatError, StoreError
+from bot.jobs.client import HttpJobApi
+from bot.jobs.settings import MOST_CONNECTIONS, JobApiSettings
+from bot.ports import Chat, JobApi, People, Store
+from bot.roles import Role
+from bot.runtime.clock import SteadyClock
+from bot.runtime.health import recording_health
+from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
+from bot.runtime.http.health_page import HealthPage, health_routes
+from bot.runtime.process_signals import run_until_signal
+from bot.runtime.supervisor import Supervisor
+from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
+from bot.scheduler.scheduler import Scheduler, SchedulerSettings
 from bot.service import Service
-from bot.slack.app import SlackApp
-from bot.slack.chat import SlackChat
-from bot.slack.receiving.http_events import HttpReceiver
-from bot.slack.receiving.socket_mode import SocketReceiver
-from bot.slack.response_urls import ResponseUrls
-from bot.slack.web_api import Identity, identify, new_client, new_session
-from bot.slack.whispers import Whispers
-from bot.slack.wording import Wording
-from bot.store.schema import SchemaState, migrate, schema_state
-from bot.store.store import open_store
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.http_receiver import HttpReceiver
+from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.scopes import MissingScopes, check_scopes
+from bot.slack.sending.web_api import new_client, new_session
+from bot.startup import open_current_store, token_refused, wait_for_identity
 
 logger = logging.getLogger(__name__)
 
-LEASE_MARGIN = 10.0
-"""Seconds that a claim outlives the longest call made under it."""
-CHAT_LIMIT = 12.0
-CHAT_LEASE = 30.0
-STOP_LIMIT = 8.0
+STOP_TIMEOUT = 7.5
 """Seconds for what is under way to end when the process is asked to stop."""
 
-SLOWEST_START = 30.0
-"""Seconds between tries to reach Slack at the start."""
-
 Receiver = SocketReceiver | HttpReceiver
+
+
+@dataclass(frozen=True)
+class HealthTimings:
+    """How soon trouble shows, and how soon it is over, in seconds. `recording_` is about what people ask for."""
+
+    grace: float = GRACE_SECONDS
+    log_every: float = LOG_EVERY
+    recovery: float = RECOVERY_SECONDS
+    recording_recovery: float = recording_health.RECOVERY_SECONDS
+    probe_every: float = PROBE_EVERY
+    probe_retry: float = PROBE_RETRY
 
 
 @dataclass
@@ -63,136 +74,204 @@ class Edges:
     chat: Chat
     identity: Identity
     session: aiohttp.ClientSession
-    whispers: Whispers
-    wording: Wording
+    ephemeral_sender: EphemeralSender
+    message_context: MessageContext
+    people: People
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+    missing_scopes: MissingScopes = field(default_factory=MissingScopes)
+    timings: EdgeTimings = field(default_factory=EdgeTimings)
 
 
-async def open_edges(config: Config) -> Edges:
+async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
     """Opens the database, asks Slack who we are, and makes the clients.
 
     Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
     """
+    timings = timings or EdgeTimings()
+    for warning in config.warnings:
+        logger.warning(warning)
     async with contextlib.AsyncExitStack() as stack:
-        store = await _open_store(config)
+        store = await open_current_store(config.database_url.get_secret_value())
         stack.push_async_callback(store.close)
-        session = new_session()
+        session, missing = new_session(), MissingScopes()
         stack.push_async_callback(session.close)
-        client = new_client(config.slack_bot_token.get_secret_value(), session, base_url=f"{config.slack_api_url}/")
-        identity = await _identified(client)
+        token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
+        client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
+        identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        job_api = HttpJobApi(_job_api_settings(config))
+        check_scopes(identity.granted_scopes, missing)
+        job_api = HttpJobApi(_job_api_settings(config, timings))
         stack.push_async_callback(job_api.aclose)
-        wording = Wording(config.command, config.admin, identity.bot_user_id)
-        whispers = Whispers(client, ResponseUrls(session))
-        chat = SlackChat(client, identity, wording, whispers)
-        return Edges(store, job_api, chat, identity, session, whispers, wording, stack.pop_all())
+        message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
+        ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
+        people = SlackPeople(client)
+        chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people)
+        return Edges(
+            store,
+            job_api,
+            chat,
+            identity,
+            session,
+            ephemeral_sender,
+            message_context,
+            people,
+            stack.pop_all(),
+            missing,
+            timings,
+        )
 
 
 class App:
     """The bot: `start`, then `stop`. `owner` names this process in the database, for this one start."""
 
-    def __init__(self, config: Config, edges: Edges) -> None:
+    def __init__(
+        self, config: Config, edges: Edges, role: Role = Role.RUN, *, timings: HealthTimings | None = None
+    ) -> None:
         self._edges = edges
+        self._role = role
+        self._timings = timings or HealthTimings()
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self.loops = self._build_loops(config, edges)
-        self.service = Service(edges.store, project_id=config.job_api_project, recorded=self.wake)
-        slack = SlackApp(self.service, identity=edges.identity, wording=edges.wording, whispers=edges.whispers)
-        self.health = Health(self._parts)
-        self._retention = Retention(edges.store, days=config.keep_days)
-        self.receiver = self._build_receiver(config, slack)
-        self._page = HealthPage(self.health, host="0.0.0.0", port=config.health_port) if config.health_port else None  # noqa: S104 - whoever watches over the process asks from outside
-        self._running: list[asyncio.Task[None]] = []
+        self._supervisor = Supervisor(recovery=self._timings.recovery)
+        self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
+        self._scheduler = self._build_scheduler(config) if role.schedules else None
+        self._check = self._build_check()
+        self.service = Service(edges.store, project_id=config.job_api_project, on_commit=self._wake_senders)
+        self.health = self._build_health()
+        by_socket = config.slack_app_token is not None
+        self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
+        self._page = self._build_page(config)
 
     async def start(self) -> None:
         """Connects to Slack and begins to work. Raises CannotStart; `stop` is due all the same."""
         try:
-            await self.receiver.start()
+            if self.receiver is not None:
+                await self.receiver.start()
             if self._page is not None:
                 await self._page.start()
         except ChatError as error:
-            raise _turned_away(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
+            raise token_refused(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
         except OSError as error:
-            raise CannotStart(f"{error.strerror or error}. Set another port.") from None
-        self._running = [asyncio.create_task(loop.run(), name=type(loop).__name__) for loop in self.loops]
-        for helper, work in ((self.health, self.health.watch()), (self._retention, self._retention.run())):
-            self._running.append(asyncio.create_task(work, name=type(helper).__name__))
-        logger.info("Pagehand is at work as %s", self.owner)
+            raise CannotStart(f"it {error.strerror or error}. Set another port or address.") from None
+        if self._scheduler is not None:
+            self._scheduler.start(self._supervisor)
+        self._supervisor.start(type(self.health).__name__, self.health.run)
+        self._supervisor.start(type(self._check).__name__, self._check.run)
+        if self._role is Role.WEB and self.receiver is None:
+            logger.info("SLACK_APP_TOKEN is set, so the worker receives from Slack: this process only shows the health")
+        logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
 
     async def stop(self) -> None:
         """Takes nothing new, ends or hands back what is under way, and closes everything; within 10 s."""
         logger.info("stopping")
-        until = asyncio.get_running_loop().time() + STOP_LIMIT
-        await self.receiver.stop(STOP_LIMIT / 3)
-        await asyncio.gather(*(loop.stop(until - asyncio.get_running_loop().time()) for loop in self.loops))
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(1.0):
-                await self._edges.store.transact(lambda tx: tx.release(self.owner))
+        until = asyncio.get_running_loop().time() + STOP_TIMEOUT
+        self._supervisor.stop_restarting()
+        if self.receiver is not None:
+            await self.receiver.stop(STOP_TIMEOUT / 3)
+        if self._scheduler is not None:
+            await self._scheduler.stop(until - asyncio.get_running_loop().time())
+        await self._supervisor.stop(max(until - asyncio.get_running_loop().time(), 0.5))
+        if self._scheduler is not None:
+            await self._release()
         if self._page is not None:
             await self._page.stop()
         await self._edges.closing.aclose()
         logger.info("stopped")
 
     def wake(self) -> None:
-        """There may be work for any loop now."""
-        for loop in self.loops:
-            loop.wake()
+        """Has every worker of this process look for what is due."""
+        if self._scheduler is not None:
+            self._scheduler.wake()
 
-    def _build_loops(self, config: Config, edges: Edges) -> tuple[Loop[Any], ...]:
-        limit = config.job_api_timeout
-        calls = Terms(self.owner, SteadyClock(), limit + LEASE_MARGIN, limit + 1, self.wake)
-        chat = replace(calls, lease=CHAT_LEASE, call_limit=CHAT_LIMIT)
-        polling = Polling(fastest=config.poll_fastest, slowest=config.poll_slowest)
-        return (
-            Intake(edges.store, edges.job_api, calls, polling=polling, asks_once=config.job_api_idempotent),
-            Watch(edges.store, edges.job_api, calls, polling=polling),
-            Outbox(edges.store, edges.chat, chat),
+    def _wake_senders(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.wake_senders()
+
+    async def _release(self) -> None:
+        """Hands back what was claimed and not begun."""
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._edges.store.transact(lambda tx: tx.claims.release(self.owner))
+
+    def _build_scheduler(self, config: Config) -> Scheduler:
+        edges = self._edges
+        settings = SchedulerSettings(
+            owner=self.owner,
+            job_api_timeout=config.job_api_timeout,
+            idempotent=config.job_api_idempotent,
+            polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
+            max_polls=MOST_CONNECTIONS,
+            keep_days=config.keep_days,
+            recovery=self._timings.recovery,
+        )
+        return Scheduler(settings, edges.store, edges.job_api, edges.chat, edges.people)
+
+    def _build_check(self) -> DatabaseCheck:
+        return DatabaseCheck(
+            self._edges.store,
+            self._recording_health,
+            watching_jobs=self._scheduler is not None,
+            probe_every=self._timings.probe_every,
+            probe_retry=self._timings.probe_retry,
         )
 
-    def _build_receiver(self, config: Config, slack: SlackApp) -> Receiver:
+    def _build_health(self) -> Health:
+        warnings = [self._recording_health.warning, self._check.warning, self._edges.missing_scopes.warning]
+        return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
+
+    def _build_receiver(self, config: Config) -> Receiver:
+        edges = self._edges
+        slack = SlackApp(
+            self.service,
+            identity=edges.identity,
+            message_context=edges.message_context,
+            ephemeral_sender=edges.ephemeral_sender,
+            recording_health=self._recording_health,
+        )
         if config.slack_app_token is not None:
             client = new_client(
-                config.slack_app_token.get_secret_value(), self._edges.session, base_url=f"{config.slack_api_url}/"
+                config.slack_app_token.get_secret_value(),
+                edges.session,
+                base_url=f"{config.slack_api_url}/",
+                call_seconds=edges.timings.slack_call,
             )
-            return SocketReceiver(slack, client, config.slack_app_token)
+            return SocketReceiver(
+                slack,
+                client,
+                config.slack_app_token,
+                supervisor=self._supervisor,
+                ping_interval=edges.timings.slack_ping,
+            )
         secret = config.slack_signing_secret or SecretStr("")
-        return HttpReceiver(slack, secret, host="0.0.0.0", port=config.port, health=self.health.state)  # noqa: S104 - Slack calls from outside
+        return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=health_routes(self.health))
 
-    def _parts(self) -> Iterator[Part]:
-        for loop in self.loops:
-            yield Part(type(loop).__name__.lower(), loop.failing_for(), str(loop.failing_why))
+    def _build_page(self, config: Config) -> HealthPage | None:
+        """A page of its own; for a `web` that receives nothing it is at the port that the platform knocks at."""
+        if self._role is Role.WEB and self.receiver is None:
+            return HealthPage(self.health, host=config.host, port=config.port)
+        port = config.health_port
+        return None if port is None else HealthPage(self.health, host=config.health_host, port=port)
+
+    def _statuses(self) -> Iterator[ComponentStatus]:
+        if self._scheduler is not None:
+            yield from self._scheduler.statuses()
         if isinstance(self.receiver, SocketReceiver):
-            yield Part("slack connection", self.receiver.health().down_seconds, "no connection is open")
+            down = self.receiver.health().down_seconds
+            yield ComponentStatus("slack connection", down, "no connection is open", critical=True)
+        yield self._recording_health.status()
+        yield from self._supervisor.statuses()
 
 
-async def run(config: Config, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
-    """Runs the bot until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built on them."""
-    stopped = asyncio.Event()
-    starting = asyncio.create_task(_started(config, decorate))
-
-    def stop() -> None:
-        stopped.set()
-        starting.cancel()  # without effect once it has started
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
-    try:
-        app = await starting
-    except asyncio.CancelledError:
-        if stopped.is_set():
-            return
-        raise
-    await stopped.wait()
-    await app.stop()
+async def run(config: Config, role: Role = Role.RUN, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
+    """Runs the bot, or that part of it, until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built
+    on them.
+    """
+    await run_until_signal(partial(_started, config, role, decorate))
 
 
-async def _started(config: Config, decorate: Callable[[Edges], None]) -> App:
+async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
     edges = await open_edges(config)
     decorate(edges)
-    app = App(config, edges)
+    app = App(config, edges, role)
     try:
         await app.start()
     except BaseException:
@@ -201,44 +280,11 @@ async def _started(config: Config, decorate: Callable[[Edges], None]) -> App:
     return app
 
 
-async def _identified(client: AsyncWebClient) -> Identity:
-    """Asks Slack who we are, for as long as Slack can't be reached. Raises CannotStart for a bad token."""
-    pause = 1.0
-    while True:
-        try:
-            return await identify(client)
-        except (ChatUnreachable, ChatUncertain) as error:
-            if pause == 1.0:
-                words = "Slack can't be reached (%s), trying on. Check this machine's network and SLACK_API_URL."
-                logger.warning(words, error.reason)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, SLOWEST_START)
-        except ChatError as error:
-            raise _turned_away(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
-
-
-def _turned_away(error: ChatError, name: str, where: str) -> CannotStart:
-    return CannotStart(
-        f"Slack does not accept {name} ({error.reason}). Check it, and its scopes, on your app's page at "
-        f"api.slack.com/apps, under {where}."
-    )
-
-
-async def _open_store(config: Config) -> Store:
-    """Opens the database; one that is new, or SQLite's own, is brought to the current schema first."""
-    url = config.database_url.get_secret_value()
-    state = await schema_state(url)
-    if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
-        await migrate(url)
-    elif state is SchemaState.OLDER:
-        raise SchemaMismatch("The database's tables are older than this Pagehand: run `pagehand migrate` first.")
-    return await open_store(url)
-
-
-def _job_api_settings(config: Config) -> JobApiSettings:
+def _job_api_settings(config: Config, timings: EdgeTimings) -> JobApiSettings:
     return JobApiSettings(
         base_url=config.job_api_url,
         api_key=config.job_api_key,
         get_path=config.job_api_get_path,
         timeout=config.job_api_timeout,
+        default_pause=timings.job_api_pause,
     )

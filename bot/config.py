@@ -1,89 +1,103 @@
-"""The settings of `pagehand run`: read once from the environment, all faults listed at once, secrets kept secret."""
+"""The settings of the bot: those of `pagehand run`, `pagehand web` and `pagehand worker`."""
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Self
-from urllib.parse import unquote
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
-from pydantic_core import ErrorDetails
-from yarl import URL
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.errors import ConfigError
-
-
-def _http_url(value: str) -> str:
-    url = URL(value)
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise ValueError("must be an address that begins with http:// or https://")
-    return value.rstrip("/")
+from bot.jobs.job_api_proxy import job_api_proxy
+from bot.jobs.settings import GET_PATH, ApiKey, BaseUrl, GetPath, ProjectId
+from bot.runtime.http.proxies import is_this_machine
+from bot.runtime.settings import Settings, read_variable
+from bot.slack.sending.slack_proxy import slack_proxy
+from bot.store.database.url import sqlite_path
 
 
 def _command(value: str) -> str:
-    if not value.startswith("/") or not value[1:] or " " in value:
+    if not value.startswith("/") or not value[1:] or len(value.split()) != 1:
         raise ValueError("must be one word that begins with a slash, like /docs")
     return value
 
 
-def _job_path(value: str) -> str:
-    if not value.startswith("/") or "{id}" not in value:
-        raise ValueError("must begin with a slash and contain {id}")
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,253}")
+_SIGNS = "letters, digits and hyphens"
+_BOT_TOKEN = re.compile(r"xoxb-[A-Za-z0-9_-]{8,}")
+_APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9_-]{8,}")
+_SIGNING_SECRET = re.compile(r"(?!xox|xapp-)[A-Za-z0-9_-]{16,}")
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError("must be an address or a name of this machine, without http:// and port")
+    return value
+
+
+def _log_level(value: str) -> str:
+    if value not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+        raise ValueError("must be one of these words")
     return value
 
 
 def _bot_token(value: SecretStr) -> SecretStr:
-    if not value.get_secret_value().startswith("xoxb-"):
-        raise ValueError("must begin with xoxb- (the app-level token begins with xapp-, it is the other one)")
+    if not _BOT_TOKEN.fullmatch(value.get_secret_value()):
+        raise ValueError(f"must be xoxb- and {_SIGNS} (the app-level token begins with xapp-, it is the other one)")
     return value
 
 
-def _app_token(value: SecretStr | None) -> SecretStr | None:
-    if value is not None and not value.get_secret_value().startswith("xapp-"):
-        raise ValueError("must begin with xapp- (the bot token begins with xoxb-, it is the other one)")
+def _app_token(value: SecretStr) -> SecretStr:
+    if not _APP_TOKEN.fullmatch(value.get_secret_value()):
+        raise ValueError(f"must be xapp- and {_SIGNS} (the bot token begins with xoxb-, it is the other one)")
     return value
 
 
-class Config(BaseModel):
-    """Every setting. The alias is its name in the environment; the description says what it is or where to get it.
+def _signing_secret(value: SecretStr) -> SecretStr:
+    if not _SIGNING_SECRET.fullmatch(value.get_secret_value()):
+        raise ValueError("must be one word of at least 16 letters and digits (it is not one of the tokens)")
+    return value
 
-    A secret can also be read from a file that `<name>_FILE` names, as container platforms provide them.
-    """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+def _database_url(value: SecretStr) -> SecretStr:
+    sqlite_path(value.get_secret_value())
+    return value
+
+
+class Config(Settings):
+    """Every setting of the bot; the alias is its name in the environment."""
 
     slack_bot_token: Annotated[SecretStr, AfterValidator(_bot_token)] = Field(
         alias="SLACK_BOT_TOKEN", description="on your app's page at api.slack.com/apps, under OAuth & Permissions"
     )
-    slack_app_token: Annotated[SecretStr | None, AfterValidator(_app_token)] = Field(
-        default=None,
-        alias="SLACK_APP_TOKEN",
-        description="for Socket Mode: on your app's page, under Basic Information, App-Level Tokens, "
-        "with the scope connections:write",
-    )
-    slack_signing_secret: SecretStr | None = Field(
+    slack_signing_secret: Annotated[SecretStr, AfterValidator(_signing_secret)] | None = Field(
         default=None,
         alias="SLACK_SIGNING_SECRET",
-        description="for HTTP instead of Socket Mode: on your app's page, under Basic Information, App Credentials",
+        description="on your app's page, under Basic Information, App Credentials",
     )
-    slack_api_url: Annotated[str, AfterValidator(_http_url)] = Field(
+    slack_app_token: Annotated[SecretStr, AfterValidator(_app_token)] | None = Field(
+        default=None,
+        validate_default=True,
+        alias="SLACK_APP_TOKEN",
+        description="on your app's page, under Basic Information, App-Level Tokens, with the scope connections:write",
+    )
+    slack_api_url: BaseUrl = Field(
         default="https://slack.com/api",
         alias="SLACK_API_URL",
         description="Slack's Web API; change it only to try another workspace, like Pagehand's own",
     )
-    job_api_url: Annotated[str, AfterValidator(_http_url)] = Field(
+    job_api_url: BaseUrl = Field(
         alias="JOB_API_URL", description="the base address of the job API, without /v2: ask whoever runs it"
     )
-    job_api_key: SecretStr = Field(
+    job_api_key: ApiKey = Field(
         alias="JOB_API_KEY",
-        min_length=1,
         description="an admin API key, from the API keys page of the project owner's dashboard",
     )
-    job_api_project: str = Field(
+    job_api_project: ProjectId = Field(
         alias="JOB_API_PROJECT", min_length=1, description="the id of the documentation project that jobs work on"
     )
-    job_api_get_path: Annotated[str, AfterValidator(_job_path)] = Field(
-        default="/v2/agent/{projectId}/job/{id}", alias="JOB_API_GET_PATH", description="the path that reads a job"
+    job_api_get_path: GetPath = Field(
+        default=GET_PATH, alias="JOB_API_GET_PATH", description="the path that reads a job"
     )
     job_api_timeout: float = Field(
         default=20.0, gt=0, le=60, alias="JOB_API_TIMEOUT", description="seconds that one call may take in all"
@@ -94,7 +108,7 @@ class Config(BaseModel):
         description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
         "then what may have arrived is sent again without asking",
     )
-    database_url: SecretStr = Field(
+    database_url: Annotated[SecretStr, AfterValidator(_database_url)] = Field(
         default=SecretStr("sqlite:///pagehand.sqlite3"),
         alias="DATABASE_URL",
         description="sqlite:///FILE for one instance, postgresql://USER:PASSWORD@HOST/NAME for one or more",
@@ -112,7 +126,12 @@ class Config(BaseModel):
         default=2.0, ge=0.1, le=60, alias="PAGEHAND_POLL_FASTEST", description="seconds between polls after a change"
     )
     poll_slowest: float = Field(
-        default=30.0, ge=0.1, le=600, alias="PAGEHAND_POLL_SLOWEST", description="seconds between polls at rest"
+        default=30.0,
+        validate_default=True,
+        ge=0.1,
+        le=600,
+        alias="PAGEHAND_POLL_SLOWEST",
+        description="seconds between polls at rest",
     )
     keep_days: float = Field(
         default=90.0,
@@ -124,36 +143,68 @@ class Config(BaseModel):
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port that Slack's requests come to"
     )
+    host: Annotated[str, AfterValidator(_host)] = Field(
+        default="0.0.0.0",  # noqa: S104 - Slack calls from outside
+        alias="PAGEHAND_HOST",
+        description="with HTTP: the address that Slack's requests come to; 127.0.0.1 behind a proxy on this machine",
+    )
+    health_host: Annotated[str, AfterValidator(_host)] = Field(
+        default="127.0.0.1",
+        alias="PAGEHAND_HEALTH_HOST",
+        description="with Socket Mode: the address of PAGEHAND_HEALTH_PORT; 0.0.0.0 to be asked from elsewhere",
+    )
     health_port: int | None = Field(
         default=None,
         ge=1,
         le=65_535,
         alias="PAGEHAND_HEALTH_PORT",
-        description="with Socket Mode: a port on which GET /health tells whether the bot can work; none by default",
+        description="with Socket Mode, and for `pagehand worker`: a port on which GET /health tells whether the bot "
+        "can work; none by default",
     )
-    log_level: str = Field(
+    log_level: Annotated[str, AfterValidator(_log_level)] = Field(
         default="INFO",
         alias="PAGEHAND_LOG_LEVEL",
-        pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="DEBUG, INFO, WARNING or ERROR",
     )
 
-    @model_validator(mode="after")
-    def _polls(self) -> Self:
-        if self.poll_slowest < self.poll_fastest:
-            raise ValueError("PAGEHAND_POLL_SLOWEST must not be shorter than PAGEHAND_POLL_FASTEST")
-        return self
+    @field_validator("slack_app_token")
+    @classmethod
+    def _one_way_to_receive(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None and info.data.get("slack_signing_secret", "malformed") is None:
+            raise ValueError("is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP)")
+        return value
+
+    @field_validator("poll_slowest")
+    @classmethod
+    def _not_below_fastest(cls, value: float, info: ValidationInfo) -> float:
+        if value < info.data.get("poll_fastest", 0.0):
+            raise ValueError("must not be shorter than PAGEHAND_POLL_FASTEST")
+        return value
+
+    @property
+    def warnings(self) -> list[str]:
+        """What works, but should not stay so: a sentence for each."""
+        sent = (
+            ("JOB_API_URL", self.job_api_url, "the API key"),
+            ("SLACK_API_URL", self.slack_api_url, "Slack's tokens"),
+        )
+        return [
+            f"{name} begins with http:// and names another machine: {what}, and all that people write, can be read on "
+            "the way there. Use https://."
+            for name, url, what in sent
+            if urlsplit(url).scheme == "http" and not is_this_machine(urlsplit(url).hostname or "")
+        ]
 
     @property
     def secrets(self) -> list[str]:
         """Every secret in the clear, for the log's filter."""
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.job_api_key)
-        return [secret.get_secret_value() for secret in given if secret] + passwords(
+        return [secret.get_secret_value() for secret in given if secret] + passwords_in(
             self.database_url.get_secret_value()
         )
 
 
-def passwords(url: str) -> list[str]:
+def passwords_in(url: str) -> list[str]:
     """What may be a database URL's password, as it is written and as it is meant. Read loosely: one whose special
     characters are not encoded makes the URL unusable, and is a password all the same.
     """
@@ -162,46 +213,28 @@ def passwords(url: str) -> list[str]:
     return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
-def load(environ: Mapping[str, str]) -> Config:
-    """Reads the settings from an environment; ConfigError lists all that is missing or malformed."""
-    values: dict[str, str] = {}
+def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
+    """Reads the settings, and looks at the proxies of the process. Raises ConfigError with all that is wrong, and with
+    the sentences in `further`.
+    """
+    return Config.from_environment(environ, [*_proxy_faults(environ), *further])
+
+
+def database_url(environ: Mapping[str, str]) -> str:
+    """DATABASE_URL, for commands that need no other setting. Raises ConfigError where its file cannot be read."""
+    default: SecretStr = Config.model_fields["database_url"].default
+    return read_variable("DATABASE_URL", environ) or default.get_secret_value()
+
+
+def _proxy_faults(environ: Mapping[str, str]) -> list[str]:
+    """What is wrong with the proxies of the process, which is where the libraries look for them."""
+    slack_url = str(Config.model_fields["slack_api_url"].default)
     faults: list[str] = []
-    for name in _names():
+    for proxy_of, name, default in ((slack_proxy, "SLACK_API_URL", slack_url), (job_api_proxy, "JOB_API_URL", "")):
         try:
-            value = _value(name, environ)
-        except OSError as error:
-            faults.append(f"{name}_FILE names a file that can't be read: {error.strerror}")
-            continue
-        if value:
-            values[name] = value
-    if not {"SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"} & values.keys():
-        faults.append(
-            "SLACK_APP_TOKEN is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP): "
-            f"{Config.model_fields['slack_app_token'].description}"
-        )
-    try:
-        config = Config.model_validate(values)
-    except ValidationError as error:
-        found = [_sentence(fault) for fault in error.errors(include_input=False, include_url=False)]
-        raise ConfigError(sorted({*faults, *found})) from None
-    if faults:
-        raise ConfigError(faults)
-    return config
-
-
-def _names() -> Iterator[str]:
-    return (field.alias or name for name, field in Config.model_fields.items())
-
-
-def _value(name: str, environ: Mapping[str, str]) -> str:
-    file = environ.get(f"{name}_FILE", "")
-    return environ.get(name, "").strip() or (Path(file).read_text(encoding="utf-8").strip() if file else "")
-
-
-def _sentence(fault: ErrorDetails) -> str:
-    if not fault["loc"]:
-        return fault["msg"].removeprefix("Value error, ")
-    name = str(fault["loc"][0])
-    field = next(field for field in Config.model_fields.values() if field.alias == name)
-    what = "is missing" if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
-    return f"{name} {what[0].lower()}{what[1:]}: {field.description}"
+            proxy_of(read_variable(name, environ) or default)
+        except ConfigError as error:
+            faults += error.faults
+        except ValueError:
+            continue  # the address itself is at fault, and is listed as that
+    return list(dict.fromkeys(faults))

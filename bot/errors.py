@@ -8,7 +8,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     ├── JobApiError
     │   ├── JobApiUnreachable    certainly did not arrive: try again by itself
     │   │   └── JobApiBusy       429, or 503 with Retry-After: the same, but when it says
-    │   ├── JobApiRefused        400, 422 and the like: give the person the API's own words, do not try again
+    │   ├── JobApiRejected        400, 422 and the like: give the person the API's own words, do not try again
     │   ├── JobApiNotAllowed     401, 403: our key; tell whom to ask, requests wait
     │   ├── NoSuchProject        404 to a create: tell the person
     │   ├── JobGone              404 to a message or a get
@@ -16,11 +16,12 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     │       └── JobApiUnreadable the answer is not an Agent job
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: try again
-    │   │   └── ChatBusy         429: the same, after Retry-After
+    │   │   └── ChatBusy         429: the same, after Retry-After; a mark's holds back marks only
     │   ├── ChatUncertain        may have arrived: look for it before trying again
     │   ├── ChatNotInChannel     join or say how to invite
-    │   ├── ChatRefused          this one message can't be had: record why, go on with the others
-    │   └── ChatNotAllowed       our token or its scopes: everything waits for the operator
+    │   ├── ChatRejected          this one message cannot be had: record why, go on with the others
+    │   │   └── ChatMissingScope the same, till the app is installed with the scope: name it to the operator
+    │   └── ChatNotAllowed       our token: everything waits for the operator
     └── StoreError
         ├── StoreUnavailable     locked, restarting or cut off: try again
         └── SchemaMismatch       the database is older or newer than this program: tell the operator
@@ -60,11 +61,19 @@ class JobApiUnreachable(JobApiError):
 
 
 class JobApiBusy(JobApiUnreachable):
-    """429, or 503 with Retry-After: turned away at the door, so it certainly was not taken."""
+    """429, or 503 with Retry-After (`status`): turned away at the door, so it certainly was not taken."""
+
+    def __init__(self, message: str, *, words: str = "", status: int = 429, retry_after: float | None = None) -> None:
+        self.status = status
+        super().__init__(message, words=words, retry_after=retry_after)
 
 
-class JobApiRefused(JobApiError):
-    """The API understood and said no; `words` is why."""
+class JobApiRejected(JobApiError):
+    """The API understood and said no; `words` is why. `redirected`: it is somewhere else, so our address is wrong."""
+
+    def __init__(self, message: str, *, words: str = "", redirected: bool = False) -> None:
+        self.redirected = redirected
+        super().__init__(message, words=words)
 
 
 class JobApiNotAllowed(JobApiError):
@@ -108,7 +117,7 @@ class ChatUnreachable(ChatError):
 
 
 class ChatBusy(ChatUnreachable):
-    """429: this method asks to wait, in this channel."""
+    """429 and its kind: this method asks to wait, in this channel."""
 
 
 class ChatUncertain(ChatError):
@@ -119,12 +128,20 @@ class ChatNotInChannel(ChatError):
     """The bot is not a member: a public channel can be joined, a private one only by invitation."""
 
 
-class ChatRefused(ChatError):
+class ChatRejected(ChatError):
     """Slack will not take this, however often it is tried."""
 
 
+class ChatMissingScope(ChatRejected):
+    """The app is not granted `scopes` (Slack's names; empty where it named none): trying again cannot mend that."""
+
+    def __init__(self, scopes: tuple[str, ...]) -> None:
+        self.scopes = scopes
+        super().__init__("missing_scope")
+
+
 class ChatNotAllowed(ChatError):
-    """The token is invalid or revoked, or a scope is missing."""
+    """The token is invalid or revoked, or an administrator keeps it out of the whole workspace."""
 
 
 class StoreError(PagehandError):
@@ -136,7 +153,7 @@ class StoreUnavailable(StoreError):
 
 
 class UnreadableRow(StoreError):
-    """A row holds what this program can't have written."""
+    """A row holds what this program cannot have written."""
 
 
 class SchemaMismatch(StoreError):

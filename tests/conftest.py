@@ -4,23 +4,23 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
-from leaks import Watch, planting
+from support.oracles.leaks import SecretWatch, planting
 
 settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def log_watch() -> Iterator[Watch]:
+def log_watch() -> Iterator[SecretWatch]:
     """Looks at records before anything is masked: the mask is for what nobody thought of."""
-    watch = Watch()
+    watch = SecretWatch()
     with watch.watching(), planting():
         yield watch
     assert not watch.found
 
 
 @pytest.fixture(autouse=True)
-def no_secret_is_logged(log_watch: Watch) -> Iterator[None]:
+def no_secret_is_logged(log_watch: SecretWatch) -> Iterator[None]:
     yield
     found, log_watch.found = log_watch.found, []
     assert not found

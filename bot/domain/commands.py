@@ -2,18 +2,36 @@
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
-ASIDE = "//"
+from bot.domain.message_text import unescape_keeping_mentions
+
+ASIDE_PREFIX = "//"
 """A reply that begins with this is between people: it is not sent to the job."""
 
-_REFERENCE = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
+"""What computers make of two hyphens while people type."""
+_HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
+_QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
+
+
+class LoneWord(StrEnum):
+    """A word that, alone, is more likely to be meant for Pagehand than for the agent."""
+
+    STATUS = "status"
+    LIST = "list"
+    CANCEL = "cancel"
+    STOP = "stop"
+
+
+_LONE_WORDS = frozenset(LoneWord)
 
 
 @dataclass(frozen=True)
 class Help:
-    """The person wants to know how it works."""
+    """The person wants to know how it works; `meant` is the word that was tried as a command of its own."""
+
+    meant: LoneWord | None = None
 
 
 @dataclass(frozen=True)
@@ -29,7 +47,7 @@ class Aside:
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoWords:
     """A reply with no words of its own: a lone mention, a file without a comment."""
 
 
@@ -41,43 +59,32 @@ class FollowUp:
 
 
 def parse_slash(text: str) -> Help | Start:
-    """Reads what follows the slash command, in Slack's escaped form."""
-    prompt = plain(text)
-    return Help() if prompt.lower() in {"", "help"} else Start(prompt)
+    """Reads what follows the slash command, in Slack's escaped form. A word kept for the help is a prompt in quotes."""
+    prompt = unescape_keeping_mentions(text)
+    word = prompt.translate(_DASHES).lower()
+    if word in _HELP_WORDS:
+        return Help()
+    if word in _LONE_WORDS:
+        return Help(LoneWord(word))
+    return Start(_insisted_on(prompt) or prompt)
 
 
-def parse_reply(text: str, *, bot_user_id: str) -> Aside | Nothing | FollowUp:
+def _insisted_on(prompt: str) -> str:
+    """The word in quotes, where without them it would get the help; else empty."""
+    inner = prompt[1:-1] if prompt[:1] + prompt[-1:] in _QUOTES else ""
+    return inner if inner.translate(_DASHES).lower() in _HELP_WORDS | _LONE_WORDS else ""
+
+
+def parse_reply(text: str, *, bot_user_id: str) -> Aside | NoWords | FollowUp:
     """Reads a reply, in Slack's escaped form. Mentions of the bot address it and are not part of what it is told."""
-    prompt = plain(re.sub(rf"<@{re.escape(bot_user_id)}(?:\|[^<>]*)?>", "", text))
+    prompt = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if not prompt:
-        return Nothing()
-    return Aside() if prompt.startswith(ASIDE) else FollowUp(prompt)
+        return NoWords()
+    return Aside() if prompt.startswith(ASIDE_PREFIX) else FollowUp(prompt)
 
 
-def plain(text: str) -> str:
-    """Slack's escaped form as the words a person reads: references become names and addresses, entities characters.
-
-    Source: docs.slack.dev, "Formatting message text".
-    """
-    words = _REFERENCE.sub(lambda match: _reference(match[1], match[2] or ""), text)
-    for entity, character in _ENTITIES:
-        words = words.replace(entity, character)
-    return _UNPRINTABLE.sub("", words).strip()
-
-
-def _reference(target: str, label: str) -> str:
-    match target[0]:
-        case "@":
-            return f"@{label.removeprefix('@') or target[1:]}"
-        case "#":
-            return f"#{label.removeprefix('#') or target[1:]}"
-        case "!":
-            return _special(target[1:], label)
-    address = target.removeprefix("mailto:")
-    return address if not label or label in address else f"{label} ({address})"
-
-
-def _special(target: str, label: str) -> str:
-    if target.startswith("date^"):
-        return label
-    return f"@{label.removeprefix('@') or target.partition('^')[2] or target}"
+def _without_mention(text: str, user_id: str) -> str:
+    """The text without mentions of somebody, and without the blanks and the comma or colon that belonged to them."""
+    mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
+    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$))?[ \t]*+)++", re.MULTILINE)
+    return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))

@@ -1,156 +1,193 @@
-"""From the job API's answer to a request to what becomes of the request, and what people are told. Pure."""
+"""Decides, from the job API's answer to a request, what becomes of the request and what people are told. Pure."""
 
 from dataclasses import dataclass, replace
+from typing import assert_never
 
-from bot.domain.decide import OutOfReach, Polling, Seen, decide, gone, next_look, open_round, out_of_reach, outage
-from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Saying, Trouble, What
+from bot.domain.jobs import ARCHIVED, Job, Problem
+from bot.domain.mentions import beginning
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice, Reaction
+from bot.domain.notices.posts import RequestRejected, RequestSummary, RequestUncertain
+from bot.domain.observe import (
+    JobApiUnavailable,
+    JobObserved,
+    Polling,
+    decide,
+    next_poll_in,
+    note_outage,
+    open_round,
+    outage_notice,
+    why_rejected,
+    with_problem,
+)
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.threads import ThreadState, UnexplainedRejection
+from bot.runtime.backoff import Backoff
 
-SLOWEST_RETRY = 60.0
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 PATIENCE = 60.0
 """Seconds that a request may wait for the job API before the thread is told that it waits."""
 GIVE_UP_AFTER = 3 * 24 * 3600.0
 """Seconds of trying after which a request is handed back to its person."""
-NO_ANSWER = "does not answer properly"
+NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+QUOTED = 200
+"""Characters of a follow-up that go with a message about it, so that people see which one is meant."""
 
 
 @dataclass(frozen=True)
-class Taken:
-    """The job API took it and answered with the job. `outdated`: the answer may be older than what is known of it."""
+class Accepted:
+    """The job API accepted it and answered with the job. `outdated`: a poll may have observed something newer."""
 
     job: Job
     outdated: bool = False
 
 
 @dataclass(frozen=True)
-class TurnedAway:
-    """The job API will not have it, however often it is asked. `reason`: api, project or gone; `words` are its own."""
+class Rejected:
+    """The job API will not have it, however often it is asked; `words` are its own."""
 
-    reason: str
+    reason: RejectionReason
     words: str = ""
 
 
 @dataclass(frozen=True)
-class Unsure:
+class Uncertain:
     """It may have arrived. `why` is for the log; `ask_again` where the server promises that the same key runs once."""
 
     why: str
     ask_again: bool = False
 
 
-Outcome = Taken | TurnedAway | OutOfReach | Unsure
+SendOutcome = Accepted | Rejected | JobApiUnavailable | Uncertain
 
 
 @dataclass(frozen=True)
 class Settlement:
     """What becomes of a request. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
 
-    state: RequestState
-    known: Known
-    sayings: tuple[Saying, ...] = ()
-    mark: Mark | None = None
+    request_state: RequestState
+    state: ThreadState
+    notices: tuple[NewNotice, ...] = ()
+    reaction: Reaction | None = None
     due_in: float = 0.0
     poll_in: float | None = None
     problem: str = ""
+    uncertain: bool = False
+    """It may have arrived."""
 
 
 def settle(
-    request: Request, known: Known, outcome: Outcome, now: float, polling: Polling, *, jitter: float = 0.5
+    request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float = 0.5
 ) -> Settlement:
     """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
     match outcome:
-        case Taken():
-            settlement = _taken(request, known, outcome, now, polling, jitter=jitter)
-        case TurnedAway():
-            settlement = _turned_away(request, known, outcome)
-        case OutOfReach() if _waited(request, now) >= GIVE_UP_AFTER:
-            settlement = _handed_back(request, known)
-        case OutOfReach():
-            settlement = _later(request, known, outcome, now, jitter)
-        case Unsure(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
-            settlement = _later(request, known, OutOfReach(NO_ANSWER), now, jitter)
-            settlement = replace(settlement, problem=why)
+        case Accepted():
+            settlement = _accepted(request, state, outcome, now, polling, jitter=jitter)
+        case Rejected():
+            settlement = _rejected(request, state, outcome)
+        case JobApiUnavailable(reason) if _waited(request, now) >= GIVE_UP_AFTER and request.uncertain:
+            settlement = _uncertain(request, state, Uncertain(reason), now, polling)  # an earlier try may have arrived
+        case JobApiUnavailable() if _waited(request, now) >= GIVE_UP_AFTER:
+            settlement = _handed_back(request, state)
+        case JobApiUnavailable():
+            settlement = _retried_later(request, state, outcome, now, jitter)
+        case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
+            settlement = _retried_later(request, state, NO_ANSWER, now, jitter)
+            settlement = replace(settlement, problem=why, uncertain=True)
+        case Uncertain():
+            settlement = _uncertain(request, state, outcome, now, polling)
         case _:
-            settlement = _unsure(request, known, outcome, now, polling)
-    return replace(settlement, poll_in=next_look(settlement.known, now, polling, jitter=jitter))
+            assert_never(outcome)
+    return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
 
 
-def mark_key(request: Request) -> str:
-    """The key of the one reaction on a reply."""
-    return f"{request.id}/mark"
-
-
-def _taken(request: Request, known: Known, taken: Taken, now: float, polling: Polling, *, jitter: float) -> Settlement:
+def _accepted(
+    request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
     if request.kind is RequestKind.START:
-        decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
-        return Settlement(RequestState.TAKEN, decision.known, decision.sayings)
-    sayings: tuple[Saying, ...] = ()
-    if not taken.outdated:
-        decision = decide(known, Seen(taken.job), now, polling, jitter=jitter)
-        known, sayings = decision.known, decision.sayings
-    if taken.outdated or taken.job.ended:
-        # The end that is known may be that of earlier work, or already this one's: either is news when it comes.
-        known = open_round(known, now, polling)
-    return Settlement(RequestState.TAKEN, known, sayings, Mark.TAKEN)
+        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
+        return Settlement(RequestState.ACCEPTED, decision.state, decision.notices)
+    notices: tuple[NewNotice, ...] = ()
+    if not outcome.outdated:
+        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
+        state, notices = decision.state, decision.notices
+    if outcome.outdated or outcome.job.ended:
+        # The end that was observed may be that of earlier work, or already this one's: either is news when it comes.
+        state = open_round(state, now, polling)
+    if state.job is not None and state.job.status == ARCHIVED:
+        in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
+        return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)
+    return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
 
 
-def _turned_away(request: Request, known: Known, outcome: TurnedAway) -> Settlement:
+def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settlement:
+    notices: tuple[NewNotice, ...] = ()
     if request.kind is RequestKind.START:
-        known = replace(known, trouble=Trouble.REFUSED, trouble_words=outcome.words)
-    elif outcome.reason == "gone":
-        known = gone(known)
-    saying = refusal(request, outcome.reason, outcome.words)
-    return Settlement(RequestState.REFUSED, known, (saying,), _problem_mark(request), problem=outcome.reason)
+        state = with_problem(state, Problem.REJECTED, outcome.words)
+        notices = (rejection(request, outcome.reason, outcome.words),)
+    elif (reason := why_rejected(state, outcome.reason)) in {RejectionReason.GONE, RejectionReason.ARCHIVED}:
+        notices = (rejection(request, reason, outcome.words),)
+    else:  # the next poll of the job tells whether it is archived or gone
+        message = RequestRejected(summary(request), outcome.reason, outcome.words)
+        waiting = UnexplainedRejection(keys.request_rejected(request), message)
+        state = replace(state, unexplained=(*state.unexplained, waiting))
+    return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=outcome.reason)
 
 
-def refusal(request: Request, reason: str, words: str = "") -> Saying:
-    """What the thread is told of a request that was not taken."""
-    facts = {**_whose(request), "reason": reason, "words": words}
-    return Saying(f"{request.id}/refused/{request.attempts}", What.REFUSED, facts)
+def rejection(request: Request, reason: RejectionReason, words: str = "") -> NewNotice:
+    """Returns what the thread is told of a request that was not accepted; `words` are the job API's."""
+    return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason, words))
 
 
-def _later(request: Request, known: Known, outcome: OutOfReach, now: float, jitter: float) -> Settlement:
-    known, sayings = _waiting(request, known, outcome, now)
-    due_in = max(_backoff(request.attempts, jitter), outcome.retry_after or 0.0)
-    return Settlement(RequestState.WAITING, known, tuple(sayings), due_in=due_in, problem=outcome.reason)
+def _retried_later(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, jitter: float
+) -> Settlement:
+    state, notices = _waiting(request, state, outcome, now)
+    due_in = max(BACKOFF.delay(request.attempts, jitter=jitter), outcome.retry_after or 0.0)
+    return Settlement(RequestState.WAITING, state, tuple(notices), due_in=due_in, problem=outcome.reason)
 
 
-def _waiting(request: Request, known: Known, outcome: OutOfReach, now: float) -> tuple[Known, list[Saying]]:
-    """What is said of a request that waits. Where the job can be read all the same, it is this request's trouble: said
-    once for it, since each good look would end an outage.
+def _waiting(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Announces a request that waits. Where its job can be polled all the same, only the request is delayed: that is
+    told once for it, since each successful poll would end an outage.
     """
     patience = PATIENCE - (outcome.retry_after or 0.0)
-    if known.job is None or known.out_since is not None:
-        return out_of_reach(known, outcome, now, patience, request=True)
+    if state.job is None or state.outage_since is not None:
+        return note_outage(state, outcome, now, patience, waiting=summary(request))
     if outcome.status is None and _waited(request, now) < patience:
-        return known, []
-    return known, [outage(f"{request.id}/out", outcome, request=True)]
+        return state, []
+    return state, [outage_notice(keys.request_delayed(request), outcome, now, waiting=summary(request))]
 
 
 def _waited(request: Request, now: float) -> float:
     return 0.0 if request.first_tried_at is None else now - request.first_tried_at
 
 
-def _handed_back(request: Request, known: Known) -> Settlement:
-    saying = refusal(request, "too_old")
-    return Settlement(RequestState.REFUSED, known, (saying,), _problem_mark(request), problem="too_old")
+def _handed_back(request: Request, state: ThreadState) -> Settlement:
+    reason = RejectionReason.TOO_OLD
+    notices = (rejection(request, reason),)
+    return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=reason)
 
 
-def _unsure(request: Request, known: Known, outcome: Unsure, now: float, polling: Polling) -> Settlement:
+def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: float, polling: Polling) -> Settlement:
+    job_ended = True
     if request.kind is RequestKind.START:
-        known = replace(known, trouble=Trouble.UNSURE, trouble_words="")
+        state = with_problem(state, Problem.UNCERTAIN)
     else:
-        known = open_round(known, now, polling)  # if it arrived after all, what comes of it is news
-    saying = Saying(f"{request.id}/unsure/{request.attempts}", What.UNSURE, _whose(request))
-    return Settlement(RequestState.UNSURE, known, (saying,), _problem_mark(request), problem=outcome.why)
+        job_ended = state.job is not None and state.job.ended
+        state = open_round(state, now, polling)  # if it arrived after all, what comes of it is news
+    notice = NewNotice(keys.request_uncertain(request), RequestUncertain(summary(request), job_ended=job_ended))
+    reaction = _problem_reaction(request)
+    return Settlement(RequestState.UNCERTAIN, state, (notice,), reaction, problem=outcome.why, uncertain=True)
 
 
-def _whose(request: Request) -> dict[str, str]:
-    return {"person": request.person_id, "request": request.id, "kind": request.kind.value}
+def summary(request: Request) -> RequestSummary:
+    """Returns what messages hold of a request: a follow-up's beginning, and nothing of a start's text."""
+    text = "" if request.kind is RequestKind.START else beginning(request.text, QUOTED)
+    return RequestSummary(request.id, request.person_id, request.kind, text)
 
 
-def _problem_mark(request: Request) -> Mark | None:
-    return Mark.PROBLEM if request.kind is RequestKind.FOLLOW_UP else None
-
-
-def _backoff(attempts: int, jitter: float) -> float:
-    return min(2.0 ** min(attempts, 10), SLOWEST_RETRY) * (0.75 + 0.5 * jitter)
+def _problem_reaction(request: Request) -> Reaction | None:
+    return Reaction.PROBLEM if request.kind is RequestKind.FOLLOW_UP else None

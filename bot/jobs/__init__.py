@@ -1,1 +1,1 @@
-"""The job API's edge: its wire format, its faults, and the client."""
+"""The job API's edge: its wire format, its errors, and the client."""

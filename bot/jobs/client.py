@@ -1,77 +1,26 @@
 """The job API's client: httpx over the aiohttp transport (a fifth of the CPU that httpx's own pool takes)."""
 
 import asyncio
-import ipaddress
-import re
 import ssl
 from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Annotated
-from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import quote
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from bot import __version__
-from bot.domain.models import Job
-from bot.errors import ConfigError, JobApiBusy, JobApiError, JobApiRefused, JobApiUnreachable, JobApiUnreadable
-from bot.jobs.faults import Operation, no_answer, refusal
-from bot.jobs.holds import Holds
-from bot.jobs.wire import MAX_BODY, MAX_WORDS, clean, parse_job, prompt_body, said_in
+from bot.domain.jobs import Job
+from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUnreachable, JobApiUnreadable
+from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
+from bot.jobs.job_api_proxy import job_api_proxy
+from bot.jobs.rate_limit_gate import RateLimitGate
+from bot.jobs.settings import JobApiSettings
+from bot.jobs.wire import MAX_BODY, MAX_WORDS, error_message_in, parse_job, printable_line, prompt_body
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
-GET_PATH = "/v2/agent/{projectId}/job/{id}"
-
-_HIDE_FROM = 8
-"""A key shorter than this is a plaything, and hiding it would blot out ordinary words of a job."""
-
-
-def _base_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
-        httpx.URL(value)
-    except (ValueError, httpx.InvalidURL):
-        raise ValueError("is not a web address") from None
-    if not sound or not value.isprintable() or " " in value:
-        raise ValueError("must begin with http:// or https:// and name a host")
-    if "@" in parts.netloc or "?" in value or "#" in value:
-        raise ValueError("must have no user name, password, ? or #")
-    return value.rstrip("/")
-
-
-def _api_key(value: SecretStr) -> SecretStr:
-    key = value.get_secret_value().strip()
-    if not re.fullmatch(r"[!-~]+", key):
-        raise ValueError("must be one word of ASCII letters, digits and signs")
-    return SecretStr(key)
-
-
-def _get_path(value: str) -> str:
-    rest = value.replace("{projectId}", "").replace("{id}", "")
-    if not re.fullmatch(r"/(?!/)[!-~]*", value) or "{id}" not in value or re.search(r"[{}#]", rest):
-        raise ValueError("must begin with one / and hold {id}; {projectId} is the only other name")
-    return value
-
-
-class JobApiSettings(BaseModel):
-    """Where the job API is. Timeouts in seconds: `connect_timeout` for a connection, `timeout` for a whole call.
-
-    `max_connections` bounds the connections of polling, and again those of creates and messages.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    base_url: Annotated[str, AfterValidator(_base_url)]
-    api_key: Annotated[SecretStr, AfterValidator(_api_key)]
-    get_path: Annotated[str, AfterValidator(_get_path)] = GET_PATH
-    connect_timeout: Annotated[float, Field(gt=0, le=60)] = 5.0
-    timeout: Annotated[float, Field(gt=0, le=300)] = 20.0
-    max_connections: Annotated[int, Field(ge=1, le=1000)] = 50
 
 
 class HttpJobApi:
@@ -79,13 +28,15 @@ class HttpJobApi:
 
     The environment's proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
     SSL_CERT_DIR) are obeyed, since many companies let nothing out without them; they are read once, here, and no proxy
-    stands before an address of this machine. ConfigError for a proxy that is neither http nor https. Redirects are
-    not followed: they would carry the key elsewhere.
+    stands before an address of this machine. Redirects are not followed: they would carry the key elsewhere.
+
+    Raises:
+        ConfigError: The proxy is neither http nor https.
     """
 
     def __init__(self, settings: JobApiSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._settings = settings
-        self._holds = Holds()
+        self._rate_limit_gate = RateLimitGate(default_pause=settings.default_pause)
         # Well below the whole, so that what runs out while connecting is known not to have arrived.
         connect = min(settings.connect_timeout, settings.timeout / 2)
         self._client = httpx.AsyncClient(
@@ -109,39 +60,43 @@ class HttpJobApi:
     async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        return await self._call(Operation.CREATE, project_id, url, prompt, idempotency_key)
+        return await self._call(JobApiOperation.CREATE, project_id, url, prompt, idempotency_key)
 
     async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        return await self._call(Operation.MESSAGE, project_id, url, prompt, idempotency_key)
+        return await self._call(JobApiOperation.MESSAGE, project_id, url, prompt, idempotency_key)
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
-        return await self._call(Operation.GET, project_id, self._url(self._settings.get_path, project_id, job_id))
+        return await self._call(JobApiOperation.GET, project_id, self._url(self._settings.get_path, project_id, job_id))
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""
         await self._client.aclose()
 
     def _url(self, template: str, project_id: str, job_id: str = "-") -> str:
-        # The encoded values hold no braces, so that one can't stand for the other.
+        # The encoded values hold no braces, so that one cannot stand for the other.
         path = template.replace("{projectId}", _segment(project_id)).replace("{id}", _segment(job_id))
         return self._settings.base_url + path
 
-    async def _call(self, operation: Operation, project_id: str, url: str, prompt: str = "", key: str = "") -> Job:
-        self._holds.check(operation, project_id)
+    async def _call(
+        self, operation: JobApiOperation, project_id: str, url: str, prompt: str = "", key: str = ""
+    ) -> Job:
+        self._rate_limit_gate.check(operation, project_id)
         outcome = await self._attempt(operation, url, prompt, key)
         if isinstance(outcome, JobApiBusy):
-            self._holds.note(operation, project_id, outcome)
+            self._rate_limit_gate.close(operation, project_id, outcome)
         # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
         if isinstance(outcome, JobApiError):
             raise outcome
         return outcome
 
-    async def _attempt(self, operation: Operation, url: str, prompt: str, idempotency_key: str) -> Job | JobApiError:
+    async def _attempt(
+        self, operation: JobApiOperation, url: str, prompt: str, idempotency_key: str
+    ) -> Job | JobApiError:
         if self._client.is_closed:
-            return JobApiUnreachable("The job API can't be reached: Pagehand is stopping.")
+            return JobApiUnreachable("The job API cannot be reached: Pagehand is stopping.")
         response: httpx.Response | None = None
         body: bytes | None = None
         try:
@@ -151,41 +106,44 @@ class HttpJobApi:
                     body = await _read(response)
                 finally:
                     await response.aclose()
-        except Exception as fault:  # noqa: BLE001 - libraries let bare errors through (aiohttp on a malformed answer)
+        except Exception as error:  # noqa: BLE001 - libraries let bare errors through (aiohttp on a malformed answer)
             if response is None:
-                return no_answer(fault)
+                return error_without_answer(error)
         if not response.is_success:  # the status alone decides, even if its body never came
-            return refusal(operation, response, clean(self._hide_key(said_in(body or b"")), MAX_WORDS))
+            return error_for_status(operation, response, self._words_in(body or b""))
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
         return self._without_key(parse_job(body))
 
-    def _request(self, operation: Operation, url: str, prompt: str, idempotency_key: str) -> httpx.Request:
-        if operation is Operation.GET:
+    def _request(self, operation: JobApiOperation, url: str, prompt: str, idempotency_key: str) -> httpx.Request:
+        if operation is JobApiOperation.GET:
             return self._client.build_request("GET", url)
         headers = {"Idempotency-Key": idempotency_key}
         return self._client.build_request("POST", url, content=prompt_body(prompt), headers=headers)
 
+    def _words_in(self, body: bytes) -> str:
+        return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
+
     def _without_key(self, job: Job) -> Job:
-        """The id is left alone, since it addresses the job."""
+        """Hides our key in what the job API answers. The id is left alone, since it addresses the job."""
         key = self._settings.api_key.get_secret_value()
         shown = {name: getattr(job, name) for name in ("status", "pr_link", "repository", "ref", "model")}
         hidden = {name: self._hide_key(text) for name, text in shown.items() if text and key in text}
-        return replace(job, **hidden) if hidden and len(key) >= _HIDE_FROM else job
+        return replace(job, **hidden) if hidden else job
 
     def _hide_key(self, text: str) -> str:
         return text.replace(self._settings.api_key.get_secret_value(), "***")
 
 
 def _segment(value: str) -> str:
-    """One path segment. `.` and `..` would move up the path, even percent-encoded, and so can't be sent."""
+    """One path segment. `.` and `..` would move up the path, even percent-encoded, and so cannot be sent."""
     if value in {"", ".", ".."}:
-        raise JobApiRefused(f"{value!r} can't be the name of a project or job.")
+        raise JobApiRejected(f"{value!r} cannot be the name of a project or job.")
     return quote(value, safe="", errors="replace")
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """The body; where it is longer than MAX_BODY, only a little more than that, which counts as unreadable."""
+    """Returns the body; where it is longer than MAX_BODY, only a little more than that, which counts as unreadable."""
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk
@@ -221,7 +179,7 @@ class _Transport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, settings: JobApiSettings) -> None:
-        proxy, tls = _proxy_for(settings.base_url), httpx.create_ssl_context()
+        proxy, tls = job_api_proxy(settings.base_url), httpx.create_ssl_context()
         self._polls = _pool(settings, proxy, tls, keep=True)
         self._posts = _pool(settings, proxy, tls, keep=False)
 
@@ -243,28 +201,3 @@ def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLConte
         )
 
     return AiohttpTransport(client=session, proxy=proxy, verify=tls)
-
-
-def _proxy_for(base_url: str) -> httpx.Proxy | None:
-    # Not aiohttp's trust_env: it reads the environment in a thread for every request, and takes passwords from
-    # ~/.netrc, which clash with our own Authorization.
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    proxies = getproxies()
-    address = proxies.get(parts.scheme) or proxies.get("all")
-    if not address or _is_this_machine(host) or proxy_bypass(host):
-        return None
-    try:
-        proxy = httpx.Proxy(address if "://" in address else f"http://{address}")
-    except (ValueError, httpx.InvalidURL):
-        proxy = None
-    if proxy is None or proxy.url.scheme not in {"http", "https"} or not proxy.url.host:
-        raise ConfigError(["The proxy in the environment (HTTPS_PROXY, ALL_PROXY, ...) must be http://host:port."])
-    return proxy
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

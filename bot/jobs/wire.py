@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from bot.domain.models import Job
+from bot.domain.jobs import Job
 from bot.errors import JobApiUnreadable
+from bot.runtime.misleading_characters import without_misleading
 
 MAX_BODY = 1 << 20
 """The longest answer that is read, in bytes; a job takes less than a thousand."""
@@ -19,13 +20,16 @@ MAX_LINK = 3000
 """The longest link that Slack takes on a button, in characters."""
 
 _BOM = b"\xef\xbb\xbf"
-_HTML = re.compile(r"<\s*/?\s*(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
+_HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
+_LOOKED_AT = 20_000
+"""Characters in which a web page is looked for."""
 _WORD_FIELDS = ("error", "message", "detail", "msg", "title")
 
 
-def clean(text: str, limit: int) -> str:
-    """One line of at most `limit` printable characters: no control, invisible or text-direction characters."""
+def printable_line(text: str, limit: int) -> str:
+    """Returns one line of at most `limit` printable characters: no control, invisible or text-direction characters."""
+    text = without_misleading(text)
     if not text.isprintable() or "  " in text:
         words = ("".join(filter(str.isprintable, word)) for word in text.split())
         text = " ".join(filter(None, words))
@@ -35,19 +39,19 @@ def clean(text: str, limit: int) -> str:
 
 def _optional(limit: int) -> Callable[[Any], str | None]:
     def read(value: Any) -> str | None:
-        return clean(value, limit) or None if isinstance(value, str) else None
+        return printable_line(value, limit) or None if isinstance(value, str) else None
 
     return read
 
 
 def _repository(value: Any) -> Any:
-    # An address that git can push to may hold a token, which is nobody's business in a channel.
+    # An address that git can push to may hold a token, which must not be shown in a channel.
     return _URL_CREDENTIALS.sub(r"\1", value) if isinstance(value, str) else None
 
 
 def _link(value: Any) -> str | None:
     # A shortened link would lead elsewhere, so one that is too long counts as missing.
-    return clean(value, MAX_LINK) or None if isinstance(value, str) and len(value) <= MAX_LINK else None
+    return printable_line(value, MAX_LINK) or None if isinstance(value, str) and len(value) <= MAX_LINK else None
 
 
 def _id(value: Any) -> str:
@@ -62,7 +66,7 @@ def _id(value: Any) -> str:
 
 
 def _status(value: Any) -> str:
-    if not isinstance(value, str) or not (text := clean(value, 100)):
+    if not isinstance(value, str) or not (text := printable_line(value, 100)):
         raise ValueError("not a status")
     return text
 
@@ -71,15 +75,15 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
 
-class Source(_Wire):
-    """Where a job works."""
+class JobSource(_Wire):
+    """The repository and branch that a job works on."""
 
     repository: Annotated[str | None, BeforeValidator(_optional(500)), BeforeValidator(_repository)] = None
     ref: Annotated[str | None, BeforeValidator(_optional(300))] = None
 
 
 def _source(value: Any) -> Any:
-    return value if isinstance(value, dict | Source) else Source()
+    return value if isinstance(value, dict | JobSource) else JobSource()
 
 
 class AgentJob(_Wire):
@@ -90,14 +94,14 @@ class AgentJob(_Wire):
 
     id: Annotated[str, BeforeValidator(_id)]
     status: Annotated[str, BeforeValidator(_status)]
-    source: Annotated[Source, BeforeValidator(_source)] = Source()
+    source: Annotated[JobSource, BeforeValidator(_source)] = JobSource()
     model: Annotated[str | None, BeforeValidator(_optional(200))] = None
     pr_link: Annotated[str | None, BeforeValidator(_link), Field(alias="prLink")] = None
     created_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="createdAt")] = None
     archived_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="archivedAt")] = None
 
     def to_job(self) -> Job:
-        """The same in the domain's words."""
+        """Returns the same as the domain has it."""
         return Job(
             id=self.id,
             status=self.status,
@@ -117,24 +121,24 @@ class PromptBody(_Wire):
 
 
 def prompt_body(prompt: str) -> bytes:
-    """The bytes to send. Half of a surrogate pair, which UTF-8 can't carry, becomes a replacement character."""
-    sound = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return PromptBody(prompt=sound).model_dump_json().encode()
+    """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
+    encodable = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return PromptBody(prompt=encodable).model_dump_json().encode()
 
 
 def parse_job(body: bytes) -> Job:
-    """Reads an Agent job; JobApiUnreadable for any other bytes."""
-    problem = _not_a_job(body)
+    """Reads an Agent job. Raises JobApiUnreadable for any other bytes."""
+    problem = _why_not_a_job(body)
     if not problem:
         try:
             return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job()
-        except ValidationError as fault:
-            problem = _problem(fault)
+        except ValidationError as error:
+            problem = _why_not_valid(error)
     # Raised out here, so that the answer is not carried along as the error's context.
     raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
 
 
-def _not_a_job(body: bytes) -> str:
+def _why_not_a_job(body: bytes) -> str:
     if len(body) > MAX_BODY:
         return f"it is longer than {MAX_BODY} bytes"
     start = body[:100].lstrip()
@@ -143,16 +147,16 @@ def _not_a_job(body: bytes) -> str:
     return "it is a web page" if start.startswith(b"<") else ""
 
 
-def _problem(fault: ValidationError) -> str:
-    details = fault.errors(include_url=False, include_context=False, include_input=False)
+def _why_not_valid(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
     named = {str(detail["loc"][0]) for detail in details if detail["loc"]}
     return f"it has no usable {' and no usable '.join(sorted(named))}" if named else "it is no complete JSON object"
 
 
-def said_in(body: bytes) -> str:
-    """The API's own words in the body of an error, as they came: `{"error": "..."}` and other common shapes.
+def error_message_in(body: bytes) -> str:
+    """Returns the API's own words in the body of an error, as they came: `{"error": "..."}` and other common shapes.
 
-    Empty where there are none, or where they are a web page. Pass them through `clean` before they are shown.
+    Empty where there are none, or where they are a web page. Pass them through `printable_line` before they are shown.
     """
     if len(body) > MAX_BODY:
         return ""
@@ -161,7 +165,7 @@ def said_in(body: bytes) -> str:
     except ValueError:
         return ""
     text = "; ".join(_words(data))
-    return "" if _HTML.search(text) else text
+    return "" if _HTML.search(text[:_LOOKED_AT]) else text
 
 
 def _words(value: Any) -> Iterator[str]:

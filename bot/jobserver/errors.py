@@ -1,9 +1,15 @@
 """What can go wrong in the job server.
 
-JobServerError            words for whoever runs the server
-├── GitError              git ended with an error; its words are kept, its addresses are not
-├── EditError             the editor could not do its work: the job fails with this reason
-└── MergeError            a pull request could not be merged: the page says why
+JobServerError                    the words are for whoever runs the server
+├── GitError                      git ended with an error; its words are kept, its addresses are not
+├── EditError                     the editor could not do its work: the job fails with this reason
+├── MergeError                    a pull request could not be merged: the page says why
+├── PullRequestNotFoundError      the page is answered with 404
+└── RequestRejectedError          the job API does not take a request: the words are for the client
+    ├── JobNotFoundError
+    ├── JobArchivedError
+    ├── IdempotencyKeyReusedError
+    └── RateLimitExceededError
 """
 
 
@@ -21,3 +27,31 @@ class EditError(JobServerError):
 
 class MergeError(JobServerError):
     """A pull request could not be merged; nothing was changed."""
+
+
+class PullRequestNotFoundError(JobServerError):
+    """There is no pull request of this number."""
+
+
+class RequestRejectedError(JobServerError):
+    """The job API does not take a request; nothing was recorded."""
+
+
+class JobNotFoundError(RequestRejectedError):
+    """There is no such job."""
+
+
+class JobArchivedError(RequestRejectedError):
+    """The job takes no more messages."""
+
+
+class IdempotencyKeyReusedError(RequestRejectedError):
+    """The same Idempotency-Key came with another body or for another job."""
+
+
+class RateLimitExceededError(RequestRejectedError):
+    """The project has used its hour's share. `retry_after` is in whole seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too many requests; try again in {retry_after} s")
+        self.retry_after = retry_after

@@ -2,37 +2,40 @@
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import signal
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, assert_never
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.jobserver import api, pages
-from bot.jobserver.api import Api
-from bot.jobserver.database import Database
-from bot.jobserver.editors import Editor
-from bot.jobserver.editors.builtin import BuiltinEditor
+from bot.jobserver.api.handlers import JobApi, error_response
+from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
+from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.git import Git
-from bot.jobserver.guards import allowed_hosts, explain_errors, guard_host
-from bot.jobserver.jobs import SCHEMA as JOBS_SCHEMA
-from bot.jobserver.jobs import Jobs, Origin
-from bot.jobserver.pages import Pages
-from bot.jobserver.pull_requests.local import SCHEMA as PULL_REQUESTS_SCHEMA
-from bot.jobserver.pull_requests.local import LocalPullRequests
-from bot.jobserver.runner import Runner
+from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
+from bot.jobserver.pages.handlers import PullRequestPages
+from bot.jobserver.pages.rendering import error_page
+from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
+from bot.jobserver.pull_requests.local.mirror import Mirror
+from bot.jobserver.pull_requests.local.table import SCHEMA as PULL_REQUESTS_SCHEMA
+from bot.jobserver.pull_requests.local.table import PullRequestTable
+from bot.jobserver.repository.git import Git
 from bot.jobserver.settings import JobServerSettings, repository_protocol
-from bot.jobserver.work import Workshop
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.jobs import SCHEMA as JOBS_SCHEMA
+from bot.jobserver.store.jobs import JobStore, JobTemplate
+from bot.runtime.http.server import HttpServer, listening_socket
+from bot.runtime.tasks import BackgroundTasks
 
-_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
 _MAX_ARCHIVE_PAUSE_S = 60.0
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
@@ -47,10 +50,10 @@ class JobServer:
         self._closing = contextlib.AsyncExitStack()
 
     async def start(self) -> str:
-        """Start and return the address it can be reached at, without a slash at the end.
+        """Starts, and returns the address it can be reached at, without a slash at the end.
 
         Raises:
-            JobServerError: the repository, the data directory or the port cannot be used; in words for people.
+            JobServerError: the repository, the data directory or the port cannot be used.
         """
         async with contextlib.AsyncExitStack() as stack:
             url = await self._start(stack)
@@ -58,11 +61,11 @@ class JobServer:
         return url
 
     async def stop(self) -> None:
-        """Take no more requests and end what is at work within 10 s; interrupted instructions start again next time."""
+        """Takes no more requests and ends within 10 s; interrupted instructions start again next time."""
         await self._closing.aclose()
 
     async def serve_forever(self, started: Callable[[str], None] = lambda _: None) -> None:
-        """Start, tell `started` the address, and stop on SIGINT or SIGTERM.
+        """Starts, tells `started` the address, and stops on SIGINT or SIGTERM.
 
         Raises:
             JobServerError: as `start` does.
@@ -81,42 +84,60 @@ class JobServer:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._settings
-        data = await asyncio.to_thread(_claim, settings.data_directory, stack)
+        data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
         git = Git.for_settings(settings)
         base = await _base_branch(git, settings, data)
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
 
-        jobs_database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_SCHEMA))
-        jobs = Jobs(jobs_database, rate_limit=settings.rate_limit, now=_now)
-        pulls_database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_SCHEMA))
-        pulls = LocalPullRequests(git, pulls_database, data / "mirror.git", base=base, public_url=public_url, now=_now)
-        workshop = Workshop(git, _editor(settings), pulls, base=base, directory=data)
-        await asyncio.to_thread(workshop.prepare)
-        runner = Runner(jobs, workshop.carry_out, max_concurrent_jobs=settings.max_concurrent_jobs)
-        stack.push_async_callback(runner.stop)
-        await runner.start()
-        stack.push_async_callback(_cancelled, asyncio.create_task(_archive_due(jobs, settings)))
+        jobs = await _open_jobs(settings, data, stack)
+        table = await _open_pull_request_table(data, stack)
+        pull_requests = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
+        executor = InstructionExecutor(git, _editor(settings), pull_requests, base=base, directory=data)
+        runner = await _start_runner(settings, jobs, executor, stack)
+        archiving = BackgroundTasks()
+        archiving.spawn(_keep_archiving(jobs, settings), name="archiving")
+        stack.push_async_callback(archiving.cancel)
 
-        origin = Origin(_shown(settings.repository), base, settings.shown_model)
-        app = _application(settings, public_url)
-        Api(settings, jobs, origin, wake=runner.wake).add_routes(app)
-        Pages(pulls, public_url=public_url, repository=_short_name(settings.repository)).add_routes(app)
-        app_runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
-        stack.push_async_callback(app_runner.cleanup)
-        await app_runner.setup()
-        await web.SockSite(app_runner, listener).start()
-        _logger.info("job server for %s (%s) listens on %s", settings.repository, base, url)
+        template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
+        api = JobApi(settings, jobs, template, wake=runner.wake)
+        pages = PullRequestPages(pull_requests, public_url=public_url, repository=_short_name(settings.repository))
+        server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
+        stack.push_async_callback(server.stop)
+        await server.start(listener)
+        logger.info("job server for %s (%s) listens on %s", settings.repository, base, url)
         return url
+
+
+async def _open_jobs(settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> JobStore:
+    database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_SCHEMA))
+    return JobStore(database, rate_limit=settings.rate_limit, now=_now)
+
+
+async def _open_pull_request_table(data: Path, stack: contextlib.AsyncExitStack) -> PullRequestTable:
+    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_SCHEMA))
+    return PullRequestTable(database, now=_now)
+
+
+async def _start_runner(
+    settings: JobServerSettings, jobs: JobStore, executor: InstructionExecutor, stack: contextlib.AsyncExitStack
+) -> JobRunner:
+    await asyncio.to_thread(executor.prepare)
+    runner = JobRunner(jobs, executor.execute, max_concurrent_jobs=settings.max_concurrent_jobs)
+    stack.push_async_callback(runner.stop)
+    await runner.start()
+    return runner
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _claim(directory: Path, stack: contextlib.AsyncExitStack) -> Path:
-    """Make the data directory and lock it: two servers would carry out each other's instructions."""
+def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> Path:
+    """Makes the data directory and locks it: two servers would execute each other's instructions."""
+    import fcntl  # noqa: PLC0415 - Windows has none: the commands say so, but have to come that far
+
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         stream: IO[bytes] = (directory / "lock").open("ab")
@@ -142,13 +163,10 @@ async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> str
 
 
 def _listen(settings: JobServerSettings, stack: contextlib.AsyncExitStack) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family)
+        listener = listening_socket(settings.host, settings.port)
     except OSError as error:
-        raise JobServerError(
-            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}"
-        ) from error
+        raise JobServerError(error.strerror or str(error)) from error
     stack.callback(listener.close)
     return listener
 
@@ -160,31 +178,38 @@ def _own_url(host: str, listener: socket.socket) -> str:
 
 
 def _editor(settings: JobServerSettings) -> Editor:
-    if settings.editor == "builtin":
-        return BuiltinEditor()
-    return CommandEditor(
-        settings.command,
-        time_limit=settings.time_limit.total_seconds(),
-        passed=settings.pass_environment,
-        secret=settings.api_key.get_secret_value(),
-    )
+    match settings.editor:
+        case "builtin":
+            return BuiltinEditor()
+        case "command":
+            return CommandEditor(
+                settings.command,
+                time_limit=settings.time_limit.total_seconds(),
+                passed=settings.pass_environment,
+                secret=settings.api_key.get_secret_value(),
+            )
+        case _:
+            assert_never(settings.editor)
 
 
-def _application(settings: JobServerSettings, public_url: str) -> web.Application:
+def _application(settings: JobServerSettings, public_url: str, api: JobApi, pages: PullRequestPages) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url)
-    return web.Application(
-        middlewares=[explain_errors(_refuse), guard_host(hosts, _refuse)],
+    app = web.Application(
+        middlewares=[answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + 4096,
     )
+    api.add_routes(app)
+    pages.add_routes(app)
+    return app
 
 
-def _refuse(request: web.Request, status: int, words: str) -> web.Response:
+def _error_response(request: web.Request, status: int, message: str) -> web.Response:
     is_page = request.path == "/" or request.path.startswith(_PAGE_PATHS)
-    return pages.refuse(request, status, words) if is_page else api.refuse(request, status, words)
+    return (error_page if is_page else error_response)(request, status, message)
 
 
-def _shown(repository: str) -> str:
-    """What a job shows as its repository: an address as it is; where a directory lies is nobody's business."""
+def _displayed_repository(repository: str) -> str:
+    """Returns what a job shows as its repository: an address as it is; where a directory lies is nobody's business."""
     return _short_name(repository) if repository_protocol(repository) == "file" else repository
 
 
@@ -193,19 +218,14 @@ def _short_name(repository: str) -> str:
     return name.removesuffix(".git") or repository
 
 
-async def _archive_due(jobs: Jobs, settings: JobServerSettings) -> None:
+async def _keep_archiving(jobs: JobStore, settings: JobServerSettings) -> None:
     pause = min(_MAX_ARCHIVE_PAUSE_S, max(0.1, settings.archive_after.total_seconds() / 10))
     while True:
         try:
             archived = await jobs.archive(settings.archive_after)
         except Exception:
-            _logger.exception("finished jobs could not be archived; trying again")
+            logger.exception("finished jobs could not be archived; trying again")
         else:
             if archived:
-                _logger.info("%d finished jobs were archived", len(archived))
+                logger.info("%d finished jobs were archived", len(archived))
         await asyncio.sleep(pause)
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

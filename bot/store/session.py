@@ -1,98 +1,112 @@
-"""What every part of a transaction stands on: the connection, the time, locks, and rows that can't be read."""
+"""An open transaction, and all that there is to know about its locks.
+
+On SQLite a transaction has the whole database to itself. On PostgreSQL others run beside it, under these rules:
+
+1. *A thread comes first.* A thread's row stands for all that belongs to it: whoever changes the thread, adds to its
+   notices, or reads one of its requests to change it, locks the thread before any row of its poll, requests or notices.
+   Where one transaction had a request and wanted its thread, and another the thread and wanted the request, each would
+   wait for the other, and PostgreSQL would end one of the two (which `retry_transient` then repeats).
+2. *Several go by id.* Whoever locks several threads, or several polls, does so in the order of the threads' ids: the
+   request sender when it opens rounds, the job poller when it saves what many polls told.
+3. *Notices are added by one transaction at a time*, the one that has the thread. So the ids of a thread's notices are
+   in the order of their commits, and the outbox, which delivers by id, never meets an older one later.
+4. *Claims wait for nobody.* They skip rows that are locked (SKIP LOCKED): those of requests and notices together with
+   their threads, whose order counts; those of polls alone, since the revision tells whether the thread has changed.
+5. *An early reply waits* for whoever records where a card is: keeping one locks the threads whose cards are on their
+   way into the channel, by id. So either the reply is there when the card's are taken, or the card when it is kept.
+6. *Threads are locked FOR NO KEY UPDATE* (`key_share`): a row that is inserted and refers to a thread takes FOR KEY
+   SHARE on it, and does not have to wait.
+
+A lock that is held for too long is an error (`_TIMEOUTS`), and so is a holder that stands still.
+"""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, Table, bindparam, func, literal, select, update
+from sqlalchemy import CursorResult, Executable, RowMapping, Select, Table, bindparam, func, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.domain.models import RequestState, Thread
+from bot.domain.requests import RequestState
 from bot.errors import UnreadableRow
-from bot.store.rows import thread_from
-from bot.store.tables import NoticeState, notices, requests, threads, watches
+from bot.store.database.unit_of_work import ThreadConnection
+from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 
-log = logging.getLogger(__name__)
+DatabaseConnection = AsyncConnection | ThreadConnection
+InsertInto = Callable[[Table], postgresql.Insert | sqlite.Insert]
+"""Begins an INSERT that knows ON CONFLICT, which each database has by itself."""
 
-_LIMITS = {"statement_timeout": "8s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "4s"}
+logger = logging.getLogger(__name__)
+
+_TIMEOUTS = {"statement_timeout": "8s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "4s"}
 """A process that stands still keeps its locks for the last of them: whoever waits for one still gets it in time."""
-_LIMITS_SINCE_17 = _LIMITS | {"transaction_timeout": "9s"}
+_TIMEOUTS_SINCE_17 = _TIMEOUTS | {"transaction_timeout": "9s"}
 """A connection whose statement is prepared and not yet run is not idle in the server's eyes: only this ends it."""
-_SET_ASIDE: Mapping[Table, Mapping[str, object]] = {
-    requests: {"state": RequestState.REFUSED, "due_at": None, "claimed_by": None, "claimed_until": None},
-    notices: {"state": NoticeState.GIVEN_UP, "due_at": None, "claimed_by": None, "claimed_until": None},
-    watches: {"due_at": None, "claimed_by": None, "claimed_until": None},
+_UNCLAIMED = {"due_at": None, "claimed_by": None, "claimed_until": None}
+_ENDED: Mapping[Table, Mapping[str, object]] = {
+    requests: {"state": RequestState.REJECTED, **_UNCLAIMED},
+    notices: {"state": NoticeState.GIVEN_UP, **_UNCLAIMED},
+    polls: _UNCLAIMED,
 }
 _LOCK_THREAD = select(threads.c.id).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
-_THREAD_BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 
 
-def _start(limits: Mapping[str, str]) -> Select[Any]:
+def _start(timeouts: Mapping[str, str]) -> Select[Any]:
     # For this transaction only: a setting of the connection would leak to others through a connection pooler.
-    settings = (func.set_config(name, limit, literal(True)) for name, limit in limits.items())
+    settings = (func.set_config(name, timeout, literal(True)) for name, timeout in timeouts.items())
     return select(func.extract("epoch", func.clock_timestamp()), *settings)
 
 
-_START, _START_SINCE_17 = _start(_LIMITS), _start(_LIMITS_SINCE_17)
+_START, _START_SINCE_17 = _start(_TIMEOUTS), _start(_TIMEOUTS_SINCE_17)
 
 
 async def start_postgres(connection: AsyncConnection) -> float:
-    """Sets the transaction's limits; returns the database's time."""
+    """Sets the transaction's timeouts; returns the database's time."""
     has_17 = (connection.dialect.server_version_info or ()) >= (17,)
     row = (await connection.execute(_START_SINCE_17 if has_17 else _START)).one()
     return float(row[0])
 
 
-class Session:
-    """An open transaction at `now`."""
+def for_each_dialect(build: Callable[[InsertInto], Executable]) -> Mapping[str, Executable]:
+    """A statement as each database has it, by its dialect's name."""
+    return {"postgresql": build(postgresql.insert), "sqlite": build(sqlite.insert)}
 
-    def __init__(self, connection: AsyncConnection, now: float) -> None:
-        self._connection = connection
-        self._now = now
+
+class Session:
+    """An open transaction at `now`. `dialect` is sqlite or postgresql."""
+
+    def __init__(self, connection: DatabaseConnection, now: float) -> None:
+        self.connection = connection
+        self.now = now
+        self.dialect = connection.dialect.name
         self._locked: set[str] = set()
 
-    @property
-    def now(self) -> float:
-        """The time of this transaction on the store's clock."""
-        return self._now
+    async def execute(self, statement: Executable, values: Any = None) -> CursorResult[Any]:
+        """Runs a statement; with a sequence of values once for each."""
+        return await self.connection.execute(statement, values)
 
-    def _insert(self, table: Table) -> "postgresql.Insert | sqlite.Insert":
-        """An INSERT that knows ON CONFLICT, which each database has by itself."""
-        if self._connection.dialect.name == "postgresql":
-            return postgresql.insert(table)
-        return sqlite.insert(table)
-
-    async def _rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
-        result = await self._connection.execute(statement, values)
+    async def rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
+        """What a statement finds."""
+        result = await self.connection.execute(statement, values)
         return list(result.mappings())
 
-    async def _locked_thread(self, statement: Select[Any], **values: object) -> Thread | None:
-        rows = await self._rows(statement, **values)
-        if not rows:
-            return None
-        thread = thread_from(rows[0])
-        self._locked.add(thread.id)
-        return thread
-
-    async def _lock(self, thread_id: str) -> None:
-        """Locks a thread unless this transaction has done so: it is one at a time that adds to a thread's notices, so
-        that their ids are in the order of their commits.
-        """
+    async def lock_thread(self, thread_id: str) -> None:
+        """Locks a thread unless this transaction has done so."""
         if thread_id not in self._locked:
-            await self._connection.execute(_LOCK_THREAD, {"thread": thread_id})
+            await self.execute(_LOCK_THREAD, {"thread": thread_id})
             self._locked.add(thread_id)
 
-    async def thread(self, thread_id: str) -> Thread | None:
-        """The thread, locked till the end of the transaction."""
-        return await self._locked_thread(_THREAD_BY_ID, thread=thread_id)
+    def note_locked(self, thread_ids: Iterable[str]) -> None:
+        """Notes that threads are locked by now."""
+        self._locked.update(thread_ids)
 
-    async def _set_aside(self, table: Table, unreadable: Iterable[tuple[Any, UnreadableRow]]) -> None:
-        """Ends rows that can't be read, so that they hold up nothing else."""
+    async def end_unreadable(self, table: Table, unreadable: Iterable[tuple[Any, UnreadableRow]]) -> None:
+        """Ends rows that cannot be read, so that they hold up nothing else."""
         key = next(iter(table.primary_key))
         for row_id, error in unreadable:
-            values = dict(_SET_ASIDE[table])
+            values = dict(_ENDED[table])
             if "problem" in table.c:
                 values["problem"] = str(error)
-            await self._connection.execute(update(table).where(key == row_id).values(values))
-            log.error("A row of %s was set aside: %s", table.name, error)
+            await self.execute(update(table).where(key == row_id).values(values))
+            logger.error("A row of %s was set aside: %s", table.name, error)

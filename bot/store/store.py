@@ -1,58 +1,55 @@
 """The store: opens a database and runs transactions in it."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from sqlalchemy import update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import and_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.clock import SteadyClock
-from bot.errors import StoreUnavailable
 from bot.ports import Clock, Store, Transaction
-from bot.store.claims import Claims
-from bot.store.engine import engine_for
-from bot.store.faults import patiently
-from bot.store.removal import Removal
-from bot.store.results import Results
-from bot.store.schema import require_current
-from bot.store.session import start_postgres
-from bot.store.tables import notices, requests, watches
+from bot.runtime.clock import SteadyClock
+from bot.store.database.engine import engine_for, in_one_thread
+from bot.store.database.errors import RETRY_FOR, retry_transient
+from bot.store.database.postgres_pool import PostgresPool
+from bot.store.database.sqlite_thread import SqliteThread
+from bot.store.database.timings import StoreTimings
+from bot.store.schema.migration import require_current
+from bot.store.schema.tables import notices, polls, requests
+from bot.store.session import DatabaseConnection, Session, start_postgres
+from bot.store.transaction import SqlTransaction
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
-_FAR = 90.0
+_FURTHEST_AHEAD = 90.0
 """Seconds ahead of now; what Pagehand itself makes wait, or leases, is due before. A time beyond is most likely from
 before a clock was set back; where somebody did ask to wait for longer, asking again early does no harm.
 """
-_STEP = 30.0
+_LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
 
 
-class SqlTransaction(Results, Claims, Removal):
-    """ports.Transaction."""
-
-
-async def open_store(url: str, *, clock: Clock | None = None) -> Store:
+async def open_store(url: str, *, clock: Clock | None = None, timings: StoreTimings | None = None) -> Store:
     """Opens a database whose schema is current.
 
     Args:
         url: See `engine_for`.
         clock: Tells the time; without one it is the database's own on PostgreSQL, and a steady one on SQLite.
+        timings: How long it waits for what.
 
     Raises:
         ConfigError: The URL names no database.
         SchemaMismatch: Its tables are missing, older or newer.
-        StoreError: It can't be opened.
+        StoreError: It cannot be opened.
     """
-    engine = engine_for(url)
-    if clock is None and engine.dialect.name == "sqlite":
+    engine, timings = engine_for(url), timings or StoreTimings()
+    on_sqlite = engine.dialect.name == "sqlite"
+    if clock is None and on_sqlite:
         clock = SteadyClock()
-    store = SqlStore(engine, clock)
+    database = SqliteThread(in_one_thread(engine), timings) if on_sqlite else PostgresPool(engine, timings)
+    store = SqlStore(database, clock, retry_for=timings.retry_for)
     try:
         await store.check()
     except BaseException:
@@ -62,13 +59,15 @@ async def open_store(url: str, *, clock: Clock | None = None) -> Store:
 
 
 class SqlStore:
-    """ports.Store over one engine."""
+    """ports.Store over one database."""
 
-    def __init__(self, engine: AsyncEngine, clock: Clock | None) -> None:
-        self._engine = engine
+    def __init__(
+        self, database: SqliteThread | PostgresPool, clock: Clock | None, *, retry_for: float = RETRY_FOR
+    ) -> None:
+        self._database = database
+        self._retry_for = retry_for
         self._clock = clock
-        self._on_sqlite = engine.dialect.name == "sqlite"
-        self._turn = asyncio.Lock()
+        self._on_sqlite = isinstance(database, SqliteThread)
         self._steady = SteadyClock()
         self._ahead: float | None = None
         self._set_back = False
@@ -76,81 +75,62 @@ class SqlStore:
     async def check(self) -> None:
         """Refuses a schema that is not current; repairs times that a clock set back left in the far future."""
 
-        async def once(end: float) -> None:
-            async with self._begin(end) as connection:
-                await connection.run_sync(require_current)
-                await self._bring_near(connection)
+        async def work(connection: DatabaseConnection) -> None:
+            await connection.run_sync(require_current)
+            await self._pull_in_far_times(connection)
 
-        await patiently(once)
+        await self._run(work)
 
-    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Runs `work` in one transaction (see the port)."""
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
         if self._set_back:
-            await self._follow_clock()
+            await self._repair_times()
 
-        async def once(end: float) -> T:
-            async with self._begin(end) as connection:
-                return await work(SqlTransaction(connection, await self._now(connection)))
+        async def in_transaction(connection: DatabaseConnection) -> T:
+            return await work(SqlTransaction(Session(connection, await self._now(connection))))
 
-        return await patiently(once)
+        return await self._run(in_transaction, urgent=urgent)
 
     async def close(self) -> None:
-        """Gives back every connection."""
-        await self._engine.dispose()
+        await self._database.close()
 
-    @asynccontextmanager
-    async def _begin(self, end: float) -> AsyncIterator[AsyncConnection]:
-        if not self._on_sqlite:
-            async with self._engine.begin() as connection:
-                yield connection
-            return
-        # SQLite has one writer: tasks queue here, in order, instead of trying their luck with its lock.
-        try:
-            async with asyncio.timeout_at(end):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise StoreUnavailable("The database is too busy.") from None
-        try:
-            async with self._engine.begin() as connection:
-                yield connection
-        finally:
-            self._turn.release()
+    async def _run(self, work: Callable[[DatabaseConnection], Awaitable[T]], *, urgent: bool = False) -> T:
+        return await retry_transient(
+            lambda end: self._database.run(work, urgent=urgent, end=end), retry_for=self._retry_for
+        )
 
-    async def _now(self, connection: AsyncConnection) -> float:
-        database_time = None if self._on_sqlite else await start_postgres(connection)
+    async def _now(self, connection: DatabaseConnection) -> float:
+        database_time = await start_postgres(connection) if isinstance(connection, AsyncConnection) else None
         if self._clock is not None:
             return self._clock.now()
         if database_time is None:
             raise AssertionError("a SQLite store has a clock")
-        self._compare(database_time)
+        self._notice_step_back(database_time)
         return database_time
 
-    def _compare(self, database_time: float) -> None:
-        """Notices when the database's clock is set back, which would put off for as long all that waits."""
+    def _notice_step_back(self, database_time: float) -> None:
+        """Looks whether the database's clock was set back, which would put off for as long all that waits."""
         ahead = database_time - self._steady.monotonic()
-        if self._ahead is not None and ahead < self._ahead - _STEP:
-            log.warning("The database's clock was set back by %.0f s.", self._ahead - ahead)
+        if self._ahead is not None and ahead < self._ahead - _LARGEST_STEP_BACK:
+            logger.warning("The database's clock was set back by %.0f s.", self._ahead - ahead)
             self._set_back = True
         if self._ahead is None or self._set_back or ahead > self._ahead:
             self._ahead = ahead
 
-    async def _follow_clock(self) -> None:
-        async def once(end: float) -> None:
-            async with self._begin(end) as connection:
-                await self._bring_near(connection)
-
+    async def _repair_times(self) -> None:
         self._set_back = False
         try:
-            await patiently(once)
+            await self._run(self._pull_in_far_times)
         except BaseException:
             self._set_back = True
             raise
 
-    async def _bring_near(self, connection: AsyncConnection) -> None:
+    async def _pull_in_far_times(self, connection: DatabaseConnection) -> None:
         """Repairs times that a clock set back left in the far future."""
         now = await self._now(connection)
         # SQLite's only process has just started, so that nothing is leased; elsewhere others are at work.
-        lease_end = now if self._on_sqlite else now + _FAR
-        for table in (watches, requests, notices):
+        lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
+        for table in (polls, requests, notices):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
-                await connection.execute(update(table).where(column > now + _FAR).values({column: latest}))
+                # Only what is due can be claimed: so the index of due rows leads to both.
+                far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)
+                await connection.execute(update(table).where(far).values({column: latest}))

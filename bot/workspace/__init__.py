@@ -4,23 +4,25 @@ It serves what Pagehand uses of Slack, with Slack's rules and errors, so that th
 tested without a Slack account.
 """
 
-from bot.workspace.app_config import AppConfig, SlashCommand
-from bot.workspace.errors import SlackError
-from bot.workspace.faults import Faults
-from bot.workspace.interactions import Answer
-from bot.workspace.models import Channel, Message, Person
+from bot.workspace.delivery.interactions import InteractionResult
+from bot.workspace.failure_injection import Faults
+from bot.workspace.model.app_config import AppConfig, SlashCommand
+from bot.workspace.model.entities import Channel, Message, User
+from bot.workspace.model.errors import SlackError
 from bot.workspace.people import Actor
 from bot.workspace.server import WorkspaceServer
+from bot.workspace.web_api.credentials import Credentials
 
 __all__ = [
     "Actor",
-    "Answer",
     "AppConfig",
     "Channel",
+    "Credentials",
     "Faults",
+    "InteractionResult",
     "Message",
-    "Person",
     "SlackError",
     "SlashCommand",
+    "User",
     "WorkspaceServer",
 ]

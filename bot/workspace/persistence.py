@@ -1,20 +1,22 @@
-"""Keeps a workspace in a directory, so that it is found again. One row for each person, channel and message."""
+"""Keeps a workspace in a directory, so that it is found again: one row for each user, channel and message."""
 
 import json
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.workspace.models import Change, Channel, Json, Message, Person
-from bot.workspace.state import State
+from bot.workspace.model.entities import Change, Channel, Json, Message, User
+from bot.workspace.model.state import State
 
 FILE_NAME = "workspace.sqlite"
+_USER = "person"
+"""The kind of a user's row."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS kept (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id))"
 _UPSERT = "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body"
 
 
 class Persistence:
-    """Writes each change down as it happens. What only one person sees is not kept.
+    """Writes each change down. What only one person sees is not kept.
 
     Args:
         directory: Where the file is, or will be; made if it is not there.
@@ -29,19 +31,21 @@ class Persistence:
         self._database.execute(_SCHEMA)
 
     def load(self) -> bool:
-        """Take up what was kept. False when there was nothing."""
-        people = [Person(**body) for body in self._all("person")]
+        """Gives the state what was kept. Returns False when there was nothing."""
+        users = [User(**body) for body in self._all(_USER)]
         channels = [Channel(**body) for body in self._all("channel")]
         messages = [Message(**body) for body in self._all("message")]
-        self._state.restore(people, channels, messages)
-        return bool(people)
+        self._state.restore(users, channels, messages)
+        return bool(users)
 
-    def save_people(self) -> None:
-        for person in self._state.people.values():
-            self._put("person", person.id, person)
+    def save_users_and_channels(self) -> None:
+        for user in self._state.users.values():
+            self._put(_USER, user.id, user)
+        for channel in self._state.channels.values():
+            self._put("channel", channel.id, channel)
 
     def record(self, change: Change) -> None:
-        """Write down what a change has touched."""
+        """Writes down what a change has touched."""
         if change.kind.startswith("ephemeral"):
             return
         if change.message is None:
@@ -59,6 +63,6 @@ class Persistence:
         rows = self._database.execute("SELECT body FROM kept WHERE kind = ? ORDER BY rowid", (kind,))
         return [json.loads(body) for (body,) in rows]
 
-    def _put(self, kind: str, key: str, thing: Person | Channel | Message) -> None:
+    def _put(self, kind: str, key: str, thing: User | Channel | Message) -> None:
         row = (kind, key, json.dumps(asdict(thing)))
         self._database.execute(_UPSERT, row)

@@ -17,7 +17,8 @@ import httpx
 from aiohttp import web
 from pydantic import SecretStr
 
-from bot.jobs.client import HttpJobApi, JobApiSettings
+from bot.jobs.client import HttpJobApi
+from bot.jobs.settings import JobApiSettings
 
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
 
@@ -66,7 +67,7 @@ async def cpu_a_request(api: HttpJobApi, options: argparse.Namespace, *, post: b
 
 async def compare(options: argparse.Namespace) -> None:
     async with server() as address:
-        settings = JobApiSettings(base_url=address, api_key=SecretStr("key"), max_connections=options.in_flight)
+        settings = JobApiSettings(base_url=address, api_key=SecretStr("bench-key"), max_connections=options.in_flight)
         limits = httpx.Limits(max_connections=options.in_flight, max_keepalive_connections=options.in_flight)
         apis = {
             "httpx's own pool": HttpJobApi(settings, transport=httpx.AsyncHTTPTransport(limits=limits)),

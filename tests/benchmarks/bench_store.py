@@ -20,16 +20,32 @@ import psutil  # type: ignore[import-untyped]  # it has no types of its own
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from postgres import PostgresServer, postgres_server
 from sqlalchemy import insert, text
-from store_world import JOB, a_follow_up, a_post, a_start, a_thread, changed, claim_watches, save_polls, unchanged
+from support.servers.postgres import PostgresServer, postgres_server
+from support.worlds.store_world import (
+    JOB,
+    a_follow_up,
+    a_post,
+    a_start,
+    a_thread,
+    changed,
+    claim_polls,
+    save_polls,
+    unchanged,
+)
 
-from bot.domain.models import Known, RequestState, Thread
-from bot.ports import ClaimedWatch, Polled, Transaction
-from bot.store import claims, migrate, open_store
-from bot.store.engine import engine_for
-from bot.store.rows import notice_values, request_values, thread_values
-from bot.store.tables import NoticeState, notices, requests, threads, watches
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread, ThreadState
+from bot.ports import Transaction
+from bot.store import notices as notice_queue
+from bot.store import polls as poll_queue
+from bot.store import requests as request_queue
+from bot.store.database.engine import engine_for
+from bot.store.schema.migration import migrate
+from bot.store.schema.rows import notice_values, request_values, thread_values
+from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
+from bot.store.store import open_store
+from bot.store_ports import ClaimedPoll, PollResult
 
 CHANGED_EVERY = 50
 
@@ -50,11 +66,13 @@ async def fill(url: str, count: int) -> None:
     """So many threads whose jobs are watched and due, all with a history, a tenth with an open request and notice."""
     now = time.time() - 60.0
     everything: list[Thread] = [
-        a_thread(f"t{n}", ts=f"{n}.1", known=Known(job=JOB, links=("https://example.com/1",)), prompt="Do it. " * 20)
+        a_thread(
+            f"t{n}", ts=f"{n}.1", state=ThreadState(job=JOB, links=("https://example.com/1",)), prompt="Do it. " * 20
+        )
         for n in range(count)
     ]
     due = [{"thread_id": thread.id, "due_at": now + n / count} for n, thread in enumerate(everything)]
-    started = [request_values(a_start(thread.id, state=RequestState.TAKEN)) for thread in everything]
+    started = [request_values(a_start(thread.id, state=RequestState.ACCEPTED)) for thread in everything]
     replies = [
         request_values(a_follow_up("1", thread.id)) | {"due_at": now + n / count}
         for n, thread in enumerate(everything[::10])
@@ -64,10 +82,10 @@ async def fill(url: str, count: int) -> None:
     to_say = [notice_values(thread.id, a_post("d"), now + n / count) for n, thread in enumerate(everything[::10])]
     engine = engine_for(url)
     async with engine.begin() as connection:
-        rows = [thread_values(thread) | {"touched_at": now} for thread in everything]
+        rows = [thread_values(thread) | {"updated_at": now} for thread in everything]
         for table, values in (
             (threads, rows),
-            (watches, due),
+            (polls, due),
             (requests, started),
             (requests, replies),
             (notices, said),
@@ -79,10 +97,10 @@ async def fill(url: str, count: int) -> None:
     await engine.dispose()
 
 
-def polled(number: int, item: ClaimedWatch) -> Polled:
+def polled(number: int, item: ClaimedPoll) -> PollResult:
     if number % CHANGED_EVERY == 0:
-        return changed(item, a_post(f"{number}"), misses=1, next_in=30.0)
-    return unchanged(item, next_in=30.0)
+        return changed(item, a_post(f"{number}"), not_found_count=1, next_poll_in=30.0)
+    return unchanged(item, next_poll_in=30.0)
 
 
 async def cpu_a_poll(url: str, options: argparse.Namespace, server: PostgresServer | None) -> Cost:
@@ -93,7 +111,7 @@ async def cpu_a_poll(url: str, options: argparse.Namespace, server: PostgresServ
     for batch in range(options.batches + 1):
         if batch == 1:
             client, elsewhere, polls = time.process_time(), cpu_of(server), 0
-        items = await claim_watches(store, "bench", limit=options.batch)
+        items = await claim_polls(store, "bench", limit=options.batch)
         saved = await save_polls(store, *(polled(n, item) for n, item in enumerate(items)), owner="bench")
         if saved != options.batch:
             raise SystemExit(f"{saved} polls were saved instead of {options.batch}: are there too few threads?")
@@ -115,14 +133,20 @@ async def plans(url: str) -> str:
     """How the database looks for due work."""
     engine = engine_for(url)
     explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, COSTS OFF)"
-    values: dict[str, Any] = {"now": time.time(), "limit": 100, "held_channels": ["C2"]}
+    values: dict[str, Any] = {
+        "now": time.time(),
+        "limit": 100,
+        "held_channels": ["C2"],
+        "held_for_reactions": ["C2"],
+        "max_reactions": 8,
+    }
     lines: list[str] = []
     store = await open_store(url)
 
     async def work(tx: Transaction) -> None:
-        for statement in (claims._WATCHES, claims._REQUESTS, claims._NOTICES):
+        for statement in (poll_queue._CANDIDATES, request_queue._CANDIDATES, notice_queue._CANDIDATES):
             sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
-            rows = await tx._connection.exec_driver_sql(f"{explain} {sql}")  # type: ignore[attr-defined]
+            rows = await tx.session.connection.exec_driver_sql(f"{explain} {sql}")  # type: ignore[attr-defined]
             lines.extend(str(row[-1]) for row in rows)
             lines.append("")
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from chaos.crew import Nursery, nursery
-from chaos.rounds import IN_MEMORY
-from postgres import NoPostgres, PostgresServer, postgres_server
+from support.chaos.process_group import ProcessGroup, open_process_group
+from support.scratch import IN_MEMORY
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def opened_nursery(scratch: Path) -> AsyncIterator[Nursery]:
+async def process_group(scratch: Path) -> AsyncIterator[ProcessGroup]:
     """Where processes are started."""
-    async with nursery(scratch) as opened:
+    async with open_process_group(scratch) as opened:
         yield opened

@@ -15,19 +15,19 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
-from chaos.crew import nursery  # noqa: E402 - run as a script, Python looks for modules beside it only
-from chaos.report import missed, table  # noqa: E402 - the same
-from chaos.rounds import (  # noqa: E402 - the same
-    IN_MEMORY,
+from support.chaos.process_group import open_process_group  # noqa: E402 - run as a script, Python looks for modules beside it only
+from support.chaos.report import missed, table  # noqa: E402 - the same
+from support.chaos.rounds import (  # noqa: E402 - the same
     Round,
     new_sqlite,
     one_instance,
     play_round,
-    three_instances_and_a_sleeper,
+    three_instances_and_a_paused_one,
     with_faults,
 )
-from chaos.scenario import Outcome  # noqa: E402 - the same
-from postgres import PostgresServer, postgres_server  # noqa: E402 - the same
+from support.chaos.run import RoundResult  # noqa: E402 - the same
+from support.scratch import IN_MEMORY  # noqa: E402 - the same
+from support.servers.postgres import PostgresServer, postgres_server  # noqa: E402 - the same
 
 UNLIMITED = float("inf")
 TO_QUIET = 45.0
@@ -48,21 +48,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as scratch, postgres_server(fsync="off") as server:
         directory = options.keep or Path(scratch)
         directory.mkdir(parents=True, exist_ok=True)
-        outcomes = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
-    _show(table(outcomes))
-    _show(f"Points at which nobody was killed: {', '.join(missed(outcomes)) or 'none'}.")
-    faults = [fault for outcome in outcomes for fault in outcome.verdict.faults]
+        results = asyncio.run(_rounds(server, directory, options.minutes * 60.0, seed))
+    _show(table(results))
+    _show(f"Points at which nobody was killed: {', '.join(missed(results)) or 'none'}.")
+    faults = [fault for result in results for fault in result.verdict.faults]
     _show("\n".join(faults) or "Nothing was lost, and nothing was said or sent twice.")
     return 1 if faults else 0
 
 
-async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[Outcome]:
+async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[RoundResult]:
     """Two rounds, so that either database meets a job API of either kind, and one process Slack's calls of either."""
-    end, outcomes = time.monotonic() + seconds, list[Outcome]()
-    async with nursery(directory) as opened:
+    end, results = time.monotonic() + seconds, list[RoundResult]()
+    async with open_process_group(directory) as opened:
         for number, idempotent in enumerate((False, True), start=1):
             left = (end - time.monotonic()) / (3 - number) - TO_QUIET
-            if left < SHORTEST and outcomes:
+            if left < SHORTEST and results:
                 break
             async with server.database() as postgres:
                 sqlite = await new_sqlite(directory, f"round-{number}")
@@ -79,15 +79,15 @@ async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed:
                     Round(
                         f"PostgreSQL {number}",
                         postgres,
-                        with_faults(three_instances_and_a_sleeper),
+                        with_faults(three_instances_and_a_paused_one),
                         not idempotent,
                         UNLIMITED,
                         left,
                     ),
                 )
-                outcomes += await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
-            _show(table(outcomes))
-    return outcomes
+                results += await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
+            _show(table(results))
+    return results
 
 
 def _show(text: str) -> None:

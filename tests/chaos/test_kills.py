@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from chaos.crew import Nursery
-from chaos.resume import longest
-from chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
-from chaos.scenario import Outcome
-from chaos.world import LEASE
-from postgres import PostgresServer
+from support.chaos.process_group import ProcessGroup
+from support.chaos.process_world import LEASE
+from support.chaos.resume import longest
+from support.chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
+from support.chaos.run import RoundResult
+from support.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 KILLS, AT_POINTS = 30, 4
@@ -25,7 +25,9 @@ TO_NOTICE = 10.0
 """Seconds that those who live may need once a lease has run out: they are killed and started again all the time."""
 
 
-async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: PostgresServer | None, seed: int) -> None:
+async def test_kills(
+    process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int
+) -> None:
     """Both databases and both ways of Slack to the bot, side by side, since most of the time passes with waiting for
     leases to run out. Where PostgreSQL does not start, SQLite gets all the kills.
     """
@@ -40,16 +42,16 @@ async def test_kills(opened_nursery: Nursery, scratch: Path, maybe_postgres: Pos
                 plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=KILLS / 2),
                 plan("PostgreSQL", url, three_instances, idempotent=True, kills=KILLS / 2),
             ]
-        outcomes = await asyncio.gather(*(play_round(opened_nursery, scratch, played, seed) for played in rounds))
-    for outcome in outcomes:
-        _check(outcome, seed)
-    assert sum(len(outcome.world.crew.kills) for outcome in outcomes) >= KILLS
+        results = await asyncio.gather(*(play_round(process_group, scratch, played, seed) for played in rounds))
+    for result in results:
+        _check(result, seed)
+    assert sum(len(result.world.process_pool.kills) for result in results) >= KILLS
 
 
-def _check(outcome: Outcome, seed: int) -> None:
-    assert not outcome.verdict.faults, "\n".join([f"with seed {seed}:", *outcome.verdict.faults])
-    assert outcome.world.crew.at_points >= AT_POINTS, f"with seed {seed}"
-    assert sum(ask.acked for errand in outcome.errands for ask in errand.asks) == len(outcome.errands)
-    assert longest(outcome.resume.anywhere) < LEASE
-    assert outcome.resume.taken_over
-    assert longest(outcome.resume.taken_over) < LEASE + TO_NOTICE, f"with seed {seed}"
+def _check(result: RoundResult, seed: int) -> None:
+    assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
+    assert result.world.process_pool.at_points >= AT_POINTS, f"with seed {seed}"
+    assert sum(ask.acked for scenario in result.scenarios for ask in scenario.asks) == len(result.scenarios)
+    assert longest(result.resume.anywhere) < LEASE
+    assert result.resume.taken_over
+    assert longest(result.resume.taken_over) < LEASE + TO_NOTICE, f"with seed {seed}"

@@ -5,25 +5,40 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from chaos.crew import Nursery
-from chaos.rounds import new_sqlite
-from chaos.world import until, world
+from support.chaos.kill_points import CALLED, SELDOM
+from support.chaos.kill_target import WORKERS
+from support.chaos.process_group import ProcessGroup
+from support.chaos.process_world import until, world
+from support.chaos.rounds import new_sqlite
+
+from bot.scheduler.job_poller import JobPoller
+from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_sender import RequestSender
 
 pytestmark = pytest.mark.chaos
-POINT = "listener.record.committed"
+A_COMMAND = "listener.record.committed"
 PATIENCE = 20.0
 
 
-async def test_what_nobody_set_off_in_slack_is_no_listener(opened_nursery: Nursery, scratch: Path, seed: int) -> None:
+def test_the_workers_are_those_of_the_scheduler() -> None:
+    workers = {worker.__name__ for worker in (RequestSender, JobPoller, Outbox)}
+    assert set(WORKERS) == workers
+    assert set(WORKERS.values()) == set(CALLED)
+    assert {call for calls in CALLED.values() for call in calls} >= SELDOM
+
+
+async def test_what_nobody_set_off_in_slack_is_no_listener(
+    process_group: ProcessGroup, scratch: Path, seed: int
+) -> None:
     """A process records something when it starts already; it is the command that it is to be killed by."""
     url = await new_sqlite(scratch, "points")
-    async with world(opened_nursery, url, scratch, "Points", idempotent=False, seed=seed) as made:
-        life = await made.crew.start("a", f"kill:{POINT}#1")
-        assert await until(partial(asyncio.to_thread, _at_work, scratch / f"{life.name}.log"), PATIENCE)
-        answer = await made.workspace.person("ana").command("docs", "/docs", "Fix the guides")
+    async with world(process_group, url, scratch, "Points", idempotent=False, seed=seed) as made:
+        target = await made.process_pool.start("a", f"kill:{A_COMMAND}#1")
+        assert await until(partial(asyncio.to_thread, _at_work, scratch / f"{target.name}.log"), PATIENCE)
+        answer = await made.workspace.people["ana"].command("docs", "/docs", "Fix the guides")
         async with asyncio.timeout(PATIENCE):
-            await life.ended.wait()
-        assert life.ending["at_point"] == POINT
+            await target.ended.wait()
+        assert target.ending["at_point"] == A_COMMAND
         assert (await made.rows("SELECT count(*) FROM requests"))[0][0] == 1
         assert not answer.ok
 

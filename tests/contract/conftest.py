@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeClock
-from postgres import NoPostgres, PostgresServer, postgres_server
 from sqlalchemy import text
-from store_world import Opener, Sql
+from support.fakes.ports import FakeClock
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.worlds.store_world import Opener, Sql
 
 from bot.ports import Store
-from bot.store import migrate, open_store
-from bot.store.engine import engine_for
+from bot.store.database.engine import engine_for
+from bot.store.database.timings import StoreTimings
+from bot.store.schema.migration import migrate
+from bot.store.store import open_store
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +74,8 @@ async def another_store(database: str, clock: FakeClock) -> AsyncIterator[Opener
     """Opens one more store on the test's database, as another process would."""
     opened: list[Store] = []
 
-    async def another() -> Store:
-        opened.append(await open_store(database, clock=clock))
+    async def another(**options: float) -> Store:
+        opened.append(await open_store(database, clock=clock, timings=StoreTimings(**options)))
         return opened[-1]
 
     yield another

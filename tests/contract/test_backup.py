@@ -2,25 +2,31 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from core_world import World
-from fakes import FakeChat, FakeJobApi
+from sqlalchemy import text
+from support.fakes.ports import FakeChat, FakeJobApi
+from support.worlds.core_world import CoreWorld
+from support.worlds.store_world import upgrade_to
 
-from bot.errors import ConfigError
-from bot.store.backup import backup
-from bot.store.schema import migrate
+from bot.errors import ConfigError, StoreUnavailable
+from bot.store.database.backup import backup
+from bot.store.database.engine import engine_for
+from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 
+_OLD_COLUMNS = "key, thread_id, kind, what, facts, created_at, state, revision, attempts, uncertain, plain, problem"
 
-async def opened(path: Path) -> World:
-    world = World()
+
+async def opened(path: Path) -> CoreWorld:
+    world = CoreWorld()
     world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
     return world.assemble()
 
 
-async def restored(path: Path, chat: FakeChat, job_api: FakeJobApi) -> World:
+async def restored(path: Path, chat: FakeChat, job_api: FakeJobApi) -> CoreWorld:
     world = await opened(path)
     world.chat, world.job_api = chat, job_api
     return world.assemble()
@@ -33,7 +39,7 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "completed", "https://example.org/pull/1")
     world.clock.advance(5)
-    await world.step(world.watch)
+    await world.step(world.job_poller)
     await world.reply(ts, "more", "5.1")
     await backup(f"sqlite:///{live}", copy)
     await world.pass_time(10)
@@ -47,9 +53,9 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
     await again.store.close()
     assert world.job_api.created == ["Do it"]
     assert world.job_api.messages == {"job-1": ["more"]}
-    assert said == ["started", "finished", "active_again"]
+    assert said == ["job_started", "job_finished", "job_active_again"]
     # Only what became known after the backup is told again.
-    assert again.chat.said(ts) == [*said, "unsure", "active_again"]
+    assert again.chat.said(ts) == [*said, "request_uncertain", "job_active_again"]
 
 
 async def test_a_backup_is_whole_and_never_overwrites(tmp_path: Path) -> None:
@@ -57,8 +63,37 @@ async def test_a_backup_is_whole_and_never_overwrites(tmp_path: Path) -> None:
     await migrate(f"sqlite:///{live}")
     await backup(f"sqlite:///{live}", copy)
     assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    with pytest.raises(ConfigError, match="already"):
+    with pytest.raises(StoreUnavailable, match="already"):
         await backup(f"sqlite:///{live}", copy)
+
+
+@pytest.mark.parametrize("version", ["0002", "0003"])
+async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(tmp_path: Path, version: str) -> None:
+    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+    engine = engine_for(f"sqlite:///{live}")
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade_to, version)
+        await connection.execute(
+            text("INSERT INTO threads VALUES ('t1', 'T1', 'C1', NULL, 'UANA', '', 'docs', 0, 0, NULL, '{}', 0)")
+        )
+        for key, kind in (("t1/card", "card"), ("t1/abc/mark", "mark")):
+            values = f"'{key}', 't1', '{kind}', '{kind}', '{{}}', 0, 'done', 0, 0, FALSE, FALSE, ''"
+            await connection.execute(text(f"INSERT INTO notices ({_OLD_COLUMNS}) VALUES ({values})"))  # noqa: S608 - the test's own words
+    await engine.dispose()
+    await backup(f"sqlite:///{live}", copy)
+    await migrate(f"sqlite:///{copy}")
+    with closing(sqlite3.connect(copy)) as database:
+        rows = database.execute("SELECT key, revision FROM notices ORDER BY key").fetchall()
+    assert rows == [("t1/abc/mark", 2), ("t1/card", 0)]
+
+
+async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(tmp_path: Path) -> None:
+    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+    with closing(sqlite3.connect(live)) as database:
+        database.execute("CREATE TABLE something_else (id)")
+    with pytest.raises(StoreUnavailable, match="failed"):
+        await backup(f"sqlite:///{live}", copy)
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:planted@h/d", "nonsense", "sqlite:////nowhere/at/all.sqlite3"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import io
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -10,38 +11,29 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from jobserver_world import JOB, KEY, make_bare, running
 from pydantic import SecretStr
-from whispering import whispers_to_nobody
+from support.worlds.jobserver_world import JOB, KEY, make_bare, running
+from support.worlds.listening_world import listening
 
-from bot.slack.app import SlackApp
-from bot.slack.receiving.http_events import MAX_BODY, HttpReceiver
-from bot.slack.receiving.signature import signed
-from bot.slack.web_api import Identity, new_session
-from bot.slack.wording import Wording
+from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
+from bot.slack.receiving.transports.http_signature import signature_of
 from bot.workspace import WorkspaceServer
 
 SECRET = "planted-secret-signing"
 PLANTED = b"planted words of a person"
 
 
-class Nobody:
-    """A service that must not be asked."""
-
-    def __getattr__(self, name: str) -> object:
-        raise AssertionError(f"{name} was called")
-
-
 @dataclass
 class Door:
     port: int
 
-    async def send(self, raw: bytes) -> bytes:
-        """What comes back for raw bytes; empty where the connection is simply closed."""
+    async def send(self, raw: bytes, *, eof: bool = True) -> bytes:
+        """What comes back for raw bytes, and (`eof`) the client's end; empty where the connection is simply closed."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(raw)
-            writer.write_eof()
+            if eof:
+                writer.write_eof()
             async with asyncio.timeout(10):
                 return await reader.read()
         except ConnectionError:
@@ -51,25 +43,24 @@ class Door:
 
     async def post(self, body: bytes, headers: Mapping[str, str] | None = None, *, age: float = 0.0) -> int:
         stamp = str(int(time.time() - age))
-        sent = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signed(SECRET, stamp, body).decode()}
+        sent = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature_of(SECRET, stamp, body).decode()}
         url = f"http://127.0.0.1:{self.port}/slack/events"
         async with (
             aiohttp.ClientSession() as session,
-            session.post(url, data=body, headers=sent | dict(headers or {})) as answer,
+            session.post(url, data=io.BytesIO(body), headers=sent | dict(headers or {})) as answer,
         ):
             return answer.status
 
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
-    session = new_session()
-    identity = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
-    app = SlackApp(Nobody(), identity=identity, wording=Wording(), whispers=whispers_to_nobody(session))  # type: ignore[arg-type]  # see Nobody
-    receiver = HttpReceiver(app, SecretStr(SECRET), host="127.0.0.1", port=0)
-    await receiver.start()
-    yield Door(receiver.port)
-    await receiver.stop(2)
-    await session.close()
+    """Behind it is a service that must not be asked."""
+    async with listening() as world:
+        receiver = HttpReceiver(world.app, SecretStr(SECRET), host="127.0.0.1", port=0)
+        await receiver.start()
+        yield Door(receiver.port)
+        await receiver.stop(2)
+        assert world.service.asked == 0
 
 
 def request(head: str, body: bytes = b"") -> bytes:
@@ -121,8 +112,8 @@ async def test_a_replay_is_turned_away(door: Door, age: float) -> None:
 async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     chunk = b"%x\r\n" % 65_536 + (PLANTED * 65_536)[:65_536] + b"\r\n"
-    head = request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked")
-    answer = await door.send(head + chunk * (MAX_BODY // 65_536 + 2) + b"0\r\n\r\n")
+    head = request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nConnection: close")
+    answer = await door.send(head + chunk * (MAX_BODY // 65_536 + 2) + b"0\r\n\r\n", eof=False)
     assert answer.startswith(b"HTTP/1.1 413")
     assert PLANTED not in answer
     assert PLANTED.decode() not in caplog.text
@@ -156,7 +147,7 @@ async def test_the_workspace_and_the_job_server_turn_broken_bodies_away_too(tmp_
     """Found by fuzzing: each was a 500."""
     workspace = WorkspaceServer()
     origin = await workspace.start()
-    slack = {"Authorization": f"Bearer {workspace.bot_token}"}
+    slack = {"Authorization": f"Bearer {workspace.credentials.bot_token}"}
     parts, zipped = {"Content-Type": "multipart/form-data; boundary=x"}, {"Content-Encoding": "gzip"}
     form, as_json = {"Content-Type": "application/x-www-form-urlencoded"}, {"Content-Type": "application/json"}
     async with (

@@ -3,78 +3,63 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
+from aiohttp import web
+from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.models import Job, Known, Mark, Notice, NoticeKind, Thread, What
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
+    CardNotPosted,
+    Notice,
+    NoticeMessage,
+    PromptRequested,
+    Reaction,
+)
+from bot.domain.notices.posts import JobFinished, JobStarted
+from bot.domain.threads import ThreadState
 from bot.errors import (
     ChatBusy,
     ChatError,
+    ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
-    ChatRefused,
+    ChatRejected,
     ChatUncertain,
     ChatUnreachable,
 )
-from bot.slack.blocks import Message
-from bot.slack.chat import SlackChat
-from bot.slack.proxies import proxy_for
-from bot.slack.response_urls import ResponseUrls
-from bot.slack.web_api import identify, new_client, new_session
-from bot.slack.whispers import Whispers
-from bot.slack.wording import Wording
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.identity import identify
+from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace import WorkspaceServer
+from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
 LINK = "https://git.example/team/guides/pull/7"
 
 
-@dataclass
-class World:
-    """A chat in a workspace; `thread` is one whose card is not posted yet, in #docs."""
-
-    workspace: WorkspaceServer
-    chat: SlackChat
-    response_urls: ResponseUrls
-    thread: Thread
-
-    async def posted(self) -> Thread:
-        """The thread once its card is posted."""
-        return replace(self.thread, ts=await self.chat.post_card(self.thread, "th1/card"))
-
-    def elsewhere(self, channel: str) -> Thread:
-        return replace(self.thread, channel_id=self.workspace.channel(channel).id)
-
-
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    workspace = WorkspaceServer()
-    await workspace.start()
-    session = new_session()
-    client = new_client(workspace.bot_token, session, base_url=workspace.api_url)
-    identity = await identify(client)
-    urls = ResponseUrls(session)
-    wording = Wording(bot_user_id=identity.bot_user_id)
-    thread = Thread(
-        id="th1",
-        team_id=identity.team_id,
-        channel_id=workspace.channel("docs").id,
-        asker_id=workspace.person("ana").id,
-        prompt="Tell <!channel> about <https://evil.example|this>",
-        project_id="p",
-        created_at=asyncio.get_running_loop().time(),
-    )
-    yield World(workspace, SlackChat(client, identity, wording, Whispers(client, urls)), urls, thread)
-    await session.close()
-    await workspace.stop()
+async def world() -> AsyncIterator[SlackWorld]:
+    async with slack_world() as made:
+        yield made
 
 
-def notice(what: What = What.STARTED, key: str = "th1/started", **facts: str) -> Notice:
-    return Notice(id=1, key=key, thread_id="th1", kind=NoticeKind.POST, what=what, facts=facts, created_at=0.0)
+STARTED = JobStarted("j1")
 
 
-async def test_who_we_are_is_asked_once_at_start(world: World) -> None:
-    client = new_client(world.workspace.bot_token, new := new_session(), base_url=world.workspace.api_url)
+def notice(message: NoticeMessage = STARTED, key: str = "th1/started") -> Notice:
+    return Notice(id=1, key=key, thread_id="th1", message=message, created_at=0.0)
+
+
+async def test_who_we_are_is_asked_once_at_start(world: SlackWorld) -> None:
+    client = new_client(world.workspace.credentials.bot_token, new := new_session(), base_url=world.workspace.api_url)
     identity = await identify(client)
     assert identity.bot_user_id == world.workspace.app.bot_user_id
     assert identity.bot_id == world.workspace.app.bot_id
@@ -82,7 +67,7 @@ async def test_who_we_are_is_asked_once_at_start(world: World) -> None:
     await new.close()
 
 
-async def test_a_bad_token_is_told_apart(world: World) -> None:
+async def test_a_bad_token_is_told_apart(world: SlackWorld) -> None:
     client = new_client("xoxb-wrong-secret", new := new_session(), base_url=world.workspace.api_url)
     with pytest.raises(ChatNotAllowed) as caught:
         await identify(client)
@@ -91,9 +76,9 @@ async def test_a_bad_token_is_told_apart(world: World) -> None:
     await new.close()
 
 
-async def test_the_card_carries_its_key_and_notifies_nobody_but_the_asker(world: World) -> None:
+async def test_the_card_carries_its_key_and_notifies_nobody_but_the_asker(world: SlackWorld) -> None:
     thread = await world.posted()
-    (message,) = world.workspace.messages("docs")[-1:]
+    (message,) = world.workspace.channels.messages("docs")[-1:]
     assert message.ts == thread.ts
     assert message.metadata == {"event_type": "pagehand_notice", "event_payload": {"key": "th1/card"}}
     assert "<!channel>" not in message.text + str(message.blocks)
@@ -101,34 +86,34 @@ async def test_the_card_carries_its_key_and_notifies_nobody_but_the_asker(world:
     assert "<https://evil" not in str(message.blocks)
 
 
-async def test_the_card_is_brought_to_the_newest_state_and_keeps_its_key(world: World) -> None:
+async def test_the_card_is_brought_to_the_newest_state_and_keeps_its_key(world: SlackWorld) -> None:
     thread = await world.posted()
-    known = Known(job=Job("j1", "completed", pr_link=LINK))
-    await world.chat.update_card(replace(thread, known=known))
-    (message,) = world.workspace.messages("docs")[-1:]
-    assert "pull request is ready" in message.text
+    state = ThreadState(job=Job("j1", "completed", pr_link=LINK))
+    await world.chat.update_card(replace(thread, state=state))
+    (message,) = world.workspace.channels.messages("docs")[-1:]
+    assert "Finished with a pull request" in message.text
     assert message.metadata is not None
-    await world.chat.update_card(replace(thread, known=known), plain=True)
-    (message,) = world.workspace.messages("docs")[-1:]
+    await world.chat.update_card(replace(thread, state=state), without_blocks=True)
+    (message,) = world.workspace.channels.messages("docs")[-1:]
     assert not message.blocks
 
 
-async def test_a_notice_is_a_reply_in_the_thread(world: World) -> None:
+async def test_a_notice_is_a_reply_in_the_thread(world: SlackWorld) -> None:
     thread = await world.posted()
-    ts = await world.chat.post(thread, notice(What.FINISHED, "th1/finished", link=LINK))
-    card, reply = world.workspace.thread("docs", thread.ts or "")
+    ts = await world.chat.post(thread, notice(JobFinished(LINK), "th1/finished"))
+    card, reply = world.workspace.channels.thread("docs", thread.ts or "")
     assert (card.ts, reply.ts) == (thread.ts, ts)
-    assert reply.text.startswith(f"<@{thread.asker_id}>")
+    assert reply.text.startswith(f"<@{thread.requester_id}>")
 
 
-async def test_plain_notices_have_no_blocks(world: World) -> None:
+async def test_plain_notices_have_no_blocks(world: SlackWorld) -> None:
     thread = await world.posted()
-    await world.chat.post(thread, replace(notice(), plain=True))
-    assert not world.workspace.thread("docs", thread.ts or "")[-1].blocks
+    await world.chat.post(thread, replace(notice(), without_blocks=True))
+    assert not world.workspace.channels.thread("docs", thread.ts or "")[-1].blocks
 
 
-async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: World) -> None:
-    ana = world.workspace.person("ana")
+async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     ts = await world.chat.post_card(world.thread, "th1/card")
     for number in range(230):
         await ana.say("docs", f"message {number}")
@@ -136,9 +121,9 @@ async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: World) -> Non
     assert await world.chat.find(world.thread, "th2/card") is None
 
 
-async def test_a_notice_is_found_by_its_key_in_a_long_thread(world: World) -> None:
+async def test_a_notice_is_found_by_its_key_in_a_long_thread(world: SlackWorld) -> None:
     thread = await world.posted()
-    ana = world.workspace.person("ana")
+    ana = world.workspace.people["ana"]
     for number in range(230):
         await ana.say("docs", f"reply {number}", thread_ts=thread.ts)
     ts = await world.chat.post(thread, notice())
@@ -146,97 +131,113 @@ async def test_a_notice_is_found_by_its_key_in_a_long_thread(world: World) -> No
     assert await world.chat.find(thread, "th1/finished") is None
 
 
-async def test_a_message_by_somebody_else_is_not_taken_for_ours(world: World) -> None:
+async def test_a_message_by_somebody_else_is_not_taken_for_ours(world: SlackWorld) -> None:
     thread = await world.posted()
-    ana = world.workspace.person("ana")
+    ana = world.workspace.people["ana"]
     forged = await ana.say("docs", "mine", thread_ts=thread.ts)
     forged.metadata = {"event_type": "pagehand_notice", "event_payload": {"key": "th1/started"}}
     assert await world.chat.find(thread, "th1/started") is None
 
 
-async def test_the_newest_mark_is_the_only_one(world: World) -> None:
+async def test_the_newest_mark_is_the_only_one(world: SlackWorld) -> None:
     thread = await world.posted()
-    reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
-    for mark in (Mark.RECORDED, Mark.RECORDED, Mark.TAKEN, Mark.PROBLEM, Mark.RECORDED):
-        await world.chat.mark(thread, reply.ts, mark, instead_of=set(Mark) - {mark})
-        assert list(reply.reactions) == [mark.value]
+    reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
+    for reaction in (
+        Reaction.RECORDED,
+        Reaction.RECORDED,
+        Reaction.ACCEPTED,
+        Reaction.PROBLEM,
+        Reaction.RECORDED,
+        None,
+        None,
+    ):
+        await world.chat.reaction(thread, reply.ts, reaction, instead_of=set(Reaction) - {reaction})
+        assert list(reply.reactions) == ([reaction.value] if reaction else [])
 
 
-async def test_a_mark_costs_no_call_that_is_not_needed(world: World) -> None:
+async def test_a_mark_costs_no_call_that_is_not_needed(world: SlackWorld) -> None:
     thread = await world.posted()
-    reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
-    await world.chat.mark(thread, reply.ts, Mark.RECORDED, instead_of=[])
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
-    assert list(reply.reactions) == [Mark.TAKEN.value]
-    calls = [call.method for call in world.workspace.calls if call.method.startswith("reactions.")]
+    reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
+    await world.chat.reaction(thread, reply.ts, Reaction.RECORDED, instead_of=[])
+    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
+    assert list(reply.reactions) == [Reaction.ACCEPTED.value]
+    calls = [call.method for call in world.workspace.web_api.calls if call.method.startswith("reactions.")]
     assert calls == ["reactions.add", "reactions.add", "reactions.remove"]
 
 
-async def test_several_processes_marking_one_reply_leave_one_mark(world: World) -> None:
+async def test_several_processes_marking_one_reply_leave_one_mark(world: SlackWorld) -> None:
     thread = await world.posted()
-    reply = await world.workspace.person("ana").say("docs", "and this", thread_ts=thread.ts)
+    reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
     one, two = (
-        SlackChat(world.chat._client, world.chat._identity, world.chat._wording, world.chat._whispers) for _ in "12"
+        SlackChat(world.chat._client, world.chat._identity, world.chat._message_context, world.chat._ephemeral_sender)
+        for _ in "12"
     )
-    marked = [(one, Mark.RECORDED), (two, Mark.PROBLEM), (one, Mark.RECORDED), (two, Mark.RECORDED), (one, Mark.TAKEN)]
-    for chat, mark in marked:
-        await chat.mark(thread, reply.ts, mark, instead_of=set(Mark) - {mark})
-        assert list(reply.reactions) == [mark.value]
+    marked = [
+        (one, Reaction.RECORDED),
+        (two, Reaction.PROBLEM),
+        (one, Reaction.RECORDED),
+        (two, Reaction.RECORDED),
+        (one, Reaction.ACCEPTED),
+    ]
+    for chat, reaction in marked:
+        await chat.reaction(thread, reply.ts, reaction, instead_of=set(Reaction) - {reaction})
+        assert list(reply.reactions) == [reaction.value]
 
 
-async def test_marks_of_people_are_left_alone(world: World) -> None:
+async def test_marks_of_people_are_left_alone(world: SlackWorld) -> None:
     thread = await world.posted()
-    ana = world.workspace.person("ana")
+    ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "and this", thread_ts=thread.ts)
     await ana.react("docs", reply.ts, "eyes")
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
-    assert set(reply.reactions) == {"eyes", Mark.TAKEN.value}
+    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
+    assert set(reply.reactions) == {"eyes", Reaction.ACCEPTED.value}
 
 
-async def test_a_deleted_reply_needs_no_mark(world: World) -> None:
+async def test_a_deleted_reply_needs_no_mark(world: SlackWorld) -> None:
     thread = await world.posted()
-    ana = world.workspace.person("ana")
+    ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "oops", thread_ts=thread.ts)
     await ana.delete("docs", reply.ts)
-    await world.chat.mark(thread, reply.ts, Mark.TAKEN, instead_of=[Mark.RECORDED])
+    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
+    await world.chat.reaction(thread, reply.ts, None, instead_of=[Reaction.RECORDED])
 
 
 # -- words for one person ---------------------------------------------------------------------------------------------
 
 
-def told(world: World, **facts: str) -> Notice:
-    person = world.workspace.person("ana").id
-    return notice(What.ANSWER, "th1/told", person=person, answer="sent_again", **facts)
+def told(world: SlackWorld) -> Notice:
+    person = world.workspace.people["ana"].id
+    return notice(ActionAnswered(person, ActionAnswer.SENT_AGAIN), "th1/told")
 
 
-async def test_one_person_is_told_in_the_channel(world: World) -> None:
+async def test_one_person_is_told_in_the_channel(world: SlackWorld) -> None:
     await world.chat.tell(world.thread, told(world))
-    (message,) = world.workspace.person("ana").ephemerals("docs")
+    (message,) = world.workspace.people["ana"].ephemerals("docs")
     assert message.text == "It is being sent again."
-    assert world.workspace.person("ben").ephemerals("docs") == []
+    assert world.workspace.people["ben"].ephemerals("docs") == []
 
 
-async def test_a_response_url_reaches_people_where_the_bot_is_no_member(world: World) -> None:
-    thread, ana = world.elsewhere("leads"), world.workspace.person("ana")
-    url = world.workspace._response_urls.issue(world.workspace.origin, "commands", ana.id, thread.channel_id)
+async def test_a_response_url_reaches_people_where_the_bot_is_no_member(world: SlackWorld) -> None:
+    thread, ana = world.elsewhere("leads"), world.workspace.people["ana"]
+    url = world.workspace.response_urls.issue("commands", ana.id, thread.channel_id)
     world.response_urls.remember(ana.id, thread.channel_id, url)
-    calls = len(world.workspace.calls)
-    await world.chat.tell(thread, notice(What.CANNOT_POST, person=ana.id, reason="channel_not_found"))
+    calls = len(world.workspace.web_api.calls)
+    await world.chat.tell(thread, notice(CardNotPosted(ana.id, "channel_not_found")))
     (message,) = ana.ephemerals("leads")
     assert "/invite" in message.text
-    assert len(world.workspace.calls) == calls
+    assert len(world.workspace.web_api.calls) == calls
 
 
-async def test_without_one_it_is_a_direct_message(world: World) -> None:
-    ana = world.workspace.person("ana")
-    await world.chat.tell(world.elsewhere("leads"), notice(What.CANNOT_POST, person=ana.id, reason="channel_not_found"))
-    assert "/invite" in world.workspace.messages("ana")[-1].text
+async def test_without_one_it_is_a_direct_message(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
+    await world.chat.tell(world.elsewhere("leads"), notice(CardNotPosted(ana.id, "channel_not_found")))
+    assert "/invite" in world.workspace.channels.messages("ana")[-1].text
     assert ana.ephemerals("leads") == []
 
 
-async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: World) -> None:
-    ana = world.workspace.person("ana")
-    url = world.workspace._response_urls.issue(world.workspace.origin, "commands", ana.id, world.thread.channel_id)
+async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
+    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     world.response_urls.remember(ana.id, world.thread.channel_id, url)
     for _ in range(7):
         await world.chat.tell(world.thread, told(world))
@@ -245,33 +246,53 @@ async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: Worl
     assert len(ana.ephemerals("docs")) == 8
 
 
-async def test_a_response_url_is_forgotten_in_time(world: World) -> None:
+async def test_a_response_url_is_forgotten_in_time(world: SlackWorld) -> None:
     time = [0.0]
-    urls = ResponseUrls(world.response_urls._session, monotonic=lambda: time[0])
-    ana = world.workspace.person("ana")
-    url = world.workspace._response_urls.issue(world.workspace.origin, "commands", ana.id, world.thread.channel_id)
+    urls = ResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
+    ana = world.workspace.people["ana"]
+    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     urls.remember(ana.id, world.thread.channel_id, url)
     assert await urls.send(ana.id, world.thread.channel_id, Message("now"))
     time[0] = 30 * 60.0
     assert not await urls.send(ana.id, world.thread.channel_id, Message("later"))
 
 
-async def test_words_for_nobody_are_refused(world: World) -> None:
-    with pytest.raises(ChatRefused):
-        await world.chat.tell(world.thread, notice(What.ANSWER, answer="sent_again"))
+async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWorld) -> None:
+    came: list[str] = []
+
+    async def sent_on(request: web.Request) -> web.Response:
+        came.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    app = web.Application()
+    app.router.add_post("/{path}", sent_on)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    urls = ResponseUrls(world.response_urls._session, api_url=f"{address}/api")
+    urls.remember("U1", "C1", f"{address}/here")
+    assert not await urls.send("U1", "C1", Message("words"))
+    assert came == ["/here"]
+    await runner.cleanup()
 
 
-async def test_a_long_prompt_is_told_in_several_messages(world: World) -> None:
-    ana = world.workspace.person("ana")
+async def test_words_for_nobody_are_refused(world: SlackWorld) -> None:
+    with pytest.raises(ChatRejected):
+        await world.chat.tell(world.thread, notice(ActionAnswered("", ActionAnswer.SENT_AGAIN)))
+
+
+async def test_a_long_prompt_is_told_in_several_messages(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     text = "\n".join(f"line {number} & <more>" for number in range(2_000))
-    await world.chat.tell(world.thread, notice(What.WHOLE_PROMPT, person=ana.id, text=text))
+    await world.chat.tell(world.thread, notice(PromptRequested(ana.id, text)))
     told_in = ana.ephemerals("docs")
     assert len(told_in) > 1
     assert "line 1999" in str(told_in[-1].blocks)
 
 
-async def test_joining(world: World) -> None:
-    general, leads = world.workspace.channel("general"), world.workspace.channel("leads")
+async def test_joining(world: SlackWorld) -> None:
+    general, leads = world.workspace.channels["general"], world.workspace.channels["leads"]
     with pytest.raises(ChatNotInChannel):
         await world.chat.post_card(world.elsewhere("general"), "k")
     await world.chat.join(general.id)
@@ -280,12 +301,55 @@ async def test_joining(world: World) -> None:
         await world.chat.join(leads.id)
 
 
+# -- an app that was installed with fewer scopes --------------------------------------------------------------------
+
+
+def without(*scopes: str) -> AppConfig:
+    return AppConfig(scopes=DEFAULT_SCOPES - set(scopes))
+
+
+async def test_each_scope_that_is_missing_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with slack_world(without("reactions:write")) as world:
+        thread = await world.posted()
+        reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
+        for _ in range(3):
+            with pytest.raises(ChatMissingScope, match="missing_scope"):
+                await world.chat.reaction(thread, reply.ts, Reaction.RECORDED, instead_of=[])
+    assert world.missing.names == ("reactions:write",)
+    assert caplog.text.count("reactions:write: replies get no marks") == 1
+    assert "Reinstall to Workspace" in caplog.text
+
+
+async def test_a_scope_that_is_granted_later_is_missing_no_more() -> None:
+    async with slack_world(without("reactions:write")) as world:
+        world.missing.add(["reactions:write", "chat:write"])
+        await world.posted()
+        assert world.missing.names == ("reactions:write",)
+
+
+async def test_where_it_may_not_join_an_invitation_helps() -> None:
+    async with slack_world(without("channels:join")) as world:
+        with pytest.raises(ChatNotInChannel) as caught:
+            await world.chat.join(world.workspace.channels["general"].id)
+        assert caught.value.reason == "not_in_channel"
+        assert world.missing.names == ("channels:join",)
+
+
+@pytest.mark.parametrize("posted", [True, False])
+async def test_without_the_history_nothing_is_looked_for(*, posted: bool) -> None:
+    async with slack_world(without("channels:history")) as world:
+        thread = await world.posted() if posted else world.thread
+        with pytest.raises(ChatMissingScope) as caught:
+            await world.chat.find(thread, "th1/card")
+        assert caught.value.scopes == ("channels:history",)
+
+
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 Fault = Callable[[WorkspaceServer], object]
 
 
-async def failing(world: World, fault: Fault) -> ChatError:
+async def failing(world: SlackWorld, fault: Fault) -> ChatError:
     fault(world.workspace)
     with pytest.raises(ChatError) as caught:
         await world.chat.post_card(world.thread, "th1/card")
@@ -298,23 +362,24 @@ async def failing(world: World, fault: Fault) -> ChatError:
     [
         ("not_in_channel", ChatNotInChannel),
         *((code, ChatNotAllowed) for code in ("invalid_auth", "account_inactive", "token_revoked", "token_expired")),
-        *((code, ChatNotAllowed) for code in ("not_authed", "missing_scope", "no_permission", "ekm_access_denied")),
+        *((code, ChatNotAllowed) for code in ("not_authed", "ekm_access_denied")),
+        ("missing_scope", ChatMissingScope),
         *(
             (code, ChatUncertain)
             for code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout")
         ),
-        *((code, ChatRefused) for code in ("channel_not_found", "is_archived", "msg_too_long", "invalid_blocks")),
-        *((code, ChatRefused) for code in ("restricted_action", "an_error_of_next_year")),
+        *((code, ChatRejected) for code in ("channel_not_found", "is_archived", "msg_too_long", "invalid_blocks")),
+        *((code, ChatRejected) for code in ("restricted_action", "no_permission", "an_error_of_next_year")),
         ("ratelimited", ChatBusy),
     ],
 )
-async def test_slacks_error_codes_by_what_is_to_be_done(world: World, code: str, kind: type[ChatError]) -> None:
+async def test_slacks_error_codes_by_what_is_to_be_done(world: SlackWorld, code: str, kind: type[ChatError]) -> None:
     error = await failing(world, lambda workspace: workspace.faults.error(code, method="chat.postMessage"))
     assert type(error) is kind
     assert error.reason == code
 
 
-async def test_busy_says_how_long(world: World) -> None:
+async def test_busy_says_how_long(world: SlackWorld) -> None:
     error = await failing(world, lambda workspace: workspace.faults.rate_limit(7, method="chat.postMessage"))
     assert isinstance(error, ChatBusy)
     assert error.retry_after == 7.0
@@ -322,55 +387,57 @@ async def test_busy_says_how_long(world: World) -> None:
 
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("fault", ["drop", "server_error"])
-async def test_what_may_have_arrived_is_uncertain_and_tried_once(world: World, fault: str, *, applied: bool) -> None:
-    before = len(world.workspace.messages("docs"))
+async def test_what_may_have_arrived_is_uncertain_and_tried_once(
+    world: SlackWorld, fault: str, *, applied: bool
+) -> None:
+    before = len(world.workspace.channels.messages("docs"))
     error = await failing(
         world, lambda workspace: getattr(workspace.faults, fault)(applied=applied, method="chat.postMessage")
     )
     assert type(error) is ChatUncertain
-    assert len(world.workspace.messages("docs")) == before + applied
+    assert len(world.workspace.channels.messages("docs")) == before + applied
     found = await world.chat.find(world.thread, "th1/card")
     assert (found is not None) is applied
 
 
-async def test_no_answer_in_time_is_uncertain(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.web_api.CALL_SECONDS", -0.9)
-    error = await failing(world, lambda workspace: workspace.faults.delay(60, method="chat.postMessage"))
+async def test_no_answer_in_time_is_uncertain() -> None:
+    async with slack_world(call_seconds=0.5) as world:
+        error = await failing(world, lambda workspace: workspace.faults.delay(60, method="chat.postMessage"))
     assert type(error) is ChatUncertain
     assert error.reason == "no_answer_in_time"
 
 
-async def test_revoked_tokens(world: World) -> None:
-    error = await failing(world, lambda workspace: workspace.revoke_tokens("account_inactive"))
+async def test_revoked_tokens(world: SlackWorld) -> None:
+    error = await failing(world, lambda workspace: workspace.credentials.revoke("account_inactive"))
     assert type(error) is ChatNotAllowed
-    world.workspace.restore_tokens()
+    world.workspace.credentials.restore()
     await world.posted()
 
 
-async def test_an_archived_channel(world: World) -> None:
-    error = await failing(world, lambda workspace: workspace.archive("docs"))
-    assert (type(error), error.reason) == (ChatRefused, "is_archived")
+async def test_an_archived_channel(world: SlackWorld) -> None:
+    error = await failing(world, lambda workspace: workspace.channels.archive("docs"))
+    assert (type(error), error.reason) == (ChatRejected, "is_archived")
 
 
-async def test_a_channel_it_was_removed_from(world: World) -> None:
-    error = await failing(world, lambda workspace: workspace.remove_bot("docs"))
+async def test_a_channel_it_was_removed_from(world: SlackWorld) -> None:
+    error = await failing(world, lambda workspace: workspace.channels.remove_bot("docs"))
     assert isinstance(error, ChatNotInChannel)
 
 
-async def test_nobody_listening_certainly_did_not_arrive(world: World) -> None:
+async def test_nobody_listening_certainly_did_not_arrive(world: SlackWorld) -> None:
     session = new_session()
-    client = new_client(world.workspace.bot_token, session, base_url=world.workspace.api_url)
-    chat = SlackChat(client, world.chat._identity, Wording(), Whispers(client, world.response_urls))
-    await world.workspace.begin_outage()
+    client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
+    chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls))
+    await world.workspace.listener.begin_outage()
     with pytest.raises(ChatUnreachable):
         await chat.post_card(world.thread, "k")
-    await world.workspace.end_outage()
+    await world.workspace.listener.end_outage()
     await chat.post_card(world.thread, "k")
     await session.close()
 
 
-async def test_a_connection_that_was_cut_while_idle_is_uncertain(world: World) -> None:
-    await world.workspace.begin_outage()
+async def test_a_connection_that_was_cut_while_idle_is_uncertain(world: SlackWorld) -> None:
+    await world.workspace.listener.begin_outage()
     error = await failing(world, lambda _: None)
     assert type(error) is ChatUncertain
 
@@ -384,7 +451,7 @@ NOT_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length
 
 
 @pytest.mark.parametrize("answer", [HTML, PLAIN, CUT, NO_TS, A_LIST, NOT_JSON, b"", b"nonsense\r\n\r\n"])
-async def test_answers_that_are_not_slacks_are_uncertain(world: World, answer: bytes) -> None:
+async def test_answers_that_are_not_slacks_are_uncertain(world: SlackWorld, answer: bytes) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
@@ -395,34 +462,36 @@ async def test_answers_that_are_not_slacks_are_uncertain(world: World, answer: b
     port = server.sockets[0].getsockname()[1]
     session = new_session()
     client = new_client("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
-    chat = SlackChat(client, world.chat._identity, Wording(), Whispers(client, ResponseUrls(session)))
+    chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, ResponseUrls(session)))
     with pytest.raises(ChatUncertain):
         await chat.post_card(world.thread, "k")
     server.close()
     await session.close()
 
 
-async def test_a_proxy_is_not_asked_for_this_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_not_asked_for_this_machine(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     session = new_session()
-    client = new_client(world.workspace.bot_token, session, base_url=world.workspace.api_url)
-    await SlackChat(client, world.chat._identity, Wording(), Whispers(client, world.response_urls)).post_card(
-        world.thread, "k"
-    )
-    assert proxy_for("https://slack.com/api/") == "http://127.0.0.1:9"
+    client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
+    await SlackChat(
+        client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls)
+    ).post_card(world.thread, "k")
+    assert slack_proxy("https://slack.com/api/") == "http://127.0.0.1:9"
     monkeypatch.setenv("NO_PROXY", "slack.com")
-    assert proxy_for("https://slack.com/api/") is None
+    assert slack_proxy("https://slack.com/api/") is None
     await session.close()
 
 
-async def test_no_token_and_no_text_is_logged_even_at_debug(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_token_and_no_text_is_logged_even_at_debug(
+    world: SlackWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
-    ana = world.workspace.person("ana")
-    url = world.workspace._response_urls.issue(world.workspace.origin, "commands", ana.id, world.thread.channel_id)
+    ana = world.workspace.people["ana"]
+    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     world.response_urls.remember(ana.id, world.thread.channel_id, url)
     await world.posted()
     await world.chat.tell(world.thread, told(world))
     await failing(world, lambda workspace: workspace.faults.server_error(method="chat.postMessage"))
-    assert world.workspace.bot_token not in caplog.text
+    assert world.workspace.credentials.bot_token not in caplog.text
     assert "evil.example" not in caplog.text
     assert url.rsplit("/", 1)[1] not in caplog.text

@@ -15,22 +15,24 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jobserver_world import JOB, KEY, World, git, make_bare, running, until
+from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
 
-from bot.jobserver import JobServer, JobServerError, JobServerSettings
-from bot.jobserver.sample_repository import make_sample_repository
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.repository.sample import make_sample_repository
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
 
 REPLACE = 'Replace "colour" with "color"'
 ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
     async with running(make_sample_repository(tmp_path), tmp_path / "data") as world:
         yield world
 
 
-async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: World) -> None:
+async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWorld) -> None:
     created = await world.create(REPLACE)
     assert created.status_code == 201
     job = created.json()
@@ -59,7 +61,7 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: World) -> No
     assert "<mark>color</mark>" in page.text
 
 
-async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(world: World) -> None:
+async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(world: JobServerWorld) -> None:
     job = (await world.create(REPLACE)).json()
     answer = await world.message(job["id"], ADD_FAQ)
     assert answer.status_code == 200
@@ -73,14 +75,16 @@ async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(worl
     assert (await world.client.get("/pulls/2")).status_code == 404
 
 
-async def test_a_follow_up_to_a_completed_job_makes_it_active_and_hides_the_link_meanwhile(world: World) -> None:
+async def test_a_follow_up_to_a_completed_job_makes_it_active_and_hides_the_link_meanwhile(
+    world: JobServerWorld,
+) -> None:
     first = await world.done(REPLACE)
     answer = (await world.message(first["id"], ADD_FAQ)).json()
     assert (answer["status"], answer["prLink"]) == ("active", None)
     assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
 
 
-async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: World) -> None:
+async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: JobServerWorld) -> None:
     first = await world.done(REPLACE)
     assert (await world.press(first["prLink"], "merge")).status_code == 303
     await world.message(first["id"], ADD_FAQ)
@@ -91,14 +95,14 @@ async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: World
     assert world.show("main", "docs/faq.md")
 
 
-async def test_a_prompt_that_is_not_understood_changes_nothing(world: World) -> None:
+async def test_a_prompt_that_is_not_understood_changes_nothing(world: JobServerWorld) -> None:
     job = await world.done(f"{REPLACE} and make everything nicer")
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert world.branches() == {"main"}
     assert "The built-in editor can" in world.log(job["id"])
 
 
-async def test_a_follow_up_without_changes_keeps_the_link(world: World) -> None:
+async def test_a_follow_up_without_changes_keeps_the_link(world: JobServerWorld) -> None:
     first = await world.done(REPLACE)
     await world.message(first["id"], "Thank you!")
     assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
@@ -106,7 +110,9 @@ async def test_a_follow_up_without_changes_keeps_the_link(world: World) -> None:
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x"])
 @pytest.mark.parametrize(("method", "path"), [("POST", JOB), ("POST", f"{JOB}/x/message"), ("GET", f"{JOB}/x")])
-async def test_without_the_key_nothing_is_told(world: World, header: str | None, method: str, path: str) -> None:
+async def test_without_the_key_nothing_is_told(
+    world: JobServerWorld, header: str | None, method: str, path: str
+) -> None:
     headers = [(b"Authorization", header.encode("latin-1"))] if header else []
     async with httpx.AsyncClient(base_url=world.url) as stranger:
         answer = await stranger.request(method, path, headers=headers, json={"prompt": "x"})
@@ -123,7 +129,7 @@ BAD_BODIES = [
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: repr(body[:20]))
-async def test_a_body_that_is_no_prompt_is_refused_in_words(world: World, body: bytes) -> None:
+async def test_a_body_that_is_no_prompt_is_refused_in_words(world: JobServerWorld, body: bytes) -> None:
     answer = await world.client.post(JOB, content=body)
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
@@ -138,7 +144,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "path", "status"), REFUSED)
-async def test_refusals_have_one_shape(world: World, method: str, path: str, status: int) -> None:
+async def test_refusals_have_one_shape(world: JobServerWorld, method: str, path: str, status: int) -> None:
     answer = await world.client.request(method, path, json={"prompt": "x"} if method != "GET" else None)
     assert answer.status_code == status
     assert list(answer.json()) == ["error"]
@@ -205,7 +211,7 @@ async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: P
         assert (await world.job(job["id"]))["prLink"] == f"{world.url}/pulls/1"
 
 
-async def test_the_openapi_document_describes_what_is_answered(world: World) -> None:
+async def test_the_openapi_document_describes_what_is_answered(world: JobServerWorld) -> None:
     document = (await world.client.get("/openapi.json")).json()
     assert document["openapi"] == "3.1.0"
     job = (await world.create(REPLACE)).json()
@@ -223,7 +229,7 @@ async def test_the_openapi_document_describes_what_is_answered(world: World) -> 
     assert (await world.client.get("/health")).json() == {"status": "ok"}
 
 
-async def test_a_foreign_host_is_refused_everywhere(world: World) -> None:
+async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> None:
     for path in ("/health", "/pulls", "/openapi.json", f"{JOB}/1"):
         for host in ("evil.example", "127.0.0.1.evil.example", "[", ""):
             answer = await world.client.get(path, headers={"Host": host})
@@ -234,14 +240,14 @@ async def test_a_foreign_host_is_refused_everywhere(world: World) -> None:
         assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/pulls/1"
 
 
-async def test_an_unexpected_error_is_told_without_its_details(world: World) -> None:
+async def test_an_unexpected_error_is_told_without_its_details(world: JobServerWorld) -> None:
     await asyncio.to_thread(break_table, world.settings.data_directory / "jobs.sqlite3")
     for answer in (await world.client.get(f"{JOB}/1"), await world.create(REPLACE), await world.client.get("/health")):
         assert answer.status_code == 500
         assert answer.json() == {"error": "Something went wrong in the job server. Its log says what."}
 
 
-async def test_the_key_is_in_no_log_and_no_file(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_key_is_in_no_log_and_no_file(world: JobServerWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     await world.done(f"{REPLACE} in the guides")
     assert KEY not in caplog.text
@@ -251,7 +257,7 @@ async def test_the_key_is_in_no_log_and_no_file(world: World, caplog: pytest.Log
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
 
 
-async def test_what_stops_a_start_is_said_in_words(tmp_path: Path, world: World) -> None:
+async def test_what_stops_a_start_is_said_in_words(tmp_path: Path, world: JobServerWorld) -> None:
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
     port = int(world.url.rsplit(":", 1)[1])
     faults: dict[str, dict[str, object]] = {

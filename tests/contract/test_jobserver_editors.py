@@ -15,14 +15,14 @@ from typing import Any
 
 import httpx
 import pytest
-from jobserver_world import JOB, KEY, World, git, make_bare, make_repository, running, until
-from ports import free_port
+from support.servers.free_ports import free_port
+from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, make_repository, running, until
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 
 
 @asynccontextmanager
-async def with_program(tmp_path: Path, program: str, *arguments: str, **settings: Any) -> AsyncIterator[World]:
+async def with_program(tmp_path: Path, program: str, *arguments: str, **settings: Any) -> AsyncIterator[JobServerWorld]:
     """A server whose editor is a Python program given as text."""
     script = tmp_path / "program.py"
     script.write_text(program)
@@ -214,7 +214,13 @@ def forget_the_end(path: Path) -> None:
         connection.execute("UPDATE jobs SET status = 'active', finished_at = NULL")
 
 
-SERVE = "import asyncio; from bot.jobserver import *; asyncio.run(JobServer(JobServerSettings()).serve_forever())"
+SERVE = """
+import asyncio
+import os
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
+asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_forever())
+"""
 
 
 async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_well(tmp_path: Path) -> None:

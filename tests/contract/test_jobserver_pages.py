@@ -6,20 +6,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from jobserver_world import World, git, make_bare, make_repository, running
 from playwright.async_api import async_playwright
+from support.worlds.jobserver_world import JobServerWorld, git, make_bare, make_repository, running
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n\nAnother line.\n", "docs/guides/one.md": "# One\n\nThe colour.\n"}
 REPLACE = 'Replace "colour" with "color"'
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         yield world
 
 
-async def test_merge_really_merges_and_says_so(world: World) -> None:
+async def test_merge_really_merges_and_says_so(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     for _ in range(2):  # a second press finds it done
         answer = await world.press(link, "merge")
@@ -34,7 +34,7 @@ async def test_merge_really_merges_and_says_so(world: World) -> None:
     assert "<mark>color</mark>" in text, "what was merged stays visible"
 
 
-async def test_close_leaves_the_base_alone_and_keeps_the_page(world: World) -> None:
+async def test_close_leaves_the_base_alone_and_keeps_the_page(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     before = git(world.repository, "rev-parse", "main")
     assert (await world.press(job["prLink"], "close")).status_code == 303
@@ -48,7 +48,7 @@ async def test_close_leaves_the_base_alone_and_keeps_the_page(world: World) -> N
     assert "is closed" in answer.text
 
 
-async def test_a_conflict_is_told_in_words_and_nothing_is_half_done(world: World, tmp_path: Path) -> None:
+async def test_a_conflict_is_told_in_words_and_nothing_is_half_done(world: JobServerWorld, tmp_path: Path) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/start.md", "# Start\n\nA hue.\n")
     before = git(world.repository, "rev-parse", "main")
@@ -60,7 +60,9 @@ async def test_a_conflict_is_told_in_words_and_nothing_is_half_done(world: World
     assert not list(world.settings.data_directory.glob("merge-*"))
 
 
-async def test_a_base_that_went_on_elsewhere_merges_and_is_no_part_of_the_diff(world: World, tmp_path: Path) -> None:
+async def test_a_base_that_went_on_elsewhere_merges_and_is_no_part_of_the_diff(
+    world: JobServerWorld, tmp_path: Path
+) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/new.md", "unrelated\n")
     assert "unrelated" not in (await world.client.get(job["prLink"])).text
@@ -69,7 +71,7 @@ async def test_a_base_that_went_on_elsewhere_merges_and_is_no_part_of_the_diff(w
     assert "color" in world.show("main", "docs/start.md")
 
 
-async def test_a_merge_by_hand_is_noticed(world: World) -> None:
+async def test_a_merge_by_hand_is_noticed(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     git(world.repository, "update-ref", "refs/heads/main", f"refs/heads/pagehand/{job['id']}")
     text = (await world.client.get(job["prLink"])).text
@@ -95,7 +97,7 @@ async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_pa
     "origin", [None, "null", "http://evil.example", "https://127.0.0.1", "http://localhost:1", "http://127.0.0.1:1"]
 )
 @pytest.mark.parametrize("button", ["merge", "close"])
-async def test_buttons_cannot_be_pressed_from_elsewhere(world: World, origin: str | None, button: str) -> None:
+async def test_buttons_cannot_be_pressed_from_elsewhere(world: JobServerWorld, origin: str | None, button: str) -> None:
     link = (await world.done(REPLACE))["prLink"]
     before = git(world.repository, "rev-parse", "main")
     headers = {"Origin": origin} if origin else {}
@@ -105,7 +107,7 @@ async def test_buttons_cannot_be_pressed_from_elsewhere(world: World, origin: st
     assert "<button" in (await world.client.get(link)).text
 
 
-async def test_what_people_wrote_is_escaped(world: World) -> None:
+async def test_what_people_wrote_is_escaped(world: JobServerWorld) -> None:
     nasty = '<script>alert("1")</script><img src=x onerror=alert(1)>'
     job = await world.done(f"Add a page called <b>x</b> with the text: {nasty}")
     for address in (job["prLink"], "/pulls"):
@@ -119,7 +121,7 @@ async def test_what_people_wrote_is_escaped(world: World) -> None:
     assert "&lt;script&gt;" in (await world.client.get(job["prLink"])).text
 
 
-async def test_pages_that_are_not_there(world: World) -> None:
+async def test_pages_that_are_not_there(world: JobServerWorld) -> None:
     for path in ("/pulls/1", "/pulls/0", "/pulls/x", "/pulls/99999999999", "/static/nothing.css", "/static/../x"):
         answer = await world.client.get(path)
         assert answer.status_code == 404
@@ -130,7 +132,7 @@ async def test_pages_that_are_not_there(world: World) -> None:
 
 @pytest.mark.browser
 @pytest.mark.enable_socket
-async def test_a_person_reads_and_merges_in_a_browser(world: World) -> None:
+async def test_a_person_reads_and_merges_in_a_browser(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(

@@ -1,20 +1,20 @@
 """Claims: what is due is taken once, in order, and taken over when its holder is gone."""
 
 import pytest
-from fakes import FakeClock
-from store_world import (
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
     CARD,
     JOB,
     LEASE,
     a_follow_up,
-    a_mark,
     a_post,
+    a_reaction,
     a_start,
     a_thread,
     add,
     claim_notices,
+    claim_polls,
     claim_requests,
-    claim_watches,
     deliver_all,
     done,
     get_request,
@@ -25,14 +25,16 @@ from store_world import (
     watched,
 )
 
-from bot.domain.models import Known, RequestState
+from bot.domain.notices.messages import Reaction, ReactionChanged
+from bot.domain.requests import RequestState
+from bot.domain.threads import ThreadState
 from bot.ports import Store
 
 
 async def test_a_start_waits_for_its_card(store: Store) -> None:
     await add(store, a_thread(), a_start())
     assert not await claim_requests(store)
-    await store.transact(lambda tx: tx.set_card("t1", "1.1"))
+    await store.transact(lambda tx: tx.threads.set_card("t1", "1.1"))
     [claimed] = await claim_requests(store)
     assert claimed.request.id == "t1-start"
     assert claimed.thread == await get_thread(store)
@@ -58,9 +60,9 @@ async def test_a_follow_up_waits_for_the_start_and_the_job_id(store: Store) -> N
     [start] = await claim_requests(store)
     assert start.request.id == "t1-start"
     assert not await claim_requests(store)
-    await settle(store, "t1-start", RequestState.TAKEN)
+    await settle(store, "t1-start", RequestState.ACCEPTED)
     assert not await claim_requests(store)
-    await save(store, "t1", Known(job=JOB), poll_in=0.0)
+    await save(store, "t1", ThreadState(job=JOB), poll_in=0.0)
     assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
 
 
@@ -71,7 +73,7 @@ async def test_follow_ups_go_out_one_by_one_as_written(store: Store) -> None:
         [claimed] = await claim_requests(store)
         assert claimed.request.text == f"1700000000.00000{n}"
         assert not await claim_requests(store)
-        await settle(store, claimed.request.id, RequestState.TAKEN)
+        await settle(store, claimed.request.id, RequestState.ACCEPTED)
 
 
 async def test_a_follow_up_in_backoff_holds_up_only_its_own_thread(store: Store) -> None:
@@ -81,7 +83,7 @@ async def test_a_follow_up_in_backoff_holds_up_only_its_own_thread(store: Store)
     claimed = await claim_requests(store)
     assert {item.request.id for item in claimed} == {"t1-1", "t2-1"}
     await settle(store, "t1-1", RequestState.WAITING, due_in=60.0)
-    await settle(store, "t2-1", RequestState.TAKEN)
+    await settle(store, "t2-1", RequestState.ACCEPTED)
     assert not await claim_requests(store)
 
 
@@ -89,11 +91,11 @@ async def test_a_request_opened_again_waits_for_the_one_under_way(store: Store) 
     await watched(store)
     await add(store, a_follow_up("1"), a_follow_up("2"))
     await claim_requests(store)
-    await settle(store, "t1-1", RequestState.UNSURE)
+    await settle(store, "t1-1", RequestState.UNCERTAIN)
     assert [item.request.id for item in await claim_requests(store)] == ["t1-2"]
     await settle(store, "t1-1", RequestState.WAITING)
     assert not await claim_requests(store)
-    await settle(store, "t1-2", RequestState.TAKEN)
+    await settle(store, "t1-2", RequestState.ACCEPTED)
     assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
 
 
@@ -102,21 +104,21 @@ async def test_a_request_whose_lease_ran_out_is_taken_as_uncertain(store: Store,
     await claim_requests(store, "dead")
     clock.advance(LEASE - 1)
     assert not await claim_requests(store, "alive")
-    assert await store.transact(lambda tx: tx.holds_request("t1-start", "dead"))
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "dead"))
     clock.advance(1)
     [claimed] = await claim_requests(store, "alive")
     assert (claimed.uncertain, claimed.request.attempts) == (True, 2)
-    assert not await store.transact(lambda tx: tx.holds_request("t1-start", "dead"))
-    assert await store.transact(lambda tx: tx.holds_request("t1-start", "alive"))
-    await settle(store, "t1-start", RequestState.TAKEN)
-    assert not await store.transact(lambda tx: tx.holds_request("t1-start", "alive"))
+    assert not await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "dead"))
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "alive"))
+    await settle(store, "t1-start", RequestState.ACCEPTED)
+    assert not await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "alive"))
 
 
 async def test_two_leases_that_ran_out_in_one_thread_do_not_block_each_other(store: Store, clock: FakeClock) -> None:
     await watched(store)
     await add(store, a_follow_up("1"), a_follow_up("2"))
     await claim_requests(store)
-    await settle(store, "t1-1", RequestState.UNSURE)
+    await settle(store, "t1-1", RequestState.UNCERTAIN)
     await claim_requests(store)
     await settle(store, "t1-1", RequestState.WAITING)
     clock.advance(LEASE)
@@ -125,7 +127,7 @@ async def test_two_leases_that_ran_out_in_one_thread_do_not_block_each_other(sto
 
 async def test_a_request_is_due_when_it_says(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(ts="1.1"))
-    assert await store.transact(lambda tx: tx.add_request(a_start(), due_in=1.5))
+    assert await store.transact(lambda tx: tx.requests.add(a_start(), due_in=1.5))
     assert not await claim_requests(store)
     clock.advance(1.5)
     assert await claim_requests(store)
@@ -141,27 +143,63 @@ async def test_claims_keep_to_their_limit_and_take_the_longest_due_first(
         await add(store, a_follow_up("1", f"t{n}"))
         clock.advance(1.0)
     first = [f"t{n}" for n in range(1, limit + 1)]
-    assert [item.thread.id for item in await claim_watches(store, limit=limit)] == first
+    assert [item.thread.id for item in await claim_polls(store, limit=limit)] == first
     assert [item.thread.id for item in await claim_notices(store, limit=limit)] == first
     assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
 
 
 async def test_a_watch_is_held_by_one(store: Store, clock: FakeClock) -> None:
     thread = await watched(store)
-    [claimed] = await claim_watches(store, "one")
+    [claimed] = await claim_polls(store, "one")
     assert claimed.thread == thread
-    assert not await claim_watches(store, "two")
+    assert not await claim_polls(store, "two")
     clock.advance(LEASE)
-    assert len(await claim_watches(store, "two")) == 1
+    assert len(await claim_polls(store, "two")) == 1
 
 
 async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -> None:
-    await add(store, a_thread(), say=[CARD, a_post("a"), a_mark("m", "eyes"), a_post("b")])
-    for key in ("t1/card", "t1/a", "t1/m", "t1/b"):
+    await add(store, a_thread(), say=[CARD, a_post("a"), a_post("b")])
+    for key in ("t1/card", "t1/a", "t1/b"):
         [claimed] = await claim_notices(store)
         assert claimed.notice.key == key
         assert not await claim_notices(store, "two")
         assert await done(store, claimed)
+
+
+async def test_marks_wait_for_nothing_and_nothing_waits_for_them(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_reaction("m1", "eyes"), CARD, a_reaction("m2", "eyes"), a_post("a")])
+    first = await claim_notices(store)
+    assert sorted(item.notice.key for item in first) == ["t1/card", "t1/m1", "t1/m2"]
+    assert not await claim_notices(store, "two")
+    for item in first:
+        if item.notice.key == "t1/card":
+            assert await done(store, item)
+        else:
+            await store.transact(lambda tx, item=item: tx.notices.postpone(item.notice, "one", due_in=5.0))  # type: ignore[misc]  # bound here, for this turn
+    [post] = await claim_notices(store)
+    assert post.notice.key == "t1/a"
+    clock.advance(5.0)
+    assert sorted(item.notice.key for item in await claim_notices(store, "two")) == ["t1/m1", "t1/m2"]
+
+
+async def test_many_marks_leave_room_for_posts(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_reaction(f"m{n}", "eyes") for n in range(5)])
+    clock.advance(1.0)
+    await say(store, a_post("a"))
+    claimed = await claim_notices(store, limit=4, max_reactions=2)
+    assert [item.notice.key for item in claimed] == ["t1/m0", "t1/m1"]
+    assert [item.notice.key for item in await claim_notices(store, limit=2, max_reactions=0)] == ["t1/a"]
+    assert [item.notice.key for item in await claim_notices(store, limit=2)] == ["t1/m2", "t1/m3"]
+
+
+async def test_a_mark_under_way_is_claimed_by_one(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    [reaction] = await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    assert not await claim_notices(store, "two")
+    assert await done(store, reaction)
+    [newer] = await claim_notices(store, "two")
+    assert newer.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
 
 
 async def test_a_card_opened_again_waits_for_the_post_under_way(store: Store) -> None:
@@ -184,6 +222,13 @@ async def test_held_channels_are_left_alone(store: Store) -> None:
     assert len(await claim_notices(store)) == 2
 
 
+async def test_a_channel_is_held_for_reactions_or_for_the_rest(store: Store) -> None:
+    await add(store, a_thread("t1", channel_id="C1"), say=[CARD, a_reaction("m", "eyes")])
+    await add(store, a_thread("t2", channel_id="C2"), say=[CARD, a_reaction("m", "eyes")])
+    claimed = await claim_notices(store, held=["C1"], held_for_reactions=["C2"])
+    assert sorted(item.notice.key for item in claimed) == ["t1/m", "t2/card"]
+
+
 async def test_a_notice_whose_lease_ran_out_is_uncertain_till_delivered(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("a")])
     [first] = await claim_notices(store, "dead")
@@ -192,7 +237,7 @@ async def test_a_notice_whose_lease_ran_out_is_uncertain_till_delivered(store: S
     [second] = await claim_notices(store, "alive")
     assert (second.notice.uncertain, second.notice.attempts) == (True, 2)
     assert not await done(store, first, "dead")
-    await store.transact(lambda tx: tx.notice_later(second.notice, "alive", due_in=0.0))
+    await store.transact(lambda tx: tx.notices.postpone(second.notice, "alive", due_in=0.0))
     [third] = await claim_notices(store, "alive")
     assert third.notice.uncertain
     assert await done(store, third, "alive")
@@ -203,18 +248,18 @@ async def test_released_work_is_due_at_once(store: Store) -> None:
     await watched(store)
     await add(store, a_follow_up("1"))
     await say(store, a_post("a"))
-    for claim in (claim_watches, claim_requests, claim_notices):
+    for claim in (claim_polls, claim_requests, claim_notices):
         assert await claim(store, "leaving")
         assert not await claim(store, "staying")
-    await store.transact(lambda tx: tx.release("leaving"))
+    await store.transact(lambda tx: tx.claims.release("leaving"))
     [request] = await claim_requests(store, "staying")
     [notice] = await claim_notices(store, "staying")
     assert (request.uncertain, notice.notice.uncertain) == (True, True)
-    assert await claim_watches(store, "staying")
+    assert await claim_polls(store, "staying")
 
 
 async def test_a_release_frees_nobody_else(store: Store) -> None:
     await watched(store)
-    await claim_watches(store, "one")
-    await store.transact(lambda tx: tx.release("two"))
-    assert not await claim_watches(store, "two")
+    await claim_polls(store, "one")
+    await store.transact(lambda tx: tx.claims.release("two"))
+    assert not await claim_polls(store, "two")

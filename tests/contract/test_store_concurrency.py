@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from store_world import (
+from support.worlds.store_world import (
     CARD,
     Opener,
     Sql,
@@ -16,8 +16,8 @@ from store_world import (
     add,
     changed,
     claim_notices,
+    claim_polls,
     claim_requests,
-    claim_watches,
     done,
     get_thread,
     save_polls,
@@ -27,7 +27,7 @@ from store_world import (
     watched,
 )
 
-from bot.domain.models import RequestState
+from bot.domain.requests import RequestState
 from bot.ports import Store, Transaction
 
 OWNERS = ("one", "two", "three")
@@ -49,13 +49,13 @@ async def test_no_two_owners_claim_the_same(stores: Sequence[Store]) -> None:
 
     async def take(store: Store, owner: str) -> None:
         while True:
-            watches = await claim_watches(store, owner, limit=4)
+            polls = await claim_polls(store, owner, limit=4)
             requests = await claim_requests(store, owner, limit=4)
             notices = await claim_notices(store, owner, limit=4)
-            taken.update(f"watch {item.thread.id}" for item in watches)
+            taken.update(f"watch {item.thread.id}" for item in polls)
             taken.update(f"request {item.request.thread_id}" for item in requests)
             taken.update(f"notice {item.notice.thread_id}" for item in notices)
-            if not (watches or requests or notices):
+            if not (polls or requests or notices):
                 return
 
     await asyncio.gather(*(take(store, owner) for store, owner in zip(stores, OWNERS, strict=True) for _ in range(2)))
@@ -70,7 +70,7 @@ async def test_one_request_of_a_thread_is_under_way_at_a_time(stores: Sequence[S
     under_way: list[str] = []
     sent: list[str] = []
 
-    async def intake(store: Store, owner: str) -> None:
+    async def send_requests(store: Store, owner: str) -> None:
         while len(sent) < 8:
             for item in await claim_requests(store, owner):
                 under_way.append(item.request.text)
@@ -78,9 +78,9 @@ async def test_one_request_of_a_thread_is_under_way_at_a_time(stores: Sequence[S
                 await asyncio.sleep(0)
                 under_way.remove(item.request.text)
                 sent.append(item.request.text)
-                await settle(store, item.request.id, RequestState.TAKEN)
+                await settle(store, item.request.id, RequestState.ACCEPTED)
 
-    await asyncio.gather(*(intake(store, owner) for store, owner in zip(stores, OWNERS, strict=True)))
+    await asyncio.gather(*(send_requests(store, owner) for store, owner in zip(stores, OWNERS, strict=True)))
     assert sent == [f"{n}" for n in range(8)]
 
 
@@ -89,7 +89,7 @@ async def test_notices_of_a_thread_stay_in_order_while_more_are_said(stores: Seq
     for name in threads:
         await add(stores[0], a_thread(name), say=[CARD])
     said: dict[str, list[str]] = {name: [] for name in threads}
-    saying = True
+    delivering = True
 
     async def speak(store: Store) -> None:
         for n in range(10):
@@ -101,15 +101,15 @@ async def test_notices_of_a_thread_stay_in_order_while_more_are_said(stores: Seq
         while not idle:
             items = await claim_notices(store, owner, limit=2)
             for item in items:
-                if item.notice.kind == "post":
+                if item.notice.delivery == "post":
                     said[item.thread.id].append(item.notice.key.split("/")[1])
                 assert await done(store, item, owner)
-            idle = not items and not saying
+            idle = not items and not delivering
             await asyncio.sleep(0)
 
     outboxes = [asyncio.create_task(deliver(stores[n], OWNERS[n])) for n in (1, 2)]
     await speak(stores[0])
-    saying = False
+    delivering = False
     await asyncio.gather(*outboxes)
     await deliver(stores[0], "one")
     assert said == {name: [f"{n}" for n in range(10)] for name in threads}
@@ -122,27 +122,29 @@ async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store],
 
     async def answer(name: str) -> None:
         async def work(tx: Transaction) -> None:
-            thread = await tx.thread(name)
+            thread = await tx.threads.get(name)
             assert thread is not None
-            await tx.save_known(name, replace(thread.known, round=thread.known.round + 1), poll_in=0.0)
-            await tx.say(name, CARD)
+            await tx.threads.save_state(name, replace(thread.state, round=thread.state.round + 1), poll_in=0.0)
+            await tx.notices.add(name, CARD)
 
         for _ in range(10):
             await stores[0].transact(work)
 
     async def poll(store: Store, owner: str) -> None:
         for n in range(20):
-            items = await claim_watches(store, owner)
+            items = await claim_polls(store, owner)
             polls = [
-                changed(item, a_post(f"{owner}{n}"), misses=item.thread.known.misses + 1, next_in=0.0)
+                changed(
+                    item, a_post(f"{owner}{n}"), not_found_count=item.thread.state.not_found_count + 1, next_poll_in=0.0
+                )
                 if index % 2
-                else unchanged(item, next_in=0.0)
+                else unchanged(item, next_poll_in=0.0)
                 for index, item in enumerate(reversed(items))
             ]
             await save_polls(store, *polls, owner=owner)
 
     await asyncio.gather(*(answer(name) for name in names), poll(stores[1], "two"), poll(stores[2], "three"))
-    known = [(await get_thread(stores[0], name)).known for name in names]
-    assert [item.round for item in known] == [10] * len(names)
-    [(posts,)] = await sql("SELECT count(*) FROM notices WHERE kind = 'post'")
-    assert posts == sum(item.misses for item in known) > 0
+    state = [(await get_thread(stores[0], name)).state for name in names]
+    assert [item.round for item in state] == [10] * len(names)
+    [(posts,)] = await sql("SELECT count(*) FROM notices WHERE delivery = 'post'")
+    assert posts == sum(item.not_found_count for item in state) > 0

@@ -1,7 +1,10 @@
 """Databases that are locked, cut off, full or deadlocked; work that is cancelled."""
 
 import asyncio
+import os
+import signal
 import sqlite3
+import threading
 import traceback
 from contextlib import closing
 from pathlib import Path
@@ -9,12 +12,15 @@ from typing import Any
 
 import asyncpg
 import pytest
-from store_world import CARD, Opener, a_thread, add, claim_watches, get_thread, watched
+from sqlalchemy.ext.asyncio import AsyncConnection
+from support.worlds.store_world import CARD, Opener, a_thread, add, claim_polls, get_thread, watched
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.ports import Store, Transaction
-from bot.store import faults, open_store
-from bot.store.session import Session
+from bot.store.database.engine import engine_for
+from bot.store.database.timings import StoreTimings
+from bot.store.store import open_store
+from bot.store.transaction import SqlTransaction
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(
@@ -38,7 +44,8 @@ async def cut(database: str) -> None:
 
 @on_sqlite
 async def test_every_transaction_is_the_writer_from_its_start(store: Store, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "pagehand.db", timeout=0, isolation_level=None)) as other:
+    file = tmp_path / "pagehand.db"
+    with closing(sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)) as other:
 
         async def work(tx: Transaction) -> None:
             with pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -52,9 +59,9 @@ async def test_every_transaction_is_the_writer_from_its_start(store: Store, tmp_
 @on_sqlite
 async def test_the_disk_is_waited_for(store: Store) -> None:
     async def pragmas(tx: Transaction) -> list[object]:
-        assert isinstance(tx, Session)
+        assert isinstance(tx, SqlTransaction)
         names = ("journal_mode", "synchronous", "foreign_keys")
-        return [(await tx._connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
+        return [(await tx.session.connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
 
     assert await store.transact(pragmas) == ["wal", 2, 1]
 
@@ -71,10 +78,8 @@ async def test_a_lock_of_another_program_is_waited_for(store: Store, tmp_path: P
 
 
 @on_sqlite
-async def test_a_lock_that_stays_is_said_in_plain_words(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(faults, "PATIENCE", 0.2)
+async def test_a_lock_that_stays_is_said_in_plain_words(another_store: Opener, tmp_path: Path) -> None:
+    store = await another_store(retry_for=0.2)
     with closing(sqlite3.connect(tmp_path / "pagehand.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         results = await asyncio.gather(*(store.transact(no_work) for _ in range(3)), return_exceptions=True)
@@ -87,8 +92,8 @@ async def test_a_lock_that_stays_is_said_in_plain_words(
 @on_sqlite
 async def test_a_full_disk_is_said_and_gets_over(store: Store) -> None:
     async def limit(tx: Transaction, pages: int) -> None:
-        assert isinstance(tx, Session)
-        await tx._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        assert isinstance(tx, SqlTransaction)
+        await tx.session.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
     await store.transact(lambda tx: limit(tx, 40))
     with pytest.raises(StoreUnavailable, match="disk is full"):
@@ -101,7 +106,28 @@ async def test_a_full_disk_is_said_and_gets_over(store: Store) -> None:
 async def test_connections_cut_while_idle_do_not_show(store: Store, database: str) -> None:
     await watched(store)
     await cut(database)
-    assert len(await claim_watches(store)) == 1
+    assert len(await claim_polls(store)) == 1
+
+
+@on_postgres
+async def test_a_server_that_answers_no_more_keeps_no_process_from_ending(
+    another_store: Opener,
+) -> None:
+    """As when a firewall swallows what is sent: whoever says goodbye would wait for long."""
+    store = await another_store(closing=0.1)
+    pids: list[int] = []
+
+    async def note(tx: Transaction) -> None:
+        assert isinstance(tx, SqlTransaction)
+        pids.append((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+
+    await store.transact(note)
+    os.kill(pids[0], signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(5):
+            await store.close()
+    finally:
+        os.kill(pids[0], signal.SIGCONT)
 
 
 @on_postgres
@@ -111,10 +137,10 @@ async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store,
     async def work(tx: Transaction) -> None:
         nonlocal tries
         tries += 1
-        assert await tx.add_thread(a_thread())
+        assert await tx.threads.add(a_thread())
         if tries < 3:
             await cut(database)
-        await tx.say("t1", CARD)
+        await tx.notices.add("t1", CARD)
 
     await store.transact(work)
     assert tries == 3
@@ -130,11 +156,12 @@ async def test_whoever_stands_still_loses_its_locks(store: Store, another_store:
     began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
 
     async def stand_still(tx: Transaction) -> None:
-        assert isinstance(tx, Session)
-        await tx.say("t1", CARD)
+        assert isinstance(tx, SqlTransaction)
+        await tx.notices.add("t1", CARD)
         tries.append(tx.now)
         if within == "a statement":
-            driver: Any = (await tx._connection.get_raw_connection()).driver_connection
+            assert isinstance(tx.session.connection, AsyncConnection)
+            driver: Any = (await tx.session.connection.get_raw_connection()).driver_connection
             await driver.prepare(f"SELECT {len(tries)}")
         began.set()
         await goes_on.wait()
@@ -161,11 +188,11 @@ async def test_deadlocked_work_is_repeated(store: Store) -> None:
         async def work(tx: Transaction) -> None:
             nonlocal met, tries
             tries += 1
-            await tx.thread(first)
+            await tx.threads.get(first)
             if not met:
                 met = True
                 await both.wait()
-            await tx.thread(second)
+            await tx.threads.get(second)
 
         await store.transact(work)
 
@@ -173,11 +200,21 @@ async def test_deadlocked_work_is_repeated(store: Store) -> None:
     assert tries > 2  # three, or more where the machine is slow enough for the database to end other waits too
 
 
+@on_postgres
+async def test_a_statement_takes_no_longer_than_it_is_given(database: str) -> None:
+    """A migration is given more: an index of a big table takes its time."""
+    engine = engine_for(database, statement_timeout=0.1)
+    with pytest.raises(TimeoutError):
+        async with engine.begin() as connection:
+            await connection.exec_driver_sql("SELECT pg_sleep(60)")
+    await engine.dispose()
+
+
 async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store: Opener) -> None:
     begun = asyncio.Event()
 
     async def work(tx: Transaction) -> None:
-        await tx.add_thread(a_thread())
+        await tx.threads.add(a_thread())
         begun.set()
         await asyncio.Event().wait()
 
@@ -187,8 +224,30 @@ async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store:
     with pytest.raises(asyncio.CancelledError):
         await task
     for usable in (store, await another_store()):
-        assert await usable.transact(lambda tx: tx.thread("t1")) is None
+        assert await usable.transact(lambda tx: tx.threads.get("t1")) is None
     await add(store, a_thread())
+
+
+@on_sqlite
+async def test_work_cancelled_while_it_runs_or_waits_leaves_nothing_behind(store: Store) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    async def work(tx: Transaction) -> None:
+        await tx.threads.add(a_thread())
+        begun.set()
+        goes_on.wait(10)
+
+    running = asyncio.create_task(store.transact(work))
+    await asyncio.to_thread(begun.wait, 10)
+    waiting = asyncio.create_task(add(store, a_thread("t2")))
+    await asyncio.sleep(0)
+    for task in (running, waiting):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    goes_on.set()
+    for name in ("t1", "t2"):
+        assert await store.transact(lambda tx, name=name: tx.threads.get(name)) is None  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -201,8 +260,7 @@ async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store:
         "mysql://ana:planted-secret@127.0.0.1/pagehand",
     ],
 )
-async def test_no_error_tells_the_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "PATIENCE", 0.1)
+async def test_no_error_tells_the_password(url: str) -> None:
     with pytest.raises((StoreUnavailable, ConfigError)) as caught:
-        await open_store(url)
+        await open_store(url, timings=StoreTimings(retry_for=0.1))
     assert "planted-secret" not in "".join(traceback.format_exception(caught.value))

@@ -1,21 +1,22 @@
 """The store keeps what is recorded, once, whatever is in it."""
 
+import json
 from dataclasses import replace
 
 import pytest
-from fakes import FakeClock
-from store_world import (
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
     CARD,
     JOB,
     Sql,
     a_follow_up,
-    a_mark,
     a_post,
+    a_reaction,
     a_start,
     a_thread,
     add,
     claim_notices,
-    claim_watches,
+    claim_polls,
     deliver_all,
     get_request,
     get_thread,
@@ -24,7 +25,13 @@ from store_world import (
     settle,
 )
 
-from bot.domain.models import Known, RequestState, Trouble
+from bot.domain.jobs import Problem
+from bot.domain.notices import keys
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import Reaction, ReactionChanged
+from bot.domain.notices.posts import JobStarted, RequestRejected, RequestSummary
+from bot.domain.requests import RejectionReason, RequestKind, RequestState
+from bot.domain.threads import ThreadState, UnexplainedRejection
 from bot.errors import StoreError
 from bot.ports import Store, Transaction
 
@@ -36,14 +43,14 @@ async def test_a_thread_comes_back_as_it_was(store: Store) -> None:
     thread = a_thread(ts="17.1")
     await add(store, thread)
     assert await get_thread(store) == thread
-    assert await store.transact(lambda tx: tx.thread_at("C1", "17.1")) == thread
-    assert await store.transact(lambda tx: tx.thread_at("C2", "17.1")) is None
-    assert await store.transact(lambda tx: tx.thread("t2")) is None
+    assert await store.transact(lambda tx: tx.threads.find_by_card("C1", "17.1")) == thread
+    assert await store.transact(lambda tx: tx.threads.find_by_card("C2", "17.1")) is None
+    assert await store.transact(lambda tx: tx.threads.get("t2")) is None
 
 
 async def test_a_thread_is_recorded_once(store: Store) -> None:
     await add(store, a_thread())
-    assert not await store.transact(lambda tx: tx.add_thread(a_thread(prompt="Another")))
+    assert not await store.transact(lambda tx: tx.threads.add(a_thread(prompt="Another")))
     assert (await get_thread(store)).prompt == "Do it"
 
 
@@ -52,110 +59,130 @@ async def test_a_request_comes_back_as_it_was(store: Store) -> None:
     await add(store, a_thread(), start, reply)
     assert await get_request(store, start.id) == start
     assert await get_request(store, reply.id) == reply
-    assert await store.transact(lambda tx: tx.start_request("t1")) == start
-    assert await store.transact(lambda tx: tx.start_request("t2")) is None
-    assert await store.transact(lambda tx: tx.request("none")) is None
+    assert await store.transact(lambda tx: tx.requests.find_start("t1")) == start
+    assert await store.transact(lambda tx: tx.requests.find_start("t2")) is None
+    assert await store.transact(lambda tx: tx.requests.get("none")) is None
 
 
 async def test_a_redelivery_is_refused_whatever_its_id(store: Store) -> None:
     await add(store, a_thread(), a_start())
     again = a_start(id="another", text="Another")
-    assert not await store.transact(lambda tx: tx.add_request(again))
-    assert not await store.transact(lambda tx: tx.add_request(a_start(source_key="another")))
-    assert await store.transact(lambda tx: tx.request("another")) is None
+    assert not await store.transact(lambda tx: tx.requests.add(again))
+    assert not await store.transact(lambda tx: tx.requests.add(a_start(source_key="another")))
+    assert await store.transact(lambda tx: tx.requests.get("another")) is None
 
 
 async def test_a_request_can_be_recorded_as_refused(store: Store) -> None:
-    await add(store, a_thread(), a_follow_up("1", state=RequestState.REFUSED, problem="archived"))
+    await add(store, a_thread(), a_follow_up("1", state=RequestState.REJECTED, problem="archived"))
     assert (await get_request(store, "t1-1")).problem == "archived"
 
 
 async def test_follow_ups_come_in_the_order_they_were_written(store: Store) -> None:
     late, early = a_follow_up("1700000009.000100"), a_follow_up("1700000008.999999")
-    taken = a_follow_up("1700000001.000100", state=RequestState.TAKEN)
+    taken = a_follow_up("1700000001.000100", state=RequestState.ACCEPTED)
     await add(store, a_thread(), a_start(), late, taken, early)
-    assert await store.transact(lambda tx: tx.open_follow_ups("t1")) == [early, late]
+    assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1")) == [early, late]
 
 
 async def test_a_request_is_settled_and_opened_again(store: Store) -> None:
     await add(store, a_thread(), a_start())
-    await settle(store, "t1-start", RequestState.UNSURE, problem="timeout")
+    await settle(store, "t1-start", RequestState.UNCERTAIN, problem="timeout")
     request = await get_request(store, "t1-start")
-    assert (request.state, request.problem) == (RequestState.UNSURE, "timeout")
+    assert (request.state, request.problem) == (RequestState.UNCERTAIN, "timeout")
     await settle(store, "t1-start", RequestState.WAITING)
     assert (await get_request(store, "t1-start")).state is RequestState.WAITING
 
 
+A_REJECTION = RequestRejected(RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, "More"), RejectionReason.API, "no")
+
+
 async def test_what_is_known_is_saved_with_a_new_revision(store: Store, clock: FakeClock) -> None:
-    known = Known(
+    state = ThreadState(
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
-        said=frozenset({"finished", "link"}),
+        announced=frozenset({keys.job_finished(2), keys.pull_request_found("https://example.com/1")}),
         links=("https://example.com/1",),
-        trouble=Trouble.OUT_OF_REACH,
-        trouble_words="no answer",
-        out_since=12.5,
+        problem=Problem.RATE_LIMITED,
+        problem_until=1_700_000_040,
+        finished_before=True,
+        unexplained=(UnexplainedRejection(NoticeKey("r1/refused/1"), A_REJECTION),),
+        problem_text="no answer",
+        outage_since=12.5,
         changed_at=3.25,
     )
     await add(store, a_thread())
-    await save(store, "t1", known, poll_in=2.0)
+    await save(store, "t1", state, poll_in=2.0)
     thread = await get_thread(store)
-    assert (thread.known, thread.revision) == (known, 1)
-    assert not await claim_watches(store)
+    assert (thread.state, thread.revision) == (state, 1)
+    assert not await claim_polls(store)
     clock.advance(2.0)
-    assert [item.thread for item in await claim_watches(store)] == [thread]
+    assert [item.thread for item in await claim_polls(store)] == [thread]
 
 
 async def test_a_watch_can_end(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread())
-    await save(store, "t1", Known(job=JOB), poll_in=0.0)
-    await save(store, "t1", Known(job=JOB), poll_in=None)
+    await save(store, "t1", ThreadState(job=JOB), poll_in=0.0)
+    await save(store, "t1", ThreadState(job=JOB), poll_in=None)
     clock.advance(1e6)
-    assert not await claim_watches(store)
+    assert not await claim_polls(store)
 
 
 async def test_the_card_is_found_by_its_ts(store: Store) -> None:
     await add(store, a_thread())
-    await store.transact(lambda tx: tx.set_card("t1", "17.5"))
-    thread = await store.transact(lambda tx: tx.thread_at("C1", "17.5"))
+    await store.transact(lambda tx: tx.threads.set_card("t1", "17.5"))
+    thread = await store.transact(lambda tx: tx.threads.find_by_card("C1", "17.5"))
     assert thread == a_thread(ts="17.5")
 
 
 async def test_the_same_fact_is_one_notice(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), say=[a_post("started", job="1"), a_post("started", job="2")])
     await say(store, a_post("started", job="3"))
-    assert await sql("SELECT key, facts FROM notices") == [("t1/started", '{"job":"1"}')]
+    [(key, message)] = await sql("SELECT key, message FROM notices")
+    assert (key, json.loads(message)["job_id"]) == ("t1/started", "1")
     assert await deliver_all(store) == ["t1/started"]
     await say(store, a_post("started", job="4"))
     assert await deliver_all(store) == []
+
+
+async def test_a_notice_is_known_by_its_key_in_its_thread(store: Store) -> None:
+    key = "click/T1/" + "1.2.abc" * 99
+    await add(store, a_thread(), say=[a_post(key)])
+    assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey(key)))
+    assert not await store.transact(lambda tx: tx.notices.has("t1", NoticeKey(key[:-1])))
+    assert not await store.transact(lambda tx: tx.notices.has("t2", NoticeKey(key)))
 
 
 async def test_a_notice_comes_back_as_it_was_said(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("started", job="job-1", repository='a"\\/\n')])
     [claimed] = await claim_notices(store)
     notice = claimed.notice
-    assert (notice.key, notice.thread_id, notice.kind, notice.what) == ("t1/started", "t1", "post", "started")
-    assert notice.facts == {"job": "job-1", "repository": 'a"\\/\n'}
-    assert (notice.created_at, notice.attempts, notice.uncertain, notice.plain) == (clock.now(), 1, False, False)
+    assert (notice.key, notice.thread_id, notice.delivery) == ("t1/started", "t1", "post")
+    assert notice.message == JobStarted("job-1", 'a"\\/\n')
+    assert (notice.created_at, notice.attempts, notice.uncertain, notice.without_blocks) == (
+        clock.now(),
+        1,
+        False,
+        False,
+    )
 
 
 async def test_a_mark_opens_again_with_the_newest_facts(store: Store) -> None:
-    await add(store, a_thread(), say=[a_mark("m", "eyes")])
-    await say(store, a_mark("m", "warning"))
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    await say(store, a_reaction("m", "warning"))
     [claimed] = await claim_notices(store)
-    assert (claimed.notice.facts["mark"], claimed.notice.revision) == ("warning", 1)
+    assert (claimed.notice.message, claimed.notice.revision) == (ReactionChanged("m", Reaction.PROBLEM), 1)
     assert await deliver_all(store) == []
 
 
 async def test_a_transaction_happens_as_a_whole_or_not_at_all(store: Store) -> None:
     async def work(tx: Transaction) -> None:
-        await tx.add_thread(a_thread())
-        await tx.say("t1", CARD)
+        await tx.threads.add(a_thread())
+        await tx.notices.add("t1", CARD)
         raise LookupError("the work's own")
 
     with pytest.raises(LookupError, match="the work's own"):
         await store.transact(work)
-    assert await store.transact(lambda tx: tx.thread("t1")) is None
+    assert await store.transact(lambda tx: tx.threads.get("t1")) is None
 
 
 async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
@@ -163,18 +190,18 @@ async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
         store,
         a_thread(prompt=HOSTILE),
         a_start(text=HOSTILE, source_key=HOSTILE, problem=HOSTILE),
-        say=[a_post(HOSTILE, words=HOSTILE)],
+        say=[a_post(HOSTILE, repository=HOSTILE)],
     )
-    await save(store, "t1", Known(trouble_words=HOSTILE), poll_in=0.0)
+    await save(store, "t1", ThreadState(problem_text=HOSTILE), poll_in=0.0)
     thread, request = await get_thread(store), await get_request(store, "t1-start")
-    assert (thread.prompt, thread.known.trouble_words) == (KEPT, KEPT)
+    assert (thread.prompt, thread.state.problem_text) == (KEPT, KEPT)
     assert (request.text, request.problem) == (KEPT, KEPT)
-    assert not await store.transact(lambda tx: tx.add_request(a_start(id="another", source_key=HOSTILE)))
+    assert not await store.transact(lambda tx: tx.requests.add(a_start(id="another", source_key=HOSTILE)))
     await say(store, a_post(HOSTILE))
     [claimed] = await claim_notices(store)
-    assert claimed.notice.facts == {"words": KEPT}
+    assert claimed.notice.message == JobStarted("job-1", KEPT)
     assert claimed.notice.key.startswith("t1/a\ufffdb")
-    assert await store.transact(lambda tx: tx.thread_at("C\0", HOSTILE)) is None
+    assert await store.transact(lambda tx: tx.threads.find_by_card("C\0", HOSTILE)) is None
 
 
 @pytest.mark.parametrize(
@@ -189,10 +216,10 @@ async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
         "UPDATE notices SET thread_id = 'none'",
         "UPDATE notices SET state = 'done'",
         "UPDATE notices SET due_at = 1e300",
-        "UPDATE watches SET claimed_by = 'one', claimed_until = 1",
+        "UPDATE polls SET claimed_by = 'one', claimed_until = 1",
         "UPDATE threads SET revision = -1",
         "UPDATE threads SET created_at = -1",
-        "UPDATE threads SET known = NULL",
+        "UPDATE threads SET state = NULL",
     ],
 )
 async def test_the_database_refuses_wrong_rows(store: Store, sql: Sql, statement: str) -> None:
@@ -203,12 +230,12 @@ async def test_the_database_refuses_wrong_rows(store: Store, sql: Sql, statement
 
 async def test_what_the_database_refuses_is_a_store_error(store: Store) -> None:
     with pytest.raises(StoreError) as caught:
-        await store.transact(lambda tx: tx.add_request(a_start(text="secret words")))
+        await store.transact(lambda tx: tx.requests.add(a_start(text="secret words")))
     assert "secret words" not in str(caught.value)
 
 
 async def test_a_thread_takes_all_its_rows_with_it(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), a_start(), say=[CARD])
     await sql("DELETE FROM threads")
-    for table in ("watches", "requests", "notices"):
+    for table in ("polls", "requests", "notices"):
         assert await sql(f"SELECT * FROM {table}") == []  # noqa: S608 - three fixed names

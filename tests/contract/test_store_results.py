@@ -3,18 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from fakes import FakeClock
-from store_world import (
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
     CARD,
     LEASE,
     Sql,
-    a_mark,
     a_post,
+    a_reaction,
     a_thread,
     add,
     changed,
     claim_notices,
-    claim_watches,
+    claim_polls,
     deliver_all,
     done,
     get_thread,
@@ -25,10 +25,10 @@ from store_world import (
     watched,
 )
 
-from bot.domain.models import Saying
+from bot.domain.notices.messages import NewNotice
 from bot.ports import Store
 
-LASTING = [CARD, a_mark("m", "eyes")]
+LASTING = [CARD, a_reaction("m", "eyes")]
 
 
 async def test_a_delivered_notice_is_done_and_its_ts_kept(store: Store, sql: Sql) -> None:
@@ -43,30 +43,32 @@ async def test_a_delivered_notice_is_done_and_its_ts_kept(store: Store, sql: Sql
 async def test_a_notice_is_put_off(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("a")])
     [claimed] = await claim_notices(store)
-    assert not await store.transact(lambda tx: tx.notice_later(claimed.notice, "two", due_in=0.0))
+    assert not await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "two", due_in=0.0))
     assert await store.transact(
-        lambda tx: tx.notice_later(claimed.notice, "one", due_in=9.0, uncertain=True, plain=True, problem="timeout")
+        lambda tx: tx.notices.postpone(
+            claimed.notice, "one", due_in=9.0, uncertain=True, without_blocks=True, problem="timeout"
+        )
     )
     assert not await claim_notices(store)
     clock.advance(9.0)
     [again] = await claim_notices(store)
-    assert (again.notice.attempts, again.notice.uncertain, again.notice.plain) == (2, True, True)
+    assert (again.notice.attempts, again.notice.uncertain, again.notice.without_blocks) == (2, True, True)
 
 
 async def test_a_notice_is_given_up_and_the_next_one_goes_on(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), say=[a_post("a"), a_post("b")])
     [claimed] = await claim_notices(store)
-    assert not await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "two", problem="is_archived"))
-    assert await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "one", problem="is_archived"))
+    assert not await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "two", problem="is_archived"))
+    assert await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "one", problem="is_archived"))
     assert await sql("SELECT state, problem FROM notices ORDER BY id LIMIT 1") == [("given_up", "is_archived")]
     assert await deliver_all(store) == ["t1/b"]
 
 
-@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Store, saying: Saying) -> None:
-    await add(store, a_thread(), say=[saying])
+@pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
+async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Store, notice: NewNotice) -> None:
+    await add(store, a_thread(), say=[notice])
     [older] = await claim_notices(store)
-    await say(store, saying)
+    await say(store, notice)
     assert not await claim_notices(store)
     assert await done(store, older)
     [newer] = await claim_notices(store)
@@ -75,27 +77,27 @@ async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Stor
     assert not await claim_notices(store)
 
 
-@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_is_tried_when_an_older_one_is_given_up(store: Store, saying: Saying) -> None:
-    await add(store, a_thread(), say=[saying])
+@pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
+async def test_a_newer_revision_is_tried_when_an_older_one_is_given_up(store: Store, notice: NewNotice) -> None:
+    await add(store, a_thread(), say=[notice])
     [older] = await claim_notices(store)
-    await say(store, saying)
-    assert await store.transact(lambda tx: tx.notice_given_up(older.notice, "one", problem="msg_too_long"))
+    await say(store, notice)
+    assert await store.transact(lambda tx: tx.notices.give_up(older.notice, "one", problem="msg_too_long"))
     [newer] = await claim_notices(store)
     assert (newer.notice.revision, newer.notice.attempts) == (1, 1)
 
 
-@pytest.mark.parametrize("saying", LASTING, ids=["card", "mark"])
-async def test_a_lasting_notice_opens_again_whatever_became_of_it(store: Store, saying: Saying) -> None:
-    await add(store, a_thread(), say=[saying])
+@pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
+async def test_a_lasting_notice_opens_again_whatever_became_of_it(store: Store, notice: NewNotice) -> None:
+    await add(store, a_thread(), say=[notice])
     [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notice_given_up(claimed.notice, "one", problem="is_archived"))
-    await say(store, saying)
+    await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "one", problem="is_archived"))
+    await say(store, notice)
     [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=60.0, plain=True))
-    await say(store, saying)
+    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, without_blocks=True))
+    await say(store, notice)
     [claimed] = await claim_notices(store)
-    assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.plain) == (2, 1, False)
+    assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.without_blocks) == (2, 1, False)
 
 
 async def test_a_card_that_may_have_been_posted_stays_uncertain_till_its_ts_is_known(
@@ -103,11 +105,11 @@ async def test_a_card_that_may_have_been_posted_stays_uncertain_till_its_ts_is_k
 ) -> None:
     await add(store, a_thread(), say=[CARD])
     [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=0.0, uncertain=True))
+    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=0.0, uncertain=True))
     await say(store, CARD)
     [claimed] = await claim_notices(store)
     assert claimed.notice.uncertain
-    await store.transact(lambda tx: tx.set_card("t1", "17.1"))
+    await store.transact(lambda tx: tx.threads.set_card("t1", "17.1"))
     await say(store, CARD)
     await done(store, claimed, ts="17.1")
     [claimed] = await claim_notices(store)
@@ -119,109 +121,121 @@ async def test_a_card_that_may_have_been_posted_stays_uncertain_till_its_ts_is_k
     assert len(await claim_notices(store)) == 1
 
 
+async def test_a_posted_card_is_certain_again_whatever_other_cards_wait_for(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
+    await add(store, a_thread("t2", channel_id="C2"), say=[CARD])
+    [claimed] = await claim_notices(store, held=["C2"])
+    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, uncertain=True))
+    await say(store, CARD)
+    [claimed] = await claim_notices(store, held=["C2"])
+    assert not claimed.notice.uncertain
+
+
 async def test_a_mark_opened_again_is_not_uncertain(store: Store) -> None:
-    await add(store, a_thread(), say=[a_mark("m", "eyes")])
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notice_later(claimed.notice, "one", due_in=60.0, uncertain=True))
-    await say(store, a_mark("m", "warning"))
+    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, uncertain=True))
+    await say(store, a_reaction("m", "warning"))
     [claimed] = await claim_notices(store)
     assert not claimed.notice.uncertain
 
 
 async def test_an_unchanged_poll_moves_only_the_next_one(store: Store, clock: FakeClock) -> None:
     thread = await watched(store)
-    [claimed] = await claim_watches(store)
-    assert await save_polls(store, unchanged(claimed, next_in=5.0)) == 1
+    [claimed] = await claim_polls(store)
+    assert await save_polls(store, unchanged(claimed, next_poll_in=5.0)) == 1
     assert await get_thread(store) == thread
     assert not await claim_notices(store)
     clock.advance(4.9)
-    assert not await claim_watches(store)
+    assert not await claim_polls(store)
     clock.advance(0.2)
-    assert len(await claim_watches(store)) == 1
+    assert len(await claim_polls(store)) == 1
 
 
 async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1"), say=[CARD])
     await deliver_all(store)
-    await save(store, "t1", (await get_thread(store)).known, poll_in=0.0)
-    [claimed] = await claim_watches(store)
-    poll = changed(claimed, a_post("a"), a_post("b"), a_mark("m", "eyes"), misses=1)
+    await save(store, "t1", (await get_thread(store)).state, poll_in=0.0)
+    [claimed] = await claim_polls(store)
+    poll = changed(claimed, a_post("a"), a_post("b"), a_reaction("m", "eyes"), not_found_count=1)
     assert await save_polls(store, poll) == 1
     thread = await get_thread(store)
-    assert (thread.known.misses, thread.revision) == (1, claimed.thread.revision + 1)
-    assert await deliver_all(store) == ["t1/card", "t1/a", "t1/b", "t1/m"]
+    assert (thread.state.not_found_count, thread.revision) == (1, claimed.thread.revision + 1)
+    delivered = await deliver_all(store)
+    assert [key for key in delivered if key != "t1/m"] == ["t1/card", "t1/a", "t1/b"]
+    assert delivered.count("t1/m") == 1
 
 
 async def test_a_poll_ends_the_watch(store: Store, clock: FakeClock) -> None:
     await watched(store)
-    [claimed] = await claim_watches(store)
-    assert await save_polls(store, changed(claimed, next_in=None)) == 1
+    [claimed] = await claim_polls(store)
+    assert await save_polls(store, changed(claimed, next_poll_in=None)) == 1
     clock.advance(1e6)
-    assert not await claim_watches(store)
+    assert not await claim_polls(store)
 
 
 @pytest.mark.parametrize("change", [unchanged, changed])
 async def test_a_poll_older_than_what_is_known_is_dropped_and_repeated(store: Store, change: type) -> None:
     await watched(store)
-    [claimed] = await claim_watches(store)
-    await save(store, "t1", replace(claimed.thread.known, round=7), poll_in=30.0)
+    [claimed] = await claim_polls(store)
+    await save(store, "t1", replace(claimed.thread.state, round=7), poll_in=30.0)
     assert await save_polls(store, change(claimed)) == 0
-    assert (await get_thread(store)).known.round == 7
+    assert (await get_thread(store)).state.round == 7
     assert not await claim_notices(store)
-    assert not await claim_watches(store)  # it is due as save_known said, not as the dropped poll did
+    assert not await claim_polls(store)  # it is due as save_known said, not as the dropped poll did
 
 
 async def test_nobody_polls_a_job_anew_while_a_poll_is_under_way(store: Store) -> None:
     await watched(store)
-    [claimed] = await claim_watches(store)
-    await save(store, "t1", replace(claimed.thread.known, round=1), poll_in=0.0)
-    assert not await claim_watches(store, "two")
+    [claimed] = await claim_polls(store)
+    await save(store, "t1", replace(claimed.thread.state, round=1), poll_in=0.0)
+    assert not await claim_polls(store, "two")
     assert await save_polls(store, unchanged(claimed)) == 0
-    assert len(await claim_watches(store, "two")) == 1
+    assert len(await claim_polls(store, "two")) == 1
 
 
 @pytest.mark.parametrize("change", [unchanged, changed])
 async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: Store, clock: FakeClock, change: type) -> None:
     await watched(store)
-    [late] = await claim_watches(store, "paused")
+    [late] = await claim_polls(store, "paused")
     clock.advance(LEASE)
-    [claimed] = await claim_watches(store, "alive")
+    [claimed] = await claim_polls(store, "alive")
     assert await save_polls(store, change(late), owner="paused") == 0
-    assert not await claim_watches(store, "third")
+    assert not await claim_polls(store, "third")
     assert await save_polls(store, change(claimed), owner="alive") == 1
 
 
 async def test_a_dropped_poll_frees_a_watch_that_is_still_held(store: Store) -> None:
     await watched(store)
-    [claimed] = await claim_watches(store)
+    [claimed] = await claim_polls(store)
     stale = replace(claimed, thread=replace(claimed.thread, revision=0))
     assert await save_polls(store, changed(stale)) == 0
-    assert len(await claim_watches(store, "two")) == 1
+    assert len(await claim_polls(store, "two")) == 1
 
 
 async def test_polls_are_saved_in_batches_each_by_itself(store: Store) -> None:
     for n in range(6):
         await watched(store, f"t{n}")
-    claimed = {item.thread.id: item for item in await claim_watches(store)}
-    await save(store, "t4", replace(claimed["t4"].thread.known, round=1), poll_in=0.0)
+    claimed = {item.thread.id: item for item in await claim_polls(store)}
+    await save(store, "t4", replace(claimed["t4"].thread.state, round=1), poll_in=0.0)
     polls = [
         unchanged(claimed["t5"]),
         changed(claimed["t4"], a_post("a")),
-        changed(claimed["t3"], a_post("a"), misses=3),
-        unchanged(claimed["t2"], next_in=0.0),
-        changed(claimed["t1"], a_post("a"), misses=1),
+        changed(claimed["t3"], a_post("a"), not_found_count=3),
+        unchanged(claimed["t2"], next_poll_in=0.0),
+        changed(claimed["t1"], a_post("a"), not_found_count=1),
     ]
     assert await save_polls(store, *polls) == 4
-    assert {item.thread.id for item in await claim_watches(store, "two")} == {"t2", "t4"}
+    assert {item.thread.id for item in await claim_polls(store, "two")} == {"t2", "t4"}
     assert sorted(await deliver_all(store)) == ["t1/a", "t1/card", "t3/a", "t3/card"]
-    assert (await get_thread(store, "t3")).known.misses == 3
+    assert (await get_thread(store, "t3")).state.not_found_count == 3
 
 
 async def test_a_poll_says_nothing_twice(store: Store) -> None:
     await watched(store)
     for _ in range(2):
-        [claimed] = await claim_watches(store)
-        assert await save_polls(store, changed(claimed, a_post("a"), next_in=0.0)) == 1
+        [claimed] = await claim_polls(store)
+        assert await save_polls(store, changed(claimed, a_post("a"), next_poll_in=0.0)) == 1
     assert await deliver_all(store) == ["t1/a", "t1/card"]
 
 
@@ -231,6 +245,6 @@ async def test_no_polls_are_no_work(store: Store) -> None:
 
 async def test_a_watch_can_end_while_its_job_is_polled(store: Store) -> None:
     await watched(store, "t1")
-    [claimed] = await claim_watches(store)
-    await store.transact(lambda tx: tx.save_known("t1", claimed.thread.known, poll_in=None))
-    assert await claim_watches(store, "another") == []
+    [claimed] = await claim_polls(store)
+    await store.transact(lambda tx: tx.threads.save_state("t1", claimed.thread.state, poll_in=None))
+    assert await claim_polls(store, "another") == []

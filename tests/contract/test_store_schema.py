@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from fakes import FakeClock
-from sqlalchemy import Connection, text
-from store_world import (
+from sqlalchemy import CheckConstraint, Connection, inspect, text
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
     Opener,
     Sql,
     a_post,
@@ -16,16 +16,22 @@ from store_world import (
     a_thread,
     add,
     claim_notices,
+    claim_polls,
     claim_requests,
-    claim_watches,
+    upgrade_to,
     watched,
 )
 
 from bot.errors import ConfigError, SchemaMismatch, StoreError
-from bot.store import SchemaState, migrate, open_store, schema_state
-from bot.store.engine import engine_for
-from bot.store.schema import VERSION_TABLE
-from bot.store.tables import metadata
+from bot.store.database.engine import engine_for
+from bot.store.schema.migration import VERSION_TABLE, SchemaState, migrate, schema_state
+from bot.store.schema.tables import metadata
+from bot.store.store import open_store
+
+_REQUEST_OF_THE_FIRST_VERSION = (
+    "INSERT INTO requests VALUES "
+    "(:id, 't1', 'follow_up', :id, 'UANA', 'words', '2.1', 1, :state, :attempts, NULL, '', :due, NULL, NULL)"
+)
 
 
 async def test_an_empty_database_is_refused_then_migrated(empty_database: str) -> None:
@@ -67,7 +73,11 @@ async def test_the_migrations_make_the_tables_that_the_program_knows(empty_datab
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
         assert await connection.run_sync(differences) == []
-        await connection.execute(text("DROP INDEX ix_watches_due_at"))
+        assert await connection.run_sync(_names_of_checks) == {
+            table.name: {check.name for check in table.constraints if isinstance(check, CheckConstraint)}
+            for table in metadata.sorted_tables
+        }
+        await connection.execute(text("DROP INDEX ix_polls_due_at"))
         assert len(await connection.run_sync(differences)) == 1
     await engine.dispose()
 
@@ -86,20 +96,87 @@ async def test_a_newer_schema_is_refused(empty_database: str) -> None:
 
 
 async def test_an_older_schema_is_refused(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # There is one migration so far, so the program is made to know of a later one.
-    monkeypatch.setattr("alembic.script.ScriptDirectory.get_current_head", lambda _self: "0002")
+    # Whatever the newest migration is, the program is made to know of a later one.
+    monkeypatch.setattr("alembic.script.ScriptDirectory.get_current_head", lambda _self: "9999")
     assert await schema_state(database) is SchemaState.OLDER
     with pytest.raises(SchemaMismatch, match="older version"):
         await open_store(database)
+
+
+async def test_what_the_first_tables_held_is_kept_and_can_be_forgotten(empty_database: str) -> None:
+    facts = [
+        '{"person":"UANA","text":"\\"person\\":\\"UBEN\\""}',
+        '{"text":"a","person":"UBEN"}',
+        "{}",
+        "broken",
+        '{"person":""}',
+    ]
+    engine = engine_for(empty_database)
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade_to, "0001")
+        await connection.execute(
+            text("INSERT INTO threads VALUES ('t1', 'T1', 'C1', NULL, 'UANA', '', 'docs', 0, 0, NULL, '{}', 0)")
+        )
+        statement = text(
+            "INSERT INTO notices (key, thread_id, kind, what, facts, created_at, state, revision, attempts, uncertain,"
+            " plain, problem) VALUES (:key, 't1', 'tell', 'answer', :facts, 0, 'done', 0, 0, FALSE, FALSE, '')"
+        )
+        await connection.execute(statement, [{"key": str(n), "facts": each} for n, each in enumerate(facts)])
+    people = ["UANA", "UBEN", None, None, None]
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade_to, "0003")
+        rows = await connection.execute(text("SELECT facts, person_id FROM notices ORDER BY key"))
+        assert [tuple(row) for row in rows] == list(zip(facts, people, strict=True))
+    await migrate(empty_database)
+    async with engine.begin() as connection:
+        rows = await connection.execute(text("SELECT person_id FROM notices ORDER BY key"))
+        assert [row[0] for row in rows] == people
+    await engine.dispose()
+
+
+async def test_requests_of_the_first_version_are_kept(empty_database: str) -> None:
+    """And one that was tried then may have arrived: nobody had noted whether it can."""
+    engine = engine_for(empty_database)
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade_to, "0001")
+        await connection.execute(
+            text("INSERT INTO threads VALUES ('t1', 'T1', 'C1', '1.1', 'UANA', 'x', 'docs', 1, 1, 'job-1', '{}', 0)")
+        )
+        for name, state, attempts, due in (("r0", "waiting", 0, 5), ("r1", "waiting", 2, 5), ("r2", "taken", 1, None)):
+            row = {"id": name, "state": state, "attempts": attempts, "due": due}
+            await connection.execute(text(_REQUEST_OF_THE_FIRST_VERSION), row)
+        await connection.execute(text("INSERT INTO early_replies VALUES ('C1', '3.1', '1.2', 'UANA', 'T1', 'early')"))
+    assert await schema_state(empty_database) is SchemaState.OLDER
+    await migrate(empty_database)
+    async with engine.begin() as connection:
+        kept = await connection.execute(
+            text("SELECT id, text, state, attempts, due_at, edited_at, latest_text FROM requests")
+        )
+        rows = sorted(tuple(row) for row in kept)
+        uncertain = await connection.execute(text("SELECT id FROM requests WHERE uncertain"))
+        assert [row[0] for row in uncertain] == ["r1"]
+        (early,) = await connection.execute(text("SELECT text, attachments, edited_at, withdrawn FROM early_replies"))
+    await engine.dispose()
+    assert rows == [
+        ("r0", "words", "waiting", 0, 5.0, "", None),
+        ("r1", "words", "waiting", 2, 5.0, "", None),
+        ("r2", "words", "accepted", 1, None, "", None),
+    ]
+    assert tuple(early) == ("early", "", "", False)
+
+
+def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
+    inspector = inspect(connection)
+    return {name: {check["name"] for check in inspector.get_check_constraints(name)} for name in metadata.tables}
 
 
 async def test_tables_lost_while_running_are_a_clear_error(empty_database: str) -> None:
     await migrate(empty_database)
     store, engine = await open_store(empty_database), engine_for(empty_database)
     async with engine.begin() as connection:
-        await connection.execute(text("DROP TABLE watches"))
+        await connection.execute(text("DROP TABLE polls"))
     with pytest.raises(SchemaMismatch, match="pagehand migrate"):
-        await claim_watches(store)
+        await claim_polls(store)
     await store.close()
     await engine.dispose()
 
@@ -112,11 +189,11 @@ async def test_times_from_before_the_clock_was_set_back_are_made_due(
     await watched(before, "t2", poll_in=14 * 60)
     await watched(before, "t4", poll_in=60)
     await add(before, a_thread("t3", ts="3.1"), a_start("t3"), say=[a_post("a")])
-    claims = (claim_watches, claim_requests, claim_notices)
+    claims = (claim_polls, claim_requests, claim_notices)
     for claim in claims:
         assert len(await claim(before, "before")) == 1
     clock.advance(-3600)
-    await sql("UPDATE watches SET due_at = due_at - 3600 WHERE thread_id IN ('t2', 't4')")
+    await sql("UPDATE polls SET due_at = due_at - 3600 WHERE thread_id IN ('t2', 't4')")
     after = await another_store()
     taken = [len(await claim(after, "after")) for claim in claims]
     # What is leased stays so for a while where other instances may be at work.

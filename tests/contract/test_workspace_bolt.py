@@ -6,33 +6,35 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from leaks import Watch
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
+from support.oracles.leaks import SecretWatch
 
 from bot.workspace import SlackError, WorkspaceServer
 
 
 @asynccontextmanager
 async def connected(workspace: WorkspaceServer, app: AsyncApp) -> AsyncIterator[Any]:
-    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=app.client, ping_interval=0.2)
+    handler: Any = AsyncSocketModeHandler(
+        app, workspace.credentials.app_token, web_client=app.client, ping_interval=0.2
+    )
     try:
         await handler.connect_async()
-        await workspace.wait_for(lambda: workspace.connected)
+        await workspace.changes.wait_for(lambda: workspace.connected)
         yield handler
     finally:
         await handler.close_async()
 
 
 def bolt_app(workspace: WorkspaceServer) -> AsyncApp:
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
-    return AsyncApp(client=client, signing_secret=workspace.signing_secret)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    return AsyncApp(client=client, signing_secret=workspace.credentials.signing_secret)
 
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(redeliver_after=1.0, retry_delays=(0.01, 0.02, 0.03))
+    server = WorkspaceServer(ack_timeout=1.0, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()
@@ -48,7 +50,7 @@ async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: Wo
         await ack(f"You said: {command['text']}")
 
     async with connected(workspace, app):
-        ana = workspace.person("ana")
+        ana = workspace.people["ana"]
         answer = await ana.command("docs", "/docs", "tell @ben about #general & <more>")
 
     assert answer.ok
@@ -56,11 +58,11 @@ async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: Wo
     assert seen[0]["text"] == "tell <@U0BEN0001> about <#C0GENERAL|general> &amp; &lt;more&gt;"
     assert seen[0]["channel_name"] == "docs"
     assert [m.text for m in ana.ephemerals("docs")] == [answer.text]
-    assert workspace.person("ben").ephemerals("docs") == []
+    assert workspace.people["ben"].ephemerals("docs") == []
 
 
 async def test_a_command_that_nobody_acknowledges_times_out(workspace: WorkspaceServer) -> None:
-    workspace._deliveries.ack_within = 0.1
+    workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     release = asyncio.Event()
 
@@ -69,7 +71,7 @@ async def test_a_command_that_nobody_acknowledges_times_out(workspace: Workspace
         await release.wait()
 
     async with connected(workspace, app):
-        ana = workspace.person("ana")
+        ana = workspace.people["ana"]
         answer = await ana.command("docs", "/docs", "x")
         release.set()
 
@@ -78,7 +80,7 @@ async def test_a_command_that_nobody_acknowledges_times_out(workspace: Workspace
 
 
 async def test_a_command_without_a_connection_fails_at_once(workspace: WorkspaceServer) -> None:
-    answer = await workspace.person("ana").command("docs", "/docs", "x")
+    answer = await workspace.people["ana"].command("docs", "/docs", "x")
     assert answer.error == "dispatch_failed"
 
 
@@ -109,13 +111,13 @@ async def test_a_whole_conversation(workspace: WorkspaceServer) -> None:
         await respond(text="stopped", replace_original=False)
 
     async with connected(workspace, app):
-        ana, ben = workspace.person("ana"), workspace.person("ben")
+        ana, ben = workspace.people["ana"], workspace.people["ben"]
         assert (await ana.command("docs", "/docs", "go")).ok
-        card = (await workspace.wait_for(lambda: workspace.messages("docs")))[0]
+        card = (await workspace.changes.wait_for(lambda: workspace.channels.messages("docs")))[0]
         reply = await ben.say("docs", "and also & this", thread_ts=card.ts)
-        await workspace.wait_for(lambda: reply.reactions.get("eyes"))
+        await workspace.changes.wait_for(lambda: reply.reactions.get("eyes"))
         assert (await ana.press("docs", card.ts, "stop")).ok
-        await workspace.wait_for(lambda: ana.ephemerals("docs"))
+        await workspace.changes.wait_for(lambda: ana.ephemerals("docs"))
 
     assert replies[0]["text"] == "and also &amp; this"
     assert replies[0]["thread_ts"] == card.ts
@@ -125,11 +127,11 @@ async def test_a_whole_conversation(workspace: WorkspaceServer) -> None:
     assert pressed[0]["container"]["message_ts"] == card.ts
     assert pressed[0]["actions"][0]["value"] == "1"
     assert [m.text for m in ana.ephemerals("docs")] == ["stopped"]
-    assert [m.text for m in workspace.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
+    assert [m.text for m in workspace.channels.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
 
 
 async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: WorkspaceServer) -> None:
-    workspace._deliveries.ack_within = 0.1
+    workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     attempts: list[tuple[str, str]] = []
 
@@ -145,8 +147,8 @@ async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: Worksp
         return
 
     async with connected(workspace, app):
-        await workspace.person("ana").say("docs", "hello")
-        await workspace.wait_for(lambda: any(d.acked for d in workspace.deliveries))
+        await workspace.people["ana"].say("docs", "hello")
+        await workspace.changes.wait_for(lambda: any(d.acked for d in workspace.deliveries.records))
 
     assert attempts == [("0", ""), ("1", "timeout"), ("2", "timeout")]
 
@@ -159,12 +161,15 @@ async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: Worksp
         await ack("here")
 
     async with connected(workspace, app):
-        opened = sum(call.method == "apps.connections.open" for call in workspace.calls)
-        assert await workspace.disconnect("refresh_requested") == 1
-        await workspace.wait_for(
-            lambda: sum(c.method == "apps.connections.open" for c in workspace.calls) > opened and workspace.connected
+        opened = sum(call.method == "apps.connections.open" for call in workspace.web_api.calls)
+        assert await workspace.socket_mode.disconnect("refresh_requested") == 1
+        await workspace.changes.wait_for(
+            lambda: (
+                sum(c.method == "apps.connections.open" for c in workspace.web_api.calls) > opened
+                and workspace.connected
+            )
         )
-        assert (await workspace.person("ana").command("docs", "/docs", "x")).text == "here"
+        assert (await workspace.people["ana"].command("docs", "/docs", "x")).text == "here"
 
 
 async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceServer) -> None:
@@ -179,26 +184,26 @@ async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceS
     for name in apps:
         listen(name)
     async with connected(workspace, apps["one"]), connected(workspace, apps["two"]):
-        await workspace.wait_for(lambda: workspace.socket_mode.connections == 2)
-        said = [(await workspace.person("ana").say("docs", f"number {n}")).text for n in range(10)]
-        await workspace.settled()
+        await workspace.changes.wait_for(lambda: workspace.socket_mode.connections == 2)
+        said = [(await workspace.people["ana"].say("docs", f"number {n}")).text for n in range(10)]
+        await workspace.deliveries.settled()
     assert sorted(taken["one"] + taken["two"]) == sorted(said)
     assert all(taken.values())
 
 
 async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
-    workspace: WorkspaceServer, log_watch: Watch
+    workspace: WorkspaceServer, log_watch: SecretWatch
 ) -> None:
     """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself. And it logs the old one,
     for which reason Pagehand silences it.
     """
     app = bolt_app(workspace)
     async with connected(workspace, app):
-        opened = sum(call.method == "apps.connections.open" for call in workspace.calls)
+        opened = sum(call.method == "apps.connections.open" for call in workspace.web_api.calls)
         workspace.faults.refuse_handshake()
-        await workspace.disconnect("refresh_requested")
-        await workspace.wait_for(lambda: workspace.socket_mode.handshakes_refused >= 2)
-        assert sum(call.method == "apps.connections.open" for call in workspace.calls) == opened + 1
+        await workspace.socket_mode.disconnect("refresh_requested")
+        await workspace.changes.wait_for(lambda: workspace.socket_mode.handshakes_refused >= 2)
+        assert sum(call.method == "apps.connections.open" for call in workspace.web_api.calls) == opened + 1
         assert not workspace.connected
     logged, log_watch.found = log_watch.found, []
     assert logged
@@ -215,7 +220,7 @@ async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) ->
         await asyncio.Event().wait()
 
     async with connected(workspace, app):
-        waiting = asyncio.create_task(workspace.person("ana").command("docs", "/docs", "x"))
+        waiting = asyncio.create_task(workspace.people["ana"].command("docs", "/docs", "x"))
         await started.wait()
         await workspace.stop()
         assert (await waiting).error == "dispatch_failed"
@@ -243,7 +248,7 @@ async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -
         await respond(text=f"chose {action['selected_option']['value']}", replace_original=True)
 
     async with connected(workspace, app):
-        ana, ben = workspace.person("ana"), workspace.person("ben")
+        ana, ben = workspace.people["ana"], workspace.people["ben"]
         shown = (await ana.command("general", "/docs")).message
         assert shown is not None
         with pytest.raises(SlackError, match="message_not_found"):
@@ -251,6 +256,6 @@ async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -
         with pytest.raises(SlackError, match="action_not_found"):
             await ana.press("general", shown.ts, "menu", value="neither")
         assert (await ana.press("general", shown.ts, "menu", value="again")).ok
-        await workspace.wait_for(lambda: [m.text for m in ana.ephemerals("general")] == ["chose again"])
+        await workspace.changes.wait_for(lambda: [m.text for m in ana.ephemerals("general")] == ["chose again"])
     assert ana.ephemerals("general")[0].blocks is None
-    assert workspace.messages("general") == []
+    assert workspace.channels.messages("general") == []

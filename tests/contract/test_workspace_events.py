@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
+from bot.workspace.model.app_config import MessagesTab
 
 DOCS = "C0DOCS001"
 
@@ -28,7 +30,7 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
     """The payloads that come over a bare connection, each acknowledged."""
     taken: list[dict[str, Any]] = []
-    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url(workspace.origin)) as ws:
+    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
         await ws.receive_json()
 
         async def take() -> None:
@@ -47,8 +49,8 @@ def kinds(bodies: list[dict[str, Any]]) -> list[str]:
 
 
 async def test_the_wrapper_has_what_bolt_reads(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    said = await workspace.person("ana").say("docs", "hi")
-    await workspace.settled()
+    said = await workspace.people["ana"].say("docs", "hi")
+    await workspace.deliveries.settled()
     (body,) = bodies
     assert (body["type"], body["api_app_id"]) == ("event_callback", workspace.app.app_id)
     assert body["event_id"].startswith("Ev")
@@ -62,9 +64,9 @@ async def test_the_wrapper_has_what_bolt_reads(workspace: WorkspaceServer, bodie
 
 
 async def test_a_mention_arrives_twice(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    root = await workspace.person("ana").say("docs", "root")
-    await workspace.person("ana").say("docs", "@pagehand, do it", thread_ts=root.ts)
-    await workspace.settled()
+    root = await workspace.people["ana"].say("docs", "root")
+    await workspace.people["ana"].say("docs", "@pagehand, do it", thread_ts=root.ts)
+    await workspace.deliveries.settled()
     assert kinds(bodies) == ["message", "message", "app_mention"]
     assert bodies[1]["event"]["ts"] == bodies[2]["event"]["ts"]
     assert bodies[2]["event"]["thread_ts"] == root.ts
@@ -73,7 +75,7 @@ async def test_a_mention_arrives_twice(workspace: WorkspaceServer, bodies: list[
 
 
 async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    ana, ben = workspace.person("ana"), workspace.person("ben")
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
     root = await ana.say("docs", "root")
     await ben.say("docs", "for all", thread_ts=root.ts, broadcast=True)
     await ben.say("docs", "a file", thread_ts=root.ts, files=["notes.md"])
@@ -82,7 +84,7 @@ async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[di
     await ana.delete("docs", last.ts)
     await ben.leave("docs")
     await ben.join("docs")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert kinds(bodies) == [
         "message",
         "message.thread_broadcast",
@@ -102,35 +104,35 @@ async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[di
 
 
 async def test_the_bot_hears_itself(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     posted = await client.chat_postMessage(channel=DOCS, text="<@U0PAGEHND> is me")
     await client.chat_update(channel=DOCS, ts=posted["ts"], text="changed")
     await client.reactions_add(channel=DOCS, timestamp=posted["ts"], name="eyes")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert kinds(bodies) == ["message", "message.message_changed", "reaction_added"]
     assert bodies[0]["event"]["bot_id"] == workspace.app.bot_id
     assert bodies[2]["event"]["item"] == {"type": "message", "channel": DOCS, "ts": posted["ts"]}
 
 
 async def test_only_where_the_bot_is_a_member(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    ana = workspace.person("ana")
+    ana = workspace.people["ana"]
     await ana.say("general", "not for the bot")
     await ana.say("leads", "nor this, @pagehand")
     await ana.say("pagehand", "a direct message")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert [b["event"]["text"] for b in bodies] == ["a direct message"]
     assert bodies[0]["event"]["channel_type"] == "im"
     await ana.invite("general", "@pagehand")
     await ana.say("general", "now it is")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert kinds(bodies)[1:] == ["message.channel_join", "member_joined_channel", "message"]
     assert bodies[2]["event"]["inviter"] == ana.id
 
 
 async def test_a_person_of_another_team(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    emil = workspace.person("emil")
+    emil = workspace.people["emil"]
     await emil.say("partners", "hello from outside")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert bodies[0]["is_ext_shared_channel"] is True
     assert bodies[0]["event"]["user_team"] == bodies[0]["event"]["team"] == "T0PARTNER"
     assert (await emil.command("partners", "/docs", "x")).error == "invalid_command"
@@ -139,9 +141,9 @@ async def test_a_person_of_another_team(workspace: WorkspaceServer, bodies: list
 
 
 async def test_archiving_and_removal_are_told(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    workspace.archive("partners")
-    workspace.remove_bot("docs")
-    await workspace.settled()
+    workspace.channels.archive("partners")
+    workspace.channels.remove_bot("docs")
+    await workspace.deliveries.settled()
     assert kinds(bodies) == ["channel_archive", "channel_left"]
 
 
@@ -150,11 +152,11 @@ async def test_only_what_was_subscribed_to_and_granted() -> None:
     server = WorkspaceServer(app)
     await server.start()
     try:
-        async with ClientSession() as session, session.ws_connect(server.socket_mode.open_url(server.origin)) as ws:
+        async with ClientSession() as session, session.ws_connect(server.socket_mode.open_url()) as ws:
             await ws.receive_json()
-            await server.person("ana").say("docs", "hello @pagehand")
+            await server.people["ana"].say("docs", "hello @pagehand")
             assert (await ws.receive_json())["payload"]["event"]["type"] == "app_mention"
-            assert len(server.deliveries) == 1
+            assert len(server.deliveries.records) == 1
     finally:
         await server.stop()
 
@@ -165,6 +167,28 @@ def test_the_products_own_manifest_makes_an_app() -> None:
     assert app.socket_mode
     assert app.command("/docs") is not None
     assert app.scopes == set(manifest["oauth_config"]["scopes"]["bot"])
+    assert app.messages_tab is MessagesTab.READ_ONLY
+
+
+@pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])
+async def test_where_the_messages_tab_is_not_open_people_send_nothing_from_it(tab: MessagesTab) -> None:
+    server = WorkspaceServer(AppConfig(messages_tab=tab))
+    await server.start()
+    try:
+        ana = server.people["ana"]
+        with pytest.raises(SlackError, match="messages_tab_not_open"):
+            await ana.say("pagehand", "hello")
+        with pytest.raises(SlackError, match="messages_tab_not_open"):
+            await ana.command("pagehand", "/docs", "hello")
+        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
+        if tab is MessagesTab.OFF:
+            with pytest.raises(SlackApiError, match="messages_tab_disabled"):
+                await client.chat_postMessage(channel=ana.id, text="for you")
+        else:
+            await client.chat_postMessage(channel=ana.id, text="for you")
+            assert server.channels.messages("ana")[-1].text == "for you"
+    finally:
+        await server.stop()
 
 
 async def test_an_app_made_of_a_manifest() -> None:

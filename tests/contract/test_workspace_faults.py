@@ -19,7 +19,7 @@ DOCS = "C0DOCS001"
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(redeliver_after=0.2, retry_delays=(0.01, 0.02, 0.03))
+    server = WorkspaceServer(ack_timeout=0.2, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()
@@ -28,23 +28,25 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 @pytest.fixture
 async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
     async with ClientSession() as session:
-        yield AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[])
+        yield AsyncWebClient(
+            token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[]
+        )
 
 
 @pytest.fixture
 async def events(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
     """The message events that a connected app has taken, in order."""
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
-    app = AsyncApp(client=client, signing_secret=workspace.signing_secret)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    app = AsyncApp(client=client, signing_secret=workspace.credentials.signing_secret)
     taken: list[dict[str, Any]] = []
 
     @app.event("message")
     async def on_message(body: dict[str, Any]) -> None:
         taken.append(body)
 
-    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=client, ping_interval=0.2)
+    handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=client, ping_interval=0.2)
     await handler.connect_async()
-    await workspace.wait_for(lambda: workspace.connected)
+    await workspace.changes.wait_for(lambda: workspace.connected)
     yield taken
     await handler.close_async()
 
@@ -57,8 +59,8 @@ async def test_a_dropped_call_has_no_answer(workspace: WorkspaceServer, client: 
     fault = workspace.faults.drop(applied=applied, method="chat.postMessage")
     with pytest.raises(aiohttp.ClientConnectionError):
         await client.chat_postMessage(channel=DOCS, text="x")
-    assert len(workspace.messages("docs")) == int(applied)
-    assert (workspace.calls[-1].applied, fault.hits) == (applied, 1)
+    assert len(workspace.channels.messages("docs")) == int(applied)
+    assert (workspace.web_api.calls[-1].applied, fault.hits) == (applied, 1)
     await client.chat_postMessage(channel=DOCS, text="x")
 
 
@@ -73,7 +75,7 @@ async def test_a_server_error_before_and_after(
     with pytest.raises(SlackApiError) as caught:
         await client.chat_postMessage(channel=DOCS, text="x")
     assert caught.value.response.status_code == 503
-    assert [m.text for m in workspace.messages("docs")] == ["x"] * applied
+    assert [m.text for m in workspace.channels.messages("docs")] == ["x"] * applied
 
 
 async def test_rate_limits_and_slack_errors(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
@@ -86,15 +88,15 @@ async def test_rate_limits_and_slack_errors(workspace: WorkspaceServer, client: 
         response = caught.value.response
         codes.append((response["error"], response.status_code, response.headers.get("Retry-After")))
     assert codes == [("ratelimited", 429, "7"), ("fatal_error", 200, None), ("fatal_error", 200, None)]
-    assert not any(call.applied for call in workspace.calls)
+    assert not any(call.applied for call in workspace.web_api.calls)
     await client.chat_postMessage(channel=DOCS, text="x")
 
 
 async def test_a_delay_ends_when_the_faults_are_cleared(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
     fault = workspace.faults.delay(600)
     late = asyncio.create_task(client.chat_postMessage(channel=DOCS, text="late"))
-    await workspace.wait_for(lambda: fault.hits == 1)
-    assert workspace.messages("docs") == []
+    await workspace.changes.wait_for(lambda: fault.hits == 1)
+    assert workspace.channels.messages("docs") == []
     workspace.faults.clear()
     assert (await late)["ok"]
 
@@ -102,17 +104,17 @@ async def test_a_delay_ends_when_the_faults_are_cleared(workspace: WorkspaceServ
 async def test_an_outage_refuses_connections_and_ends_at_the_same_address(
     workspace: WorkspaceServer, events: list[dict[str, Any]]
 ) -> None:
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, retry_handlers=[])
-    await workspace.begin_outage()
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url, retry_handlers=[])
+    await workspace.listener.begin_outage()
     with pytest.raises(aiohttp.ClientConnectorError):
         await client.auth_test()
-    await workspace.wait_for(lambda: not workspace.connected)
-    await workspace.person("ana").say("docs", "while it was away")
-    await workspace.end_outage()
+    await workspace.changes.wait_for(lambda: not workspace.connected)
+    await workspace.people["ana"].say("docs", "while it was away")
+    await workspace.listener.end_outage()
     assert (await client.auth_test())["ok"]
-    await workspace.wait_for(lambda: workspace.connected)
-    await workspace.person("ana").say("docs", "afterwards")
-    await workspace.wait_for(lambda: "afterwards" in [body["event"]["text"] for body in events])
+    await workspace.changes.wait_for(lambda: workspace.connected)
+    await workspace.people["ana"].say("docs", "afterwards")
+    await workspace.changes.wait_for(lambda: "afterwards" in [body["event"]["text"] for body in events])
 
 
 # envelopes
@@ -120,40 +122,40 @@ async def test_an_outage_refuses_connections_and_ends_at_the_same_address(
 
 async def test_a_duplicate_has_the_same_event_id(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
     workspace.faults.duplicate_envelope("events_api")
-    await workspace.person("ana").say("docs", "twice")
-    await workspace.settled()
+    await workspace.people["ana"].say("docs", "twice")
+    await workspace.deliveries.settled()
     assert len(events) == 2
     assert events[0]["event_id"] == events[1]["event_id"]
 
 
 async def test_two_events_out_of_order(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
     workspace.faults.reorder_envelope("events_api")
-    ana = workspace.person("ana")
+    ana = workspace.people["ana"]
     await ana.say("docs", "first")
     await ana.say("docs", "second")
-    await workspace.settled()
+    await workspace.deliveries.settled()
     assert [body["event"]["text"] for body in events] == ["second", "first"]
 
 
 async def test_a_lost_ack_brings_the_event_again(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
     workspace.faults.drop_ack("events_api")
-    await workspace.person("ana").say("docs", "again")
-    await workspace.settled()
+    await workspace.people["ana"].say("docs", "again")
+    await workspace.deliveries.settled()
     assert [body["event"]["text"] for body in events] == ["again", "again"]
-    assert workspace.deliveries[-1].attempts == 2
+    assert workspace.deliveries.records[-1].attempts == 2
 
 
 async def test_a_lost_envelope_comes_the_second_time(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
     workspace.faults.lose_envelope("events_api")
-    await workspace.person("ana").say("docs", "at last")
-    await workspace.settled()
+    await workspace.people["ana"].say("docs", "at last")
+    await workspace.deliveries.settled()
     assert [body["event"]["text"] for body in events] == ["at last"]
 
 
 async def test_after_three_resendings_an_event_is_given_up(workspace: WorkspaceServer) -> None:
-    await workspace.person("ana").say("docs", "nobody listens")
-    await workspace.settled()
-    delivery = workspace.deliveries[-1]
+    await workspace.people["ana"].say("docs", "nobody listens")
+    await workspace.deliveries.settled()
+    delivery = workspace.deliveries.records[-1]
     assert (delivery.attempts, delivery.acked, delivery.failed) == (4, False, "no_connection")
 
 
@@ -165,7 +167,7 @@ async def test_a_ticket_is_good_once_and_not_for_long() -> None:
     server = WorkspaceServer(now=lambda: clock[0], ticket_lifetime=30)
     await server.start()
     try:
-        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
         async with ClientSession() as session:
 
             async def opened(url: str) -> int:
@@ -178,12 +180,12 @@ async def test_a_ticket_is_good_once_and_not_for_long() -> None:
                 except aiohttp.WSServerHandshakeError as refusal:
                     return refusal.status
 
-            url = (await client.apps_connections_open(app_token=server.app_token))["url"]
+            url = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
             assert [await opened(url), await opened(url)] == [101, 403]
-            late = (await client.apps_connections_open(app_token=server.app_token))["url"]
+            late = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
             clock[0] += 31
             assert await opened(late) == 403
-            refused = (await client.apps_connections_open(app_token=server.app_token))["url"]
+            refused = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
             server.faults.refuse_handshake()
             assert await opened(refused) == 403
     finally:
@@ -193,8 +195,7 @@ async def test_a_ticket_is_good_once_and_not_for_long() -> None:
 async def test_an_eleventh_connection_is_one_too_many(workspace: WorkspaceServer) -> None:
     async with ClientSession() as session:
         sockets = [
-            await session.ws_connect(workspace.socket_mode.open_url(workspace.origin).replace("ws", "http", 1))
-            for _ in range(11)
+            await session.ws_connect(workspace.socket_mode.open_url().replace("ws", "http", 1)) for _ in range(11)
         ]
         first = [(await socket.receive_json()) for socket in sockets]
         assert [frame["type"] for frame in first] == ["hello"] * 10 + ["disconnect"]
@@ -206,7 +207,7 @@ async def test_an_eleventh_connection_is_one_too_many(workspace: WorkspaceServer
 
 async def test_a_ping_is_echoed(workspace: WorkspaceServer) -> None:
     async with ClientSession() as session:
-        url = workspace.socket_mode.open_url(workspace.origin)
+        url = workspace.socket_mode.open_url()
         async with session.ws_connect(url, autoping=False) as socket:
             await socket.receive_json()
             await socket.ping(b"sdk-ping-pong:1.5")
@@ -216,11 +217,11 @@ async def test_a_ping_is_echoed(workspace: WorkspaceServer) -> None:
 
 async def test_a_warning_leaves_the_connection_open(workspace: WorkspaceServer) -> None:
     async with ClientSession() as session:
-        url = workspace.socket_mode.open_url(workspace.origin)
+        url = workspace.socket_mode.open_url()
         async with session.ws_connect(url) as socket:
             await socket.receive_json()
-            await workspace.disconnect("warning")
+            await workspace.socket_mode.disconnect("warning")
             assert (await socket.receive_json())["reason"] == "warning"
-            await workspace.disconnect("link_disabled")
+            await workspace.socket_mode.disconnect("link_disabled")
             assert (await socket.receive_json())["reason"] == "link_disabled"
             assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE

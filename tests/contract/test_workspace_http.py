@@ -10,7 +10,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace import AppConfig, SlashCommand, WorkspaceServer
+from bot.workspace import AppConfig, Credentials, SlashCommand, WorkspaceServer
 
 SECRET = "a-signing-secret"
 BUTTON = {"type": "button", "action_id": "go", "text": {"type": "plain_text", "text": "Go"}, "value": "v"}
@@ -56,21 +56,21 @@ async def url(receiver: Receiver) -> AsyncIterator[str]:
 @pytest.fixture
 async def workspace(url: str, receiver: Receiver) -> AsyncIterator[WorkspaceServer]:
     app = replace(AppConfig(), request_url=url, commands=(SlashCommand("/docs", url=url),))
-    server = WorkspaceServer(app, signing_secret=SECRET, retry_delays=(0.01, 0.01, 0.01))
+    server = WorkspaceServer(app, credentials=Credentials(signing_secret=SECRET), retry_delays=(0.01, 0.01, 0.01))
     await server.start()
-    client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+    client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
     receiver.app = AsyncApp(client=client, signing_secret=SECRET)
     yield server
     await server.stop()
 
 
 async def test_the_url_is_verified_by_its_challenge(workspace: WorkspaceServer) -> None:
-    assert await workspace.verify_request_url()
+    assert await workspace.signed_http.verify_request_url()
 
 
 async def test_a_url_where_nothing_answers_is_not_verified(workspace: WorkspaceServer) -> None:
     deaf = WorkspaceServer(replace(workspace.app, request_url="http://127.0.0.1:9/"))
-    assert not await deaf.verify_request_url()
+    assert not await deaf.signed_http.verify_request_url()
     await deaf.stop()
 
 
@@ -79,17 +79,17 @@ async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver
     async def docs(ack: Any, command: dict[str, Any]) -> None:
         await ack(text=f"heard {command['text']}", response_type="in_channel")
 
-    answer = await workspace.person("ana").command("docs", "/docs", "a&b=c ✓")
+    answer = await workspace.people["ana"].command("docs", "/docs", "a&b=c ✓")
     assert answer.text == "heard a&amp;b=c ✓"
-    assert [m.text for m in workspace.messages("docs")] == ["/docs a&amp;b=c ✓", "heard a&amp;b=c ✓"]
+    assert [m.text for m in workspace.channels.messages("docs")] == ["/docs a&amp;b=c ✓", "heard a&amp;b=c ✓"]
 
 
 async def test_a_wrong_signature_is_refused_by_the_app(url: str, receiver: Receiver) -> None:
     app = replace(AppConfig(), request_url=url, commands=(SlashCommand("/docs", url=url),))
-    server = WorkspaceServer(app, signing_secret="another")
+    server = WorkspaceServer(app, credentials=Credentials(signing_secret="another"))
     await server.start()
     try:
-        assert (await server.person("ana").command("docs", "/docs", "x")).error == "dispatch_failed"
+        assert (await server.people["ana"].command("docs", "/docs", "x")).error == "dispatch_failed"
     finally:
         await server.stop()
 
@@ -102,9 +102,9 @@ async def test_a_press_travels_as_a_form(workspace: WorkspaceServer, receiver: R
         pressed.append(action)
         await ack()
 
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     posted = await client.chat_postMessage(channel="C0DOCS001", text="t", blocks=BLOCKS)
-    assert (await workspace.person("ben").press("docs", posted["ts"], "go")).ok
+    assert (await workspace.people["ben"].press("docs", posted["ts"], "go")).ok
     assert pressed[0]["value"] == "v"
 
 
@@ -116,15 +116,15 @@ async def test_a_failed_event_is_sent_again_with_its_number_and_reason(
         return
 
     receiver.failures = 2
-    await workspace.person("ana").say("docs", "hello")
-    await workspace.settled()
+    await workspace.people["ana"].say("docs", "hello")
+    await workspace.deliveries.settled()
     numbers = [(h.get("X-Slack-Retry-Num"), h.get("X-Slack-Retry-Reason")) for h in receiver.headers]
     assert numbers == [(None, None), ("1", "http_error"), ("2", "http_error")]
-    assert workspace.deliveries[-1].acked
+    assert workspace.deliveries.records[-1].acked
 
 
 async def test_an_app_can_ask_for_no_retries(workspace: WorkspaceServer, receiver: Receiver) -> None:
     receiver.failures, receiver.failure_headers = 9, {"X-Slack-No-Retry": "1"}
-    await workspace.person("ana").say("docs", "hello")
-    await workspace.settled()
+    await workspace.people["ana"].say("docs", "hello")
+    await workspace.deliveries.settled()
     assert len(receiver.headers) == 1

@@ -12,9 +12,9 @@ METADATA = {"event_type": "pagehand", "event_payload": {"key": "k"}}
 async def test_everything_said_is_there_again(tmp_path: Path) -> None:
     first = WorkspaceServer(directory=tmp_path)
     await first.start()
-    client = AsyncWebClient(token=first.bot_token, base_url=first.api_url)
+    client = AsyncWebClient(token=first.credentials.bot_token, base_url=first.api_url)
     root = (await client.chat_postMessage(channel="C0DOCS001", text="card", metadata=METADATA))["ts"]
-    ana = first.person("ana")
+    ana = first.people["ana"]
     reply = await ana.say("docs", "reply \ud800 with half a character", thread_ts=root)
     await ana.say("docs", "second", thread_ts=root)
     await ana.edit("docs", reply.ts, "edited reply")
@@ -22,27 +22,27 @@ async def test_everything_said_is_there_again(tmp_path: Path) -> None:
     gone = await ana.say("docs", "gone")
     await ana.delete("docs", gone.ts)
     await ana.invite("general", "@pagehand")
-    first.archive("partners")
-    before = {name: first.messages(name) for name in ("docs", "general")}
+    first.channels.archive("partners")
+    before = {name: first.channels.messages(name) for name in ("docs", "general")}
     await first.stop()
 
     second = WorkspaceServer(directory=tmp_path)
-    assert {name: second.messages(name) for name in ("docs", "general")} == before
-    assert [m.text for m in second.thread("docs", root)] == ["card", "edited reply", "second"]
-    assert second.thread("docs", root)[0].metadata == METADATA
-    assert second.app.bot_user_id in second.channel("general").members
-    assert second.channel("partners").is_archived
-    later = await second.person("ana").say("docs", "later")
+    assert {name: second.channels.messages(name) for name in ("docs", "general")} == before
+    assert [m.text for m in second.channels.thread("docs", root)] == ["card", "edited reply", "second"]
+    assert second.channels.thread("docs", root)[0].metadata == METADATA
+    assert second.app.bot_user_id in second.channels["general"].members
+    assert second.channels["partners"].is_archived
+    later = await second.people["ana"].say("docs", "later")
     assert later.ts > before["docs"][-1].ts
     await second.stop()
 
 
 async def test_the_apps_tokens_are_not_kept(tmp_path: Path) -> None:
     server = WorkspaceServer(directory=tmp_path)
-    await server.person("ana").say("docs", "x")
+    await server.people["ana"].say("docs", "x")
     await server.stop()
     kept = (tmp_path / "workspace.sqlite").read_bytes()
     assert b"ana" in kept
-    for secret in (server.bot_token, server.app_token, server.signing_secret):
+    for secret in (server.credentials.bot_token, server.credentials.app_token, server.credentials.signing_secret):
         assert secret.encode() not in kept
-        assert secret not in repr(server._tokens)
+        assert secret not in repr(server.credentials)

@@ -10,7 +10,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSServerHandshakeErr
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import WorkspaceServer
-from bot.workspace.page import WAITING_FRAMES
+from bot.workspace.page.streams import MAX_QUEUED_FRAMES
 
 ANA, GIA, EMIL = "U0ANA0001", "U0GIA0001", "U0EMIL001"
 DOCS = "C0DOCS001"
@@ -45,7 +45,7 @@ async def do(browser: ClientSession, deed: str, **body: Any) -> dict[str, Any]:
 
 
 async def test_a_snapshot_has_only_what_the_person_may_see(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    await workspace.person("ana").say("leads", "a secret")
+    await workspace.people["ana"].say("leads", "a secret")
     names = {user: {c["name"] for c in (await snapshot(browser, user))["channels"]} for user in (ANA, GIA, EMIL)}
     assert names == {ANA: {"docs", "general", "leads", "partners", ""}, GIA: {"docs", ""}, EMIL: {"partners"}}
     assert "a secret" not in json.dumps(await snapshot(browser, GIA))
@@ -54,7 +54,9 @@ async def test_a_snapshot_has_only_what_the_person_may_see(workspace: WorkspaceS
     assert ana["commands"] == [
         {"command": "/docs", "description": "Hand over a documentation task", "usage_hint": "what to do"}
     ]
-    assert [c["user"] for c in ana["channels"] if c["is_im"]] == [workspace.app.bot_user_id]
+    assert [(c["user"], c["is_read_only"]) for c in ana["channels"] if c["is_im"]] == [
+        (workspace.app.bot_user_id, False)
+    ]
 
 
 async def test_writing_reacting_editing_and_deleting(workspace: WorkspaceServer, browser: ClientSession) -> None:
@@ -71,7 +73,7 @@ async def test_writing_reacting_editing_and_deleting(workspace: WorkspaceServer,
     refused = await do(browser, "delete", ts=sent["ts"], **{"as": GIA})
     assert refused == {"ok": False, "error": "You can delete only your own messages."}
     assert (await do(browser, "delete", ts=sent["ts"]))["ok"]
-    assert workspace.messages("docs") == []
+    assert workspace.channels.messages("docs") == []
 
 
 async def test_commands_in_the_composer(workspace: WorkspaceServer, browser: ClientSession) -> None:
@@ -80,22 +82,22 @@ async def test_commands_in_the_composer(workspace: WorkspaceServer, browser: Cli
     assert (await snapshot(browser, ANA))["messages"][DOCS][-1]["ephemeral"]
     invited = await do(browser, "send", text="/invite @pagehand", channel="C0GENERAL")
     assert invited["ok"]
-    assert workspace.app.bot_user_id in workspace.channel("general").members
+    assert workspace.app.bot_user_id in workspace.channels["general"].members
 
 
 async def test_a_stream_brings_what_the_person_may_see(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     async with (
         browser.ws_connect("/page/stream", params={"as": ANA}) as ana,
         browser.ws_connect("/page/stream", params={"as": GIA}) as gia,
     ):
         for stream in (ana, gia):
             assert await stream.receive_json() == {"type": "link", "connected": False}
-        await workspace.person("ben").say("leads", "for ana")
+        await workspace.people["ben"].say("leads", "for ana")
         await client.chat_postEphemeral(channel=DOCS, user=ANA, text="only ana")
-        root = await workspace.person("ben").say("docs", "for both")
-        reply = await workspace.person("ben").say("docs", "reply", thread_ts=root.ts)
-        await workspace.person("ben").delete("docs", reply.ts)
+        root = await workspace.people["ben"].say("docs", "for both")
+        reply = await workspace.people["ben"].say("docs", "reply", thread_ts=root.ts)
+        await workspace.people["ben"].delete("docs", reply.ts)
         assert [await text_of(ana) for _ in range(3)] == ["for ana", "only ana", "for both"]
         assert await text_of(gia) == "for both"
         assert [await text_of(gia) for _ in range(2)] == ["reply", "for both"]
@@ -111,13 +113,13 @@ async def text_of(stream: ClientWebSocketResponse) -> str:
 async def test_a_stream_tells_when_the_app_comes_and_goes(workspace: WorkspaceServer, browser: ClientSession) -> None:
     async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
         await stream.receive_json()
-        async with browser.ws_connect(workspace.socket_mode.open_url(workspace.origin)):
+        async with browser.ws_connect(workspace.socket_mode.open_url()):
             assert await stream.receive_json() == {"type": "link", "connected": True}
         assert await stream.receive_json() == {"type": "link", "connected": False}
 
 
 async def test_pressing_a_button_without_an_app_says_so(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     button = {"type": "button", "action_id": "a", "text": {"type": "plain_text", "text": "B"}}
     blocks: list[dict[str, Any]] = [{"type": "actions", "block_id": "b", "elements": [button]}]
     ts = (await client.chat_postMessage(channel=DOCS, text="x", blocks=blocks))["ts"]
@@ -149,7 +151,7 @@ async def test_foreign_pages_are_refused(
             assert answer.status == 403
         with pytest.raises(WSServerHandshakeError, match="403"):
             await session.ws_connect("/page/stream")
-    assert workspace.messages("docs") == []
+    assert workspace.channels.messages("docs") == []
 
 
 async def test_a_link_elsewhere_leads_to_the_page(workspace: WorkspaceServer) -> None:
@@ -165,11 +167,11 @@ async def test_a_link_elsewhere_leads_to_the_page(workspace: WorkspaceServer) ->
 async def test_a_form_of_another_page_sends_nothing(workspace: WorkspaceServer, browser: ClientSession) -> None:
     async with browser.post("/page/send", data={"as": ANA, "channel": DOCS, "text": "x"}) as answer:
         assert (await answer.json())["ok"] is False
-    assert workspace.messages("docs") == []
+    assert workspace.channels.messages("docs") == []
 
 
 async def test_the_page_is_served_under_a_strict_policy(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    for path in ("/", "/page/static/app.js", "/page/static/style.css", f"/archives/{DOCS}/p1700000000000100"):
+    for path in ("/", "/page/static/app.js", "/page/static/styles/base.css", f"/archives/{DOCS}/p1700000000000100"):
         async with browser.get(path) as answer:
             assert answer.status == 200
             assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
@@ -188,10 +190,10 @@ async def test_a_page_that_does_not_read_is_let_go(workspace: WorkspaceServer, b
     """It comes back by itself and fetches all anew; meanwhile it must not fill the server's memory."""
     async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
         await stream.receive_json()
-        for number in range(WAITING_FRAMES + 1):
-            await workspace.person("ana").say("docs", f"{number}")
-        await workspace.person("ana").say("docs", "one too many")
+        for number in range(MAX_QUEUED_FRAMES + 1):
+            await workspace.people["ana"].say("docs", f"{number}")
+        await workspace.people["ana"].say("docs", "one too many")
         async with asyncio.timeout(10):
             texts = [frame async for frame in stream]
-        assert len(texts) < WAITING_FRAMES
+        assert len(texts) < MAX_QUEUED_FRAMES
         assert stream.closed

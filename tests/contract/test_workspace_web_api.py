@@ -7,6 +7,7 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.workspace import AppConfig, WorkspaceServer
@@ -26,13 +27,21 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 @pytest.fixture
 async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
     async with ClientSession() as session:
-        yield AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[])
+        yield AsyncWebClient(
+            token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[]
+        )
+
+
+async def failed(call: Any) -> AsyncSlackResponse:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    response: AsyncSlackResponse = caught.value.response
+    return response
 
 
 async def refused(call: Any) -> dict[str, Any]:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    data: dict[str, Any] = caught.value.response.data
+    data = (await failed(call)).data
+    assert isinstance(data, dict)
     return data
 
 
@@ -59,13 +68,15 @@ async def test_tokens_are_refused_as_slack_refuses_them(workspace: WorkspaceServ
     nobody = AsyncWebClient(base_url=workspace.api_url)
     assert await error(nobody.auth_test()) == "not_authed"
     assert await error(nobody.auth_test(token="xoxb-wrong")) == "invalid_auth"
-    assert await error(client.auth_test(token=workspace.app_token)) == "not_allowed_token_type"
-    assert await error(client.apps_connections_open(app_token=workspace.bot_token)) == "not_allowed_token_type"
-    workspace.revoke_tokens()
+    assert await error(client.auth_test(token=workspace.credentials.app_token)) == "not_allowed_token_type"
+    assert (
+        await error(client.apps_connections_open(app_token=workspace.credentials.bot_token)) == "not_allowed_token_type"
+    )
+    workspace.credentials.revoke()
     assert await error(client.auth_test()) == "token_revoked"
-    workspace.revoke_tokens("account_inactive")
+    workspace.credentials.revoke("account_inactive")
     assert await error(client.auth_test()) == "account_inactive"
-    workspace.restore_tokens()
+    workspace.credentials.restore()
     assert (await client.auth_test())["ok"]
 
 
@@ -73,7 +84,7 @@ async def test_a_missing_scope_is_named() -> None:
     server = WorkspaceServer(AppConfig(scopes=frozenset({"channels:read"})))
     await server.start()
     try:
-        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
         answer = await refused(client.chat_postMessage(channel=DOCS, text="x"))
         assert (answer["error"], answer["needed"], answer["provided"]) == (
             "missing_scope",
@@ -86,13 +97,30 @@ async def test_a_missing_scope_is_named() -> None:
         await server.stop()
 
 
+async def test_every_answer_to_a_known_token_tells_its_scopes(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
+    granted = ",".join(sorted(workspace.app.scopes))
+    refused_call = await failed(client.chat_postMessage(channel="C0NOWHERE", text="x"))
+    assert refused_call.headers["x-oauth-scopes"] == granted
+    assert refused_call.headers["x-accepted-oauth-scopes"] == "chat:write"
+    assert (await failed(client.auth_test(token=workspace.credentials.app_token))).headers[
+        "x-oauth-scopes"
+    ] == "connections:write"
+    assert "x-oauth-scopes" not in (await failed(client.auth_test(token="xoxb-wrong"))).headers
+    workspace.faults.error("missing_scope", method="reactions.add")
+    missing = await failed(client.reactions_add(channel=DOCS, timestamp="1.000001", name="eyes"))
+    assert (missing["needed"], "reactions:write" in missing["provided"]) == ("reactions:write", False)
+    assert "reactions:write" not in missing.headers["x-oauth-scopes"]
+
+
 async def test_methods_that_are_not_there_yet(client: AsyncWebClient) -> None:
     answer = await refused(client.views_open(trigger_id="1", view={"type": "modal"}))
     assert answer == {"ok": False, "error": "unknown_method", "req_method": "views.open"}
 
 
 async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:
-    url, token = f"{workspace.api_url}chat.postMessage", workspace.bot_token
+    url, token = f"{workspace.api_url}chat.postMessage", workspace.credentials.bot_token
     bearer = {"Authorization": f"Bearer {token}"}
     async with ClientSession() as session:
         sent = (
@@ -104,7 +132,7 @@ async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:
         for request in sent:
             async with request as answer:
                 assert (await answer.json())["ok"]
-    assert [m.text for m in workspace.messages("docs")] == ["j", "f", "q", ""]
+    assert [m.text for m in workspace.channels.messages("docs")] == ["j", "f", "q", ""]
 
 
 # posting
@@ -132,10 +160,10 @@ async def test_where_the_bot_may_not_post(workspace: WorkspaceServer, client: As
     assert await error(client.chat_postMessage(channel=GENERAL, text="x")) == "not_in_channel"
     assert await error(client.chat_postMessage(channel=LEADS, text="x")) == "channel_not_found"
     assert await error(client.chat_postMessage(channel="C404", text="x")) == "channel_not_found"
-    workspace.archive("docs")
+    workspace.channels.archive("docs")
     assert await error(client.chat_postMessage(channel=DOCS, text="x")) == "is_archived"
-    workspace.unarchive("docs")
-    workspace.remove_bot("docs")
+    workspace.channels.unarchive("docs")
+    workspace.channels.remove_bot("docs")
     assert await error(client.chat_postMessage(channel=DOCS, text="x")) == "not_in_channel"
 
 
@@ -143,7 +171,7 @@ async def test_chat_write_public_posts_without_joining() -> None:
     server = WorkspaceServer(AppConfig(scopes=frozenset({"chat:write", "chat:write.public"})))
     await server.start()
     try:
-        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url)
+        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
         assert (await client.chat_postMessage(channel="#general", text="x"))["channel"] == GENERAL
         assert await error(client.chat_postMessage(channel=LEADS, text="x")) == "channel_not_found"
     finally:
@@ -153,10 +181,10 @@ async def test_chat_write_public_posts_without_joining() -> None:
 async def test_a_message_to_a_person_goes_to_the_direct_conversation(
     workspace: WorkspaceServer, client: AsyncWebClient
 ) -> None:
-    ana = workspace.person("ana")
+    ana = workspace.people["ana"]
     answer = await client.chat_postMessage(channel=ana.id, text="hello")
     assert answer["channel"] == (await client.conversations_open(users=ana.id))["channel"]["id"]
-    assert [m.text for m in workspace.messages("ana")] == ["hello"]
+    assert [m.text for m in workspace.channels.messages("ana")] == ["hello"]
 
 
 async def test_text_is_cut_and_updates_are_refused_when_too_long(client: AsyncWebClient) -> None:
@@ -194,7 +222,7 @@ async def test_threads(workspace: WorkspaceServer, client: AsyncWebClient) -> No
     reply = (await client.chat_postMessage(channel=DOCS, text="r1", thread_ts=root))["ts"]
     deeper = await client.chat_postMessage(channel=DOCS, text="r2", thread_ts=reply, reply_broadcast=True)
     assert deeper["message"]["thread_ts"] == root
-    assert [m.text for m in workspace.thread("docs", root)] == ["root", "r1", "r2"]
+    assert [m.text for m in workspace.channels.thread("docs", root)] == ["root", "r1", "r2"]
     in_channel = (await client.conversations_history(channel=DOCS))["messages"]
     assert [m["text"] for m in in_channel] == ["r2", "root"]
     assert in_channel[1]["reply_count"] == 2
@@ -221,34 +249,34 @@ async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metada
 
 
 async def test_only_its_own_messages(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    said = await workspace.person("ana").say("docs", "mine")
+    said = await workspace.people["ana"].say("docs", "mine")
     assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
     assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
     ts = (await client.chat_postMessage(channel=DOCS, text="bot's"))["ts"]
     await client.chat_delete(channel=DOCS, ts=ts)
-    assert [m.text for m in workspace.messages("docs")] == ["mine"]
+    assert [m.text for m in workspace.channels.messages("docs")] == ["mine"]
 
 
 async def test_a_deleted_thread_leaves_a_tombstone(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
     root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
     await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root)
     await client.chat_delete(channel=DOCS, ts=root)
-    assert [m.subtype for m in workspace.thread("docs", root)] == ["tombstone", None]
+    assert [m.subtype for m in workspace.channels.thread("docs", root)] == ["tombstone", None]
 
 
 async def test_ephemerals_are_for_one_person(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    ana, ben = workspace.person("ana"), workspace.person("ben")
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
     await client.chat_postEphemeral(channel=DOCS, user=ana.id, text="psst")
     assert [m.text for m in ana.ephemerals("docs")] == ["psst"]
     assert ben.ephemerals("docs") == []
-    assert workspace.messages("docs") == []
-    call = client.chat_postEphemeral(channel=DOCS, user=workspace.person("emil").id, text="x")
+    assert workspace.channels.messages("docs") == []
+    call = client.chat_postEphemeral(channel=DOCS, user=workspace.people["emil"].id, text="x")
     assert await error(call) == "user_not_in_channel"
 
 
 async def test_reactions(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    said = await workspace.person("ana").say("docs", "hi")
+    said = await workspace.people["ana"].say("docs", "hi")
     target: dict[str, Any] = {"channel": DOCS, "timestamp": said.ts}
     await client.reactions_add(name="eyes", **target)
     assert await error(client.reactions_add(name="eyes", **target)) == "already_reacted"
@@ -274,9 +302,9 @@ async def test_joining(workspace: WorkspaceServer, client: AsyncWebClient) -> No
     assert (await client.conversations_info(channel=GENERAL))["channel"]["is_member"] is False
     assert (await client.conversations_join(channel=GENERAL))["channel"]["is_member"] is True
     assert (await client.conversations_join(channel=GENERAL))["warning"] == "already_in_channel"
-    assert workspace.messages("general")[-1].subtype == "channel_join"
+    assert workspace.channels.messages("general")[-1].subtype == "channel_join"
     assert await error(client.conversations_join(channel=LEADS)) == "channel_not_found"
-    workspace.add_bot("leads")
+    workspace.channels.add_bot("leads")
     assert await error(client.conversations_join(channel=LEADS)) == "method_not_supported_for_channel_type"
 
 
@@ -293,8 +321,8 @@ async def test_lists_show_what_the_bot_may_see(client: AsyncWebClient) -> None:
 
 
 async def test_guests_and_strangers_can_be_told_apart(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    guest = (await client.users_info(user=workspace.person("gia").id))["user"]
-    stranger = (await client.users_info(user=workspace.person("emil").id))["user"]
+    guest = (await client.users_info(user=workspace.people["gia"].id))["user"]
+    stranger = (await client.users_info(user=workspace.people["emil"].id))["user"]
     assert guest["is_restricted"]
     assert stranger["team_id"] != workspace.state.team.id
     assert await error(client.users_info(user="U404")) == "user_not_found"
@@ -338,15 +366,15 @@ async def test_members_come_in_pages(workspace: WorkspaceServer, client: AsyncWe
     first = await client.conversations_members(channel=DOCS, limit=3)
     cursor = first["response_metadata"]["next_cursor"]
     rest = await client.conversations_members(channel=DOCS, cursor=cursor)
-    assert [*first["members"], *rest["members"]] == workspace.channel("docs").members
+    assert [*first["members"], *rest["members"]] == workspace.channels["docs"].members
 
 
 # response URLs
 
 
 async def test_a_response_url_can_be_used_five_times(workspace: WorkspaceServer) -> None:
-    ana = workspace.person("ana")
-    url = workspace._response_urls.issue(workspace.origin, "commands", ana.id, GENERAL)
+    ana = workspace.people["ana"]
+    url = workspace.response_urls.issue("commands", ana.id, GENERAL)
     hook = AsyncWebhookClient(url)
     assert (await hook.send(text="only you")).body == "ok"
     assert (await hook.send(text="instead", replace_original=True)).status_code == 200
@@ -354,7 +382,7 @@ async def test_a_response_url_can_be_used_five_times(workspace: WorkspaceServer)
     assert (await hook.send(delete_original=True)).status_code == 200
     assert ana.ephemerals("general") == []
     assert (await hook.send(text="all", response_type="in_channel")).status_code == 200
-    assert workspace.messages("general")[-1].text == "all"
+    assert workspace.channels.messages("general")[-1].text == "all"
     assert (await hook.send(text="")).status_code == 400
     assert (await hook.send(text="fifth")).status_code == 200
     sixth = await hook.send(text="sixth")
@@ -367,7 +395,7 @@ async def test_a_response_url_ends_after_half_an_hour() -> None:
     server = WorkspaceServer(now=lambda: clock[0])
     await server.start()
     try:
-        url = server._response_urls.issue(server.origin, "commands", server.person("ana").id, DOCS)
+        url = server.response_urls.issue("commands", server.people["ana"].id, DOCS)
         clock[0] += 1801
         answer = await AsyncWebhookClient(url).send(text="late")
         assert "expired_url" in answer.body
@@ -383,7 +411,7 @@ async def test_rate_limits_when_they_are_switched_on() -> None:
     server = WorkspaceServer(rate_limited=True, now=lambda: clock[0])
     await server.start()
     try:
-        client = AsyncWebClient(token=server.bot_token, base_url=server.api_url, retry_handlers=[])
+        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url, retry_handlers=[])
         for _ in range(3):
             await client.chat_postMessage(channel=DOCS, text="x")
         with pytest.raises(SlackApiError) as caught:

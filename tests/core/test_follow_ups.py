@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 import pytest
-from core_world import ANA, World
-from fakes import FakeJobApi
+from support.fakes.ports import FakeJobApi
+from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.models import Job, Known, Mark
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import Reaction
+from bot.domain.notices.posts import RequestUncertain
+from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
-from bot.ports import ClaimedRequest
+from bot.store_ports import ClaimedRequest
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
 DAY = 24 * 3600.0
@@ -41,114 +44,113 @@ class ReadOnly(FakeJobApi):
 class Claimed:
     """A follow-up that was claimed and is not yet sent."""
 
-    world: World
+    world: CoreWorld
     item: ClaimedRequest
     at: float
 
     async def send(self) -> None:
-        await self.world.intake.work(self.item, self.at)
+        await self.world.request_sender.process(self.item, self.at)
 
 
-async def claimed(world: World, ts: str) -> Claimed:
+async def claimed(world: CoreWorld, ts: str) -> Claimed:
     await world.reply(ts, "more", "5.1")
     await world.step(world.outbox)
     world.clock.advance(1.2)
     at = world.clock.monotonic()
-    (item,) = await world.intake.take(10)
+    (item,) = await world.request_sender.claim(10)
     return Claimed(world, item, at)
 
 
-async def ended(world: World) -> str:
+async def ended(world: CoreWorld) -> str:
     """A job that has ended with a link, as its thread knows."""
     ts = await world.started()
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(30)
-    assert world.chat.said(ts) == ["started", "finished"]
+    assert world.chat.said(ts) == ["job_started", "job_finished"]
     return ts
 
 
-async def known(world: World, ts: str) -> Known:
-    return (await world.thread(ts)).known
+async def state(world: CoreWorld, ts: str) -> ThreadState:
+    return (await world.thread(ts)).state
 
 
-async def fine_time(world: World, seconds: int) -> None:
+async def fine_time(world: CoreWorld, seconds: int) -> None:
     """Lets time pass in steps in which nothing is overtaken."""
     for _ in range(seconds):
         world.clock.advance(1.0)
         await world.settle()
 
 
-async def test_an_answer_that_is_repeated_takes_no_job_back(world: World) -> None:
+async def test_an_answer_that_is_repeated_takes_no_job_back(world: CoreWorld) -> None:
     """Its sender dies; the job works and ends before it is sent again and answered as it was at first."""
-    world.job_api, world.asks_once = OneAnswerAKey(), True
+    world.job_api, world.idempotent = OneAnswerAKey(), True
     world.assemble()
     ts = await ended(world)
     follow_up = await claimed(world, ts)
     await world.job_api.send_message("docs", "job-1", "more", idempotency_key=follow_up.item.request.id)
     world.clock.advance(3)
-    await world.step(world.watch)
+    await world.step(world.job_poller)
     world.job_api.show("job-1", "completed", LINK)
     world.clock.advance(31)
     world.restart("two")
     await world.pass_time(60)
-    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
     assert world.job_api.messages["job-1"] == ["more"]
 
 
-async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doubt(world: World) -> None:
+async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doubt(world: CoreWorld) -> None:
     ts = await world.started()
     await world.pass_time(30)
     follow_up = await claimed(world, ts)
     world.job_api.show("job-1", "completed", LINK)
     world.clock.advance(2.5)
-    await world.step(world.watch)
+    await world.step(world.job_poller)
     world.job_api.after = [JobApiUncertain("timeout")]
     await follow_up.send()
     await world.pass_time(60)
     world.job_api.show("job-1", "completed", OTHER)
     await world.pass_time(100)
-    assert world.chat.said(ts) == ["started", "finished", "unsure", "active_again", "finished"]
+    assert world.chat.said(ts) == [
+        "job_started",
+        "job_finished",
+        "request_uncertain",
+        "job_active_again",
+        "job_finished",
+    ]
 
 
-async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(world: World) -> None:
+async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(world: CoreWorld) -> None:
     """The message is worked on later: its answer still shows the end of earlier work."""
     ts = await world.started()
     await world.pass_time(30)
     world.job_api.show("job-1", "completed", LINK)
     follow_up = await claimed(world, ts)
     world.job_api.show("job-1", "completed", LINK)
-    before, sending = world.job_api.jobs["job-1"], FakeJobApi.send_message
-
-    async def answered_as_it_was(project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
-        await sending(world.job_api, project_id, job_id, prompt, idempotency_key=idempotency_key)
-        return before
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.job_api, "send_message", answered_as_it_was)
-        await follow_up.send()
+    world.job_api.outdated_answers = [world.job_api.jobs["job-1"]]
+    await follow_up.send()
     await world.pass_time(60)
     world.job_api.show("job-1", "completed", OTHER)
     await world.pass_time(100)
-    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
-    job = (await known(world, ts)).job
+    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
+    job = (await state(world, ts)).job
     assert job is not None
     assert job.pr_link == OTHER
 
 
-async def test_a_look_that_fails_meanwhile_makes_an_answer_no_older(world: World) -> None:
+async def test_a_look_that_fails_meanwhile_makes_an_answer_no_older(world: CoreWorld) -> None:
     ts = await ended(world)
     follow_up = await claimed(world, ts)
     world.clock.advance(2.5)
     world.job_api.faults = [JobApiUncertain("502")]
-    await world.step(world.watch)
+    await world.step(world.job_poller)
     await follow_up.send()
     world.clock.advance(1.5)
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(60)
-    assert world.chat.said(ts) == ["started", "finished", "active_again", "finished"]
+    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
 
 
-async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world: World) -> None:
+async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "completed")
     await world.pass_time(100)
@@ -158,20 +160,20 @@ async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world
     world.job_api.faults = [JobApiBusy("429", retry_after=5.0)]
     await world.reply(ts, "more", "5.1")
     await world.pass_time(30)
-    assert world.chat.said(ts) == ["started", "finished", "active_again"]
-    assert world.chat.marks == {"5.1": Mark.TAKEN}
+    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again"]
+    assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
 
 
 @pytest.mark.parametrize(
     ("error", "word"),
     [
-        (JobApiNotAllowed("403", status=403), "not_allowed"),
-        (JobApiBusy("429", retry_after=None), "out_of_reach"),
-        (JobApiBusy("429", retry_after=3600.0), "out_of_reach"),
+        (JobApiNotAllowed("403", status=403), "access_denied"),
+        (JobApiBusy("429", retry_after=None), "outage_started"),
+        (JobApiBusy("429", retry_after=3600.0), "outage_started"),
     ],
     ids=["403", "429", "429 for an hour"],
 )
-async def test_what_only_messages_meet_is_told_once(world: World, error: JobApiError, word: str) -> None:
+async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: JobApiError, word: str) -> None:
     """The job can be read all the while, which ends no trouble of the request."""
     job_api = ReadOnly()
     job_api.error = error
@@ -180,14 +182,14 @@ async def test_what_only_messages_meet_is_told_once(world: World, error: JobApiE
     ts = await world.started()
     await world.reply(ts, "more", "5.1")
     await fine_time(world, 200)
-    assert world.chat.said(ts) == ["started", word]
-    assert world.chat.marks == {"5.1": Mark.RECORDED}
-    assert (await known(world, ts)).trouble is None
+    assert world.chat.said(ts) == ["job_started", word]
+    assert world.chat.reactions == {"5.1": Reaction.RECORDED}
+    assert (await state(world, ts)).problem is None
 
 
-async def test_what_is_never_answered_is_told_and_handed_back(world: World) -> None:
+async def test_what_is_never_answered_is_told_and_handed_back(world: CoreWorld) -> None:
     """Where a key runs once it is sent again for long, but not for ever: the next one is waiting."""
-    world.asks_once = True
+    world.idempotent = True
     world.assemble()
     ts = await world.started()
     job_api = ReadOnly()
@@ -198,12 +200,12 @@ async def test_what_is_never_answered_is_told_and_handed_back(world: World) -> N
     await world.reply(ts, "poison", "5.1")
     await world.reply(ts, "next", "5.2")
     await world.pass_time(300)
-    assert world.chat.said(ts) == ["started", "out_of_reach"]
+    assert world.chat.said(ts) == ["job_started", "outage_started"]
     world.clock.advance(3 * DAY)
     await world.pass_time(100)
-    assert world.chat.said(ts)[:3] == ["started", "out_of_reach", "unsure"]
-    assert world.chat.marks["5.1"] is Mark.PROBLEM
-    request = next(message.facts["request"] for message in world.chat.messages if message.what == "unsure")
-    await world.service.send_again(ANA, "C1", request)
+    assert world.chat.said(ts)[:3] == ["job_started", "outage_started", "request_uncertain"]
+    assert world.chat.reactions["5.1"] is Reaction.PROBLEM
+    request = world.chat.posted_as(RequestUncertain)[0].request.request_id
+    await world.service.send_again(ANA, "C1", request, source_key="press-1")
     await world.pass_time(100)
-    assert world.chat.said(ts).count("unsure") == 1
+    assert world.chat.said(ts).count("request_uncertain") == 1

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from core_world import World
+import pytest
+from support.worlds.core_world import CoreWorld
 
-from bot.domain.models import Thread
-from bot.errors import StoreError
-from bot.loops.outbox import FAULTY_TRIES
+from bot.domain.deliver import MAX_FAULTS
+from bot.domain.notices.messages import PostNotDelivered
+from bot.domain.threads import Thread
+from bot.errors import StoreError, StoreUnavailable
 from bot.ports import Store
 
 
@@ -19,9 +21,9 @@ class Faulty:
         self._store = store
         self._fault = fault
 
-    async def transact(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def transact(self, work: Callable[[Any], Awaitable[Any]], *, urgent: bool = False) -> Any:
         async def watched(tx: Any) -> Any:
-            return await work(_Watched(tx, self._fault))
+            return await work(_Transaction(tx, self._fault))
 
         return await self._store.transact(watched)
 
@@ -29,20 +31,29 @@ class Faulty:
         await self._store.close()
 
 
-class _Watched:
+class _Transaction:
     def __init__(self, tx: Any, fault: Callable[[Any], None]) -> None:
         self._tx = tx
-        self._fault = fault
+        self.polls = _Polls(tx.polls, fault)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
 
-    async def save_polls(self, polls: Any, owner: str) -> int:
-        self._fault(polls)
-        return int(await self._tx.save_polls(polls, owner))
+
+class _Polls:
+    def __init__(self, polls: Any, fault: Callable[[Any], None]) -> None:
+        self._polls = polls
+        self._fault = fault
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._polls, name)
+
+    async def save(self, results: Any, owner: str) -> int:
+        self._fault(results)
+        return int(await self._polls.save(results, owner))
 
 
-async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: World) -> None:
+async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: CoreWorld) -> None:
     bad, good = await world.started("Bad", key="k1"), await world.started("Good", key="k2")
     real, bad_id = world.store, (await world.thread(bad)).id
 
@@ -54,28 +65,59 @@ async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: World) -> 
     world.assemble()
     for job in ("job-1", "job-2"):
         world.job_api.show(job, "completed", f"https://git.example/{job}")
-    running = asyncio.create_task(world.watch.run())
+    running = asyncio.create_task(world.job_poller.run())
     world.clock.advance(10.0)
-    world.watch.wake()
+    world.job_poller.wake()
 
     async def saved() -> bool:
-        job = (await real.transact(lambda tx: tx.thread_at("C1", good))).known.job  # type: ignore[union-attr]  # it is there
+        job = (await real.transact(lambda tx: tx.threads.find_by_card("C1", good))).state.job  # type: ignore[union-attr]  # it is there
         return job is not None and job.ended
 
     async with asyncio.timeout(10):
         while not await saved():  # noqa: ASYNC110 - a database tells nobody of its changes
             await asyncio.sleep(0.02)
-    await world.watch.stop(5.0)
+    await world.job_poller.stop(5.0)
     await running
     world.store = real
     world.assemble()
     await world.pass_time(60.0)
-    assert world.chat.said(bad) == world.chat.said(good) == ["started", "finished"]
+    assert world.chat.said(bad) == world.chat.said(good) == ["job_started", "job_finished"]
 
 
-async def test_a_loop_survives_a_fault_in_taking_work(world: World) -> None:
+async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
+    world: CoreWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Work can be taken, and what comes of it can't be saved: neither of the two by itself tells how it is."""
+    full = True
+
+    def fault(polls: Any) -> None:
+        if full:
+            raise StoreUnavailable("The database's disk is full.")
+
+    await world.started()
+    world.store = Faulty(world.store, fault)
+    world.assemble()
+
+    async def go_on(seconds: float) -> None:
+        for _ in range(int(seconds / 10)):
+            await world.job_poller._claim_and_process(10)
+            await asyncio.gather(*world.job_poller._tasks)
+            world.clock.advance(10)
+
+    await go_on(600)
+    assert world.job_poller.status().failing_seconds > 500
+    full = False
+    await go_on(200)
+    assert world.job_poller.status().failing_seconds == 0
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0] == "JobPoller: cannot work, and goes on trying: The database's disk is full."
+    assert told[1].startswith("JobPoller: works again after ")
+    assert len(told) == 2
+
+
+async def test_a_loop_survives_a_fault_in_taking_work(world: CoreWorld) -> None:
     took = asyncio.Event()
-    take, tries = world.intake.take, 0
+    take, tries = world.request_sender.claim, 0
 
     async def trips(limit: int) -> Any:
         nonlocal tries
@@ -85,22 +127,22 @@ async def test_a_loop_survives_a_fault_in_taking_work(world: World) -> None:
         took.set()
         return await take(limit)
 
-    world.intake.take = trips  # type: ignore[method-assign]  # the fault is put in for the test
-    running = asyncio.create_task(world.intake.run())
+    world.request_sender.claim = trips  # type: ignore[method-assign]  # the fault is put in for the test
+    running = asyncio.create_task(world.request_sender.run())
     async with asyncio.timeout(10):
         await took.wait()
-    await world.intake.stop(5.0)
+    await world.request_sender.stop(5.0)
     await running
     assert tries >= 2
 
 
-async def test_a_notice_that_trips_a_fault_is_given_up_and_the_thread_goes_on(world: World) -> None:
+async def test_a_notice_that_trips_a_fault_is_given_up_and_the_thread_goes_on(world: CoreWorld) -> None:
     ts = await world.started()
     tries = 0
 
     def fault(call: str, thread: Thread | None) -> None:
         nonlocal tries
-        if call == "post" and tries < FAULTY_TRIES:
+        if call == "post" and tries < MAX_FAULTS:
             tries += 1
             raise KeyError("repository")
 
@@ -109,6 +151,7 @@ async def test_a_notice_that_trips_a_fault_is_given_up_and_the_thread_goes_on(wo
     await world.pass_time(60.0)
     await world.reply(ts, "And more", "1700000900.000100")
     await world.pass_time(60.0)
-    assert tries == FAULTY_TRIES
-    assert [(person, what) for person, what, _ in world.chat.told] == [("UANA", "finished")]
-    assert world.chat.said(ts) == ["started", "active_again"]
+    assert tries == MAX_FAULTS
+    (told,) = world.chat.told_as(PostNotDelivered)
+    assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
+    assert world.chat.said(ts) == ["job_started", "job_active_again"]

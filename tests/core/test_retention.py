@@ -2,14 +2,13 @@ import asyncio
 import logging
 
 import pytest
-from core_world import World
+from support.worlds.core_world import CoreWorld
 
 from bot.errors import StoreUnavailable
-from bot.loops import retention
-from bot.loops.retention import DAY, Retention
+from bot.scheduler.retention import DAY, Retention
 
 
-async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: World) -> None:
+async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: CoreWorld) -> None:
     first = await world.started("first", key="k1")
     world.job_api.show("job-1", "failed")
     await world.pass_time(10)
@@ -18,16 +17,14 @@ async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: Wo
     assert await sweep.sweep() == 0
     world.clock.advance(91 * DAY)
     assert await sweep.sweep() == 1
-    known = await world.store.transact(lambda tx: tx.thread_at("C1", first))
-    assert known is None
+    state = await world.store.transact(lambda tx: tx.threads.find_by_card("C1", first))
+    assert state is None
     assert (await world.thread(second)).prompt == "second"
 
 
 @pytest.fixture
-async def old(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Three finished jobs that are over 90 days old, and a running one; deleted one by one, without a pause."""
-    monkeypatch.setattr(retention, "STEP", 1)
-    monkeypatch.setattr(retention, "PAUSE", 0)
+async def old(world: CoreWorld) -> CoreWorld:
+    """Three finished jobs that are over 90 days old, and a running one."""
     for number in range(1, 4):
         ts = await world.started(f"planted prompt {number}", key=f"k{number}")
         await world.reply(ts, f"planted reply {number}", f"{number}.5")
@@ -40,8 +37,13 @@ async def old(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-async def prompts(world: World) -> list[str]:
-    found = [await world.store.transact(lambda tx, id_=id_: tx.thread(id_)) for id_ in world.chat.cards]  # type: ignore[misc]  # one thread at a time
+def one_by_one(world: CoreWorld, **options: float) -> Retention:
+    """Deletes one job after the other, without a pause."""
+    return Retention(world.store, days=90, batch_size=1, pause=0.0, **options)
+
+
+async def prompts(world: CoreWorld) -> list[str]:
+    found = [await world.store.transact(lambda tx, id_=id_: tx.threads.get(id_)) for id_ in world.chat.cards]  # type: ignore[misc]  # one thread at a time
     return [thread.prompt for thread in found if thread is not None]
 
 
@@ -53,7 +55,7 @@ async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
 
 
 async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
-    old: World, caplog: pytest.LogCaptureFixture
+    old: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     steps, transact = 0, old.store.transact
@@ -64,7 +66,7 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
         return await transact(work)  # type: ignore[arg-type]  # passed on as it came
 
     old.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
-    running = asyncio.create_task(Retention(old.store, days=90).run())
+    running = asyncio.create_task(one_by_one(old).run())
     await logged(caplog, "3 finished jobs older than 90 days were deleted")
     running.cancel()
     assert steps == 4, "one job a step, and a look that finds nothing"
@@ -72,21 +74,18 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
     assert "planted" not in caplog.text
 
 
-async def test_a_database_that_is_away_ends_no_retention(
-    old: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_database_that_is_away_ends_no_retention(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     faults, transact = [StoreUnavailable("locked")], old.store.transact
 
     async def away_once(work: object) -> object:
-        monkeypatch.setattr(retention, "LOOK_EVERY", 0 if faults else 3600)
         if faults:
             raise faults.pop()
         return await transact(work)  # type: ignore[arg-type]  # passed on as it came
 
     old.store.transact = away_once  # type: ignore[method-assign, assignment]  # the fault is put in for the test
-    running = asyncio.create_task(Retention(old.store, days=90).run())
+    running = asyncio.create_task(one_by_one(old, sweep_every=0.01).run())
     await logged(caplog, "3 finished jobs")
     running.cancel()
-    assert "old jobs can't be deleted now, the next try is in an hour: locked" in caplog.text
+    assert "old jobs cannot be deleted now, the next try is in an hour: locked" in caplog.text
     assert await prompts(old) == ["running"]

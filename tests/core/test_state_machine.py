@@ -14,8 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pytest
-from core_world import ANA, BEN, EVA
-from fakes import FakeClock
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -26,21 +24,26 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from storm import Crash, Outside, Process, Trap
-from storm_traps import BAD_STARTS, TRAPS
-from storm_verdict import Model, Verdict, Written
-from virtual_loop import VirtualLoop
+from support.fakes.ports import FakeClock
+from support.fakes.virtual_loop import VirtualLoop
+from support.oracles.core_verdict import Model, Verdict, Version, Written
+from support.oracles.promises import AskedFor, check, done_too_often, said_too_often
+from support.scratch import IN_MEMORY
+from support.worlds.core_world import ANA, BEN, EVA
+from support.worlds.fault_traps import BAD_STARTS, TRAPS
+from support.worlds.fault_world import Crash, Outside, Process, Trap
 
-from bot.domain.models import Person, Thread
+from bot.domain.notices.messages import ReplyEdited
+from bot.domain.notices.posts import RequestUncertain
+from bot.domain.requests import Person, Reply
+from bot.domain.threads import Thread
 from bot.errors import StoreUnavailable
 from bot.ports import Transaction
-from bot.store.schema import migrate
+from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 
 T = TypeVar("T")
 
-_SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
-IN_MEMORY = _SHM if _SHM.is_dir() else None
 LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
 
 
@@ -53,7 +56,7 @@ def template() -> Iterator[Path]:
         yield path
 
 
-class Storm(RuleBasedStateMachine):
+class FaultWorld(RuleBasedStateMachine):
     """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
 
     template: Path
@@ -75,15 +78,15 @@ class Storm(RuleBasedStateMachine):
         self.processes: list[Process] = []
 
     @initialize(
-        asks_once=st.booleans(),
+        idempotent=st.booleans(),
         jobs=st.sampled_from([1, 1, 2, 0]),
         replies=st.integers(0, 2),
         traps=st.sampled_from(BAD_STARTS),
     )
-    def begin(self, *, asks_once: bool, jobs: int, replies: int, traps: tuple[Trap, ...]) -> None:
+    def begin(self, *, idempotent: bool, jobs: int, replies: int, traps: tuple[Trap, ...]) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
-        self.outside.job_api.honours_keys = asks_once
-        self.asks_once = asks_once
+        self.outside.job_api.honours_keys = idempotent
+        self.idempotent = idempotent
         self.processes = [self._born(), self._born()]
         self.outside.traps += traps
         for number in range(jobs):
@@ -129,11 +132,46 @@ class Storm(RuleBasedStateMachine):
     def deliver(self, which: int, at: int) -> None:
         self._deliver_reply(self.model.replies[which % len(self.model.replies)], at)
 
-    @precondition(lambda self: self._unsure_posts())
+    @precondition(lambda self: self.model.replies)
+    @rule(which=st.integers(0, 9), words=st.sampled_from([True, True, False]), at=st.sampled_from([0, 1, None]))
+    def edit(self, *, which: int, words: bool, at: int | None) -> None:
+        """Somebody edits or deletes a reply; Slack delivers that at once, or later, or again (`deliver_edit`)."""
+        written = self.model.replies[which % len(self.model.replies)]
+        moment = self.outside.chat.next_ts()
+        version = Version(moment, f"{written.text} as of {moment}" if words else "")
+        written.versions.append(version)
+        if at is not None:
+            self._deliver_edit(written, version, at)
+
+    @precondition(lambda self: self._edits())
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def deliver_edit(self, which: int, at: int) -> None:
+        edits = self._edits()
+        self._deliver_edit(*edits[which % len(edits)], at)
+
+    @precondition(lambda self: self._offers())
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, EVA]), at=st.integers(0, 1))
+    def press_send_new_words(self, which: int, person: Person, at: int) -> None:
+        offers = self._offers()
+        service, press = self.processes[at].service, f"press-{self.outside.step}"
+        self._in_process(at, service.send_new_words(person, offers[which % len(offers)], source_key=press))
+
+    @precondition(lambda self: self._uncertain_posts())
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
     def press_send_again(self, which: int, person: Person, at: int) -> None:
-        posts = self._unsure_posts()
-        self._press(posts[which % len(posts)].facts["request"], posts[which % len(posts)].channel_id, person, at)
+        posts = self._uncertain_posts()
+        request_id, channel = posts[which % len(posts)]
+        self._press(request_id, channel, person, at)
+
+    @precondition(lambda self: self.model.pressed)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def a_press_comes_again(self, which: int, at: int) -> None:
+        """However late: it does something only where it was not recorded before."""
+        key = list(self.model.pressed)[which % len(self.model.pressed)]
+        request, channel, person, acked = self.model.pressed[key]
+        before = self.model.presses[request]
+        self._press(request, channel, person, at, key=key)
+        assert not acked or self.model.presses[request] == before
 
     # -- the world outside ----------------------------------------------------------------------------------------
 
@@ -166,7 +204,11 @@ class Storm(RuleBasedStateMachine):
 
     # -- the instances --------------------------------------------------------------------------------------------
 
-    @rule(at=st.integers(0, 1), loop=st.sampled_from(["outbox", "intake", "watch"]), limit=st.sampled_from([1, 100]))
+    @rule(
+        at=st.integers(0, 1),
+        loop=st.sampled_from(["outbox", "request_sender", "job_poller"]),
+        limit=st.sampled_from([1, 100]),
+    )
     def takes(self, at: int, loop: str, limit: int) -> None:
         process = self.processes[at]
         self._in_process(at, process.take(getattr(process, loop), limit))
@@ -197,20 +239,22 @@ class Storm(RuleBasedStateMachine):
         process = self.processes[at]
         self.run(process.kill())
         if gracefully:
-            self._read(lambda tx: tx.release(process.owner))
+            self._read(lambda tx: tx.claims.release(process.owner))
         self.processes[at] = self._born()
 
     # -- what must hold at any time -------------------------------------------------------------------------------
 
     @invariant()
     def nothing_is_said_twice(self) -> None:
-        keys = Counter(message.key for message in self.outside.chat.messages)
-        assert not [key for key, times in keys.items() if times > 1]
+        check(said_too_often(message.key for message in self.outside.chat.messages))
 
     @invariant()
-    def nothing_is_asked_twice(self) -> None:
-        for request, times in Counter(self.outside.job_api.effects).items():
-            assert times <= 1 + self.model.presses[request], f"{request} was taken {times} times"
+    def nothing_is_done_twice(self) -> None:
+        taken = Counter(self.outside.job_api.effects)
+        for name, times in taken.items():
+            sent_again = self.model.presses[name]
+            request = AskedFor(name, acknowledged=False, taken=times, sent_again=sent_again)
+            check(done_too_often([request]))
 
     @invariant()
     def there_is_no_job_before_its_card(self) -> None:
@@ -224,14 +268,14 @@ class Storm(RuleBasedStateMachine):
         """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
         self._calm()
         self.verdict().check(pressed=False)
-        for request in [row for row in self._rows("requests") if row["state"] == "unsure"]:
+        for request in [row for row in self._rows("requests") if row["state"] == "uncertain"]:
             channel = next(row["channel_id"] for row in self._rows("threads") if row["id"] == request["thread_id"])
             self._press(request["id"], channel, ANA, 0)
         self._settle_down()
         self.verdict().check(pressed=True)
 
     def verdict(self) -> Verdict:
-        tables = {name: self._rows(name) for name in ("threads", "watches", "requests", "notices", "early_replies")}
+        tables = {name: self._rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
         stored = {row["id"]: self._read(_thread(row["id"])) for row in tables["threads"]}
         return Verdict(self.outside, self.model, tables, stored)
 
@@ -244,6 +288,9 @@ class Storm(RuleBasedStateMachine):
         for written in self.model.replies:
             if not written.acked:
                 self._deliver_reply(written, 0)
+            for version in reversed(written.versions):
+                if version.acked is None:
+                    self._deliver_edit(written, version, 0)
         for job_id in self.outside.job_api.jobs:
             self.outside.job_api.show(job_id, "completed", LINKS[0])
         self._settle_down()
@@ -253,7 +300,7 @@ class Storm(RuleBasedStateMachine):
         for _ in range(200):
             for at in (0, 1):
                 self._in_process(at, self.processes[at].settle())
-            due = [at for table in ("watches", "requests", "notices") for at in self._due(table)]
+            due = [at for table in ("polls", "requests", "notices") for at in self._due(table)]
             later = [at for at in due if at > self.outside.clock.time]
             if not later:
                 return
@@ -278,7 +325,7 @@ class Storm(RuleBasedStateMachine):
 
     def _born(self) -> Process:
         self.births += 1
-        return Process(self.outside, f"process-{self.births}", asks_once=self.asks_once)
+        return Process(self.outside, f"process-{self.births}", idempotent=self.idempotent)
 
     def _in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
         """Runs something in a process; False where that failed or killed it (another one takes its place)."""
@@ -309,15 +356,25 @@ class Storm(RuleBasedStateMachine):
 
     def _deliver_reply(self, written: Written, at: int) -> None:
         steering = self.processes[at].service.steer(
-            written.person, written.channel_id, written.thread_ts, written.ts, f"Change {written.ts}"
+            written.person, written.channel_id, written.thread_ts, written.ts, written.text
         )
         written.acked = self._in_process(at, steering) or written.acked
 
-    def _press(self, request: str, channel: str, person: Person, at: int) -> None:
+    def _deliver_edit(self, written: Written, version: Version, at: int) -> None:
+        place = (written.person, written.channel_id, written.thread_ts, written.ts)
+        reply = Reply(*place, version.text, edited_at=version.at, withdrawn=not version.text)
+        acked = self._in_process(at, self.processes[at].service.revise(reply))
+        if acked and version.acked is None:
+            version.acked = self.outside.step
+
+    def _press(self, request: str, channel: str, person: Person, at: int, *, key: str = "") -> None:
+        key = key or f"press-{len(self.model.pressed)}"
         (before,) = (row for row in self._rows("requests") if row["id"] == request)
-        self._in_process(at, self.processes[at].service.send_again(person, channel, request))
+        pressing = self.processes[at].service.send_again(person, channel, request, source_key=key)
+        acked = self._in_process(at, pressing) or self.model.pressed.get(key, ("", "", person, False))[3]
+        self.model.pressed[key] = (request, channel, person, acked)
         (after,) = (row for row in self._rows("requests") if row["id"] == request)
-        sent_again = before["state"] in {"unsure", "refused"} and after["state"] == "waiting"
+        sent_again = before["state"] in {"uncertain", "rejected"} and after["state"] == "waiting"
         assert not (sent_again and person is EVA)
         self.model.presses[request] += sent_again
 
@@ -334,8 +391,19 @@ class Storm(RuleBasedStateMachine):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    def _unsure_posts(self) -> list[Any]:
-        return [message for message in self.outside.chat.messages if message.what == "unsure"]
+    def _uncertain_posts(self) -> list[tuple[str, str]]:
+        """The requests that threads tell to be uncertain, with their channels."""
+        return [
+            (posted.message.request.request_id, posted.channel_id)
+            for posted in self.outside.chat.messages
+            if isinstance(posted.message, RequestUncertain)
+        ]
+
+    def _edits(self) -> list[tuple[Written, Version]]:
+        return [(written, version) for written in self.model.replies for version in written.versions]
+
+    def _offers(self) -> list[str]:
+        return [offer.request_id for offer in self.outside.chat.told_as(ReplyEdited)]
 
     def _job(self, which: int) -> str:
         jobs = list(self.outside.job_api.jobs)
@@ -347,7 +415,7 @@ class Storm(RuleBasedStateMachine):
 
 def _thread(thread_id: str) -> Callable[[Transaction], Awaitable[Thread]]:
     async def read(tx: Transaction) -> Thread:
-        thread = await tx.thread(thread_id)
+        thread = await tx.threads.get(thread_id)
         assert thread is not None
         return thread
 
@@ -362,10 +430,10 @@ def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(template: Path) -> None:
     """Tens of runs of 30 steps; thousands of 60 in the long profile."""
-    Storm.template = template
+    FaultWorld.template = template
     examples, steps = (2_000, 60) if os.environ.get("HYPOTHESIS_PROFILE") == "long" else (40, 30)
     run_state_machine_as_test(
-        Storm,
+        FaultWorld,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,

@@ -1,14 +1,14 @@
 from collections.abc import Iterator
 
 import pytest
-from core_world import ANA, EVA, World
+from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.models import Thread
+from bot.domain.notices.messages import PostNotDelivered
+from bot.domain.threads import Thread
 from bot.errors import ChatError, ChatNotAllowed, ChatUncertain, ChatUnreachable
-from bot.loops import outbox
 
 
-def failing(world: World, *faults: ChatError) -> None:
+def failing(world: CoreWorld, *faults: ChatError) -> None:
     """The next words for one person meet these, one after the other."""
     left: Iterator[ChatError] = iter(faults)
 
@@ -20,22 +20,22 @@ def failing(world: World, *faults: ChatError) -> None:
     world.chat.fault = fault
 
 
-async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(world: World) -> None:
+async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
     await world.reply(ts, "hack", "5.1", EVA)
     await world.pass_time(120)
-    assert [(person, what) for person, what, _ in world.chat.told] == [("UEVA", "answer")]
+    assert world.chat.told_to() == [("UEVA", "action_answered")]
 
 
-async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: World) -> None:
+async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(5)))
     await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
     await world.pass_time(60)
-    assert [(person, what) for person, what, _ in world.chat.told] == [("UANA", "cannot_post")]
+    assert world.chat.told_to() == [("UANA", "card_not_posted")]
 
 
-async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(world: World) -> None:
+async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(99)))
     await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
     await world.pass_time(150)
@@ -45,7 +45,7 @@ async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(worl
     assert world.chat.calls.count("tell") == tries
 
 
-async def test_a_doubt_about_old_words_is_followed_up_once(world: World) -> None:
+async def test_a_doubt_about_old_words_is_followed_up_once(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
     await world.reply(ts, "hack", "5.1", EVA)
@@ -55,9 +55,9 @@ async def test_a_doubt_about_old_words_is_followed_up_once(world: World) -> None
 
 @pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])
 async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_the_asker(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: type[ChatError]
+    world: CoreWorld, caplog: pytest.LogCaptureFixture, kind: type[ChatError]
 ) -> None:
-    monkeypatch.setattr(outbox, "MOST_TRIES", 3)
+    world.assemble(max_attempts=3)
     ts = await world.started()
     away = True
 
@@ -70,10 +70,11 @@ async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_
     world.job_api.show("job-1", "completed", "https://git.example/1")
     await world.pass_time(120)
     assert world.chat.calls.count("post") - before == 3
-    assert [(person, what) for person, what, _ in world.chat.told] == [("UANA", "finished")]
-    assert "(finished) is given up: not now" in caplog.text
+    (told,) = world.chat.told_as(PostNotDelivered)
+    assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
+    assert "(job_finished) is given up: not now" in caplog.text
 
     away = False
     await world.reply(ts, "more", "1700000900.000100")
     await world.pass_time(120)
-    assert world.chat.said(ts) == ["started", "active_again"]
+    assert world.chat.said(ts) == ["job_started", "job_active_again"]

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 from slack_sdk.web.async_client import AsyncWebClient
-from workspace_desk import Desk, NoChromium, chromium
+from support.worlds.browser_page import Desk, NoChromium, chromium
 
 from bot.workspace import WorkspaceServer
 
@@ -33,7 +33,7 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
     """The app's own Web API client."""
     async with aiohttp.ClientSession() as session:
-        yield AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url, session=session)
+        yield AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session)
 
 
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])

@@ -8,25 +8,29 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
-from jobserver_world import World, git, make_bare, running
-from ports import free_port
-from store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
+from support.servers.free_ports import free_port
+from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running
+from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
-from bot.cli import FORGET_STEP
-from bot.domain.models import NoticeKind, Person, Reply, Saying, What
+from bot.cli.demo_services import manifest
+from bot.cli.forget import BATCH_SIZE
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import CARD_CHANGED, NewNotice, PromptRequested
+from bot.domain.requests import Person, Reply
 from bot.ports import Store, Transaction
-from bot.store import migrate, open_store
-from bot.workspace import WorkspaceServer
-from bot.workspace.app_config import AppConfig
-from bot.workspace.models import Message
+from bot.store.schema.migration import migrate
+from bot.store.store import open_store
+from bot.workspace import Credentials, WorkspaceServer
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Message
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
 SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
@@ -158,10 +162,15 @@ async def test_all_that_is_missing_is_listed_at_once(shell: Shell) -> None:
 
 async def test_what_is_malformed_is_listed_without_its_value(shell: Shell) -> None:
     code, said = await shell.run(
-        "run", SLACK_BOT_TOKEN=APP_TOKEN, SLACK_APP_TOKEN=BOT_TOKEN, JOB_API_URL="ftp://x", JOB_API_KEY_FILE="/nowhere"
+        "run",
+        SLACK_BOT_TOKEN=APP_TOKEN,
+        SLACK_APP_TOKEN=BOT_TOKEN,
+        JOB_API_URL="ftp://x",
+        JOB_API_KEY_FILE="/nowhere",
+        DATABASE_URL_FILE="/nowhere",
     )
     assert code == 2
-    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT"):
+    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "DATABASE_URL"):
         assert name in said
 
 
@@ -172,6 +181,69 @@ async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     code, said = await shell.run("migrate", DATABASE_URL="oracle://someone:planted-key-of-the-job-server@host/name")
     assert code == 2
     assert "sqlite:/// or postgresql://" in said
+
+
+async def test_each_command_says_in_its_own_words_what_it_cannot_do(shell: Shell) -> None:
+    (shell.directory / "taken.sqlite3").touch()
+    of_no_database = {"DATABASE_URL": "oracle://someone:planted-key-of-the-job-server@host/name"}
+    tried: dict[tuple[str, ...], tuple[dict[str, str], str]] = {
+        ("run",): ({}, "Pagehand cannot start. Please set in the environment:"),
+        ("jobserver",): ({}, "The job server cannot start. Please set in the environment:"),
+        ("migrate",): (of_no_database, "The database cannot be brought up to date. Please set in the environment:"),
+        ("forget", "--user", "UANA", "--yes"): (of_no_database, "Nothing can be deleted. Please set in the"),
+        ("forget", "--user", "UANA"): (of_no_database, "Nothing can be deleted. Please set in the"),
+        ("forget", "--user", "UBEN"): ({}, "Nothing can be deleted. Please set in the"),
+        ("backup", "new.sqlite3"): (of_no_database, "Nothing can be copied. Please set in the environment:"),
+        ("backup", "taken.sqlite3"): ({}, "Usage:"),
+    }
+    answers = await asyncio.gather(*(shell.run(*command, **given) for command, (given, _) in tried.items()))
+    for (code, said), (_, words) in zip(answers, tried.values(), strict=True):
+        assert (code, said[: len(words)]) == (2, words)
+    assert "environment" not in answers[-1][1]
+    assert not (shell.directory / "pagehand.sqlite3").exists()
+    assert "taken.sqlite3 is there already: name a new file." in answers[-1][1]
+
+
+WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--version",), 0, f"pagehand, version {__version__}"),
+        (("--help",), 0, "Usage:"),
+        (("run", "--help"), 0, "Usage:"),
+        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("run",), ("demo",), ("jobserver",))),
+        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("migrate",), ("backup", "x.sqlite3"))),
+    ],
+)
+async def test_where_a_module_of_unix_is_missing_that_is_said_in_words(
+    shell: Shell, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    """As on Windows."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WITHOUT_FCNTL, *arguments),
+        cwd=shell.directory,
+        env=shell._environment({}),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert (process.returncode, said.decode()[: len(words)]) == (code, words)
+
+
+async def test_what_the_job_api_client_would_refuse_is_said_before_anything_is_opened(shell: Shell) -> None:
+    malformed = {
+        "JOB_API_URL": "https://u:p@jobs.example.org",
+        "JOB_API_KEY": "two words",
+        "JOB_API_GET_PATH": "//x/{id}",
+        "DATABASE_URL": "sqlite:///untouched.sqlite3",
+    }
+    tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "JOB_API_PROJECT": "docs"}
+    code, said = await shell.run("run", **tokens, **malformed)
+    assert code == 2
+    assert [name for name in ("JOB_API_URL", "JOB_API_KEY", "JOB_API_GET_PATH") if f"  {name} must" not in said] == []
+    assert not (shell.directory / "untouched.sqlite3").exists()
 
 
 # the database
@@ -209,22 +281,21 @@ async def kept(shell: Shell) -> AsyncIterator[Kept]:
 
 async def _fill(store: Store) -> None:
     """A job of Ana's in C1 with a reply of Ben's, and one of Ben's in C2 with all that can be Ana's in it."""
-    card = Saying("card", What.CARD, kind=NoticeKind.CARD)
-    facts = {"person": "UANA", "answer": "external", "words": "planted told to Ana"}
+    told = NewNotice(NoticeKey("told"), PromptRequested("UANA", "planted told to Ana"))
     await add(
         store,
         a_thread("hers", prompt="planted prompt of Ana"),
         a_start("hers", text="planted prompt of Ana"),
         a_follow_up("5.1", "hers", text="planted reply of Ben"),
-        say=[card],
+        say=[CARD_CHANGED],
     )
     await add(
         store,
-        a_thread("his", channel_id="C2", asker_id="UBEN", prompt="planted prompt of Ben"),
+        a_thread("his", channel_id="C2", requester_id="UBEN", prompt="planted prompt of Ben"),
         a_start("his", person_id="UBEN", text="planted prompt of Ben"),
         a_follow_up("6.1", "his", person_id="UANA", text="planted reply of Ana"),
         a_follow_up("6.2", "his", text="planted answer of Ben"),
-        say=[card, Saying("told", What.ANSWER, facts, NoticeKind.TELL)],
+        say=[CARD_CHANGED, told],
     )
     for channel in ("C1", "C2"):
         early = Reply(Person("UANA", "T1"), channel, "1700000000.5", "1700000000.6", f"planted early in {channel}")
@@ -232,7 +303,7 @@ async def _fill(store: Store) -> None:
 
 
 async def _keep(early: Reply, tx: Transaction) -> bool:
-    return await tx.keep_early_reply(early)
+    return await tx.early_replies.keep(early)
 
 
 OF_BEN = {"planted prompt of Ben", "planted answer of Ben"}
@@ -244,31 +315,32 @@ async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept
     assert code == 0
     assert kept.texts() == OF_BEN
     assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
-    lines = said.splitlines()
-    assert sorted(lines[-4:]) == [
-        "1 notices deleted", "1 requests deleted", "1 threads deleted", "2 early replies deleted"
-    ]  # fmt: skip
-    (logged,) = lines[:-4]
+    assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
+    counts = "1 job, 3 requests, 2 notices, 2 early replies"
+    logged, printed = said.splitlines()
     assert "INFO" in logged
-    assert logged.endswith("forgotten: 1 threads, 1 requests, 1 notices, 2 early replies")
+    assert logged.endswith(f"forgotten: {counts}")
+    assert printed == f"Deleted: {counts}."
     assert "planted" not in said
     assert "UANA" not in said
 
 
 async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other(kept: Kept) -> None:
     await _fill(kept.store)
-    await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(FORGET_STEP)))
+    await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(BATCH_SIZE)))
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
     assert code == 0
     assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2"}
     assert {key for (key,) in kept.rows("SELECT key FROM notices")} == {"his/card", "his/told"}
-    assert said.splitlines()[-2:] == [f"{FORGET_STEP + 1} threads deleted", "1 early replies deleted"]
-    assert f"forgotten: {FORGET_STEP + 1} threads, 1 early replies" in said
+    assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
+    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply"
+    assert said.splitlines()[-1] == f"Deleted: {counts}."
+    assert f"forgotten: {counts}" in said
     assert "planted" not in said
 
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
     assert code == 0
-    assert said.splitlines()[-2:] == ["0 threads deleted", "0 early replies deleted"]
+    assert said.splitlines()[-1] == "Deleted: 0 jobs, 0 requests, 0 notices, 0 early replies."
 
 
 async def test_forgetting_asks_first(kept: Kept) -> None:
@@ -281,7 +353,7 @@ async def test_forgetting_asks_first(kept: Kept) -> None:
     assert kept.texts() == all_of_it
     code, said = await kept.run("forget", "--user", "UANA", typed="y\n")
     assert code == 0
-    assert "1 threads deleted" in said
+    assert "Deleted: 1 job, " in said
     assert kept.texts() == OF_BEN
 
 
@@ -330,7 +402,7 @@ async def test_a_backup_of_a_database_that_is_being_written_has_whole_threads(ke
         assert (await get_request(copy, f"{name}-start")).text == "Do it"
     await copy.close()
     whole = "SELECT (SELECT count(*) FROM {} WHERE thread_id = threads.id) FROM threads"
-    for table, each in (("requests", 1), ("watches", 1), ("notices", 2)):
+    for table, each in (("requests", 1), ("polls", 1), ("notices", 2)):
         assert set(kept.rows(whole.format(table), "copy.sqlite3")) == {(each,)}
 
 
@@ -355,7 +427,7 @@ class Town:
 
     shell: Shell
     workspace: WorkspaceServer
-    jobs: World
+    jobs: JobServerWorld
     gate: Path
 
     async def bot(self, **settings: str) -> Run:
@@ -379,20 +451,20 @@ class Town:
 
     async def ask(self, prompt: str) -> str:
         """Ana asks for it; returns the card's `ts`."""
-        answer = await self.workspace.person("ana").command("docs", "/docs", prompt)
+        answer = await self.workspace.people["ana"].command("docs", "/docs", prompt)
         assert answer.ok
-        return await self.workspace.wait_for(
-            lambda: next((m.ts for m in self.workspace.messages("docs")), ""), PATIENCE
+        return await self.workspace.changes.wait_for(
+            lambda: next((m.ts for m in self.workspace.channels.messages("docs")), ""), PATIENCE
         )
 
     async def told(self, ts: str, words: str) -> None:
-        await self.workspace.wait_for(lambda: words in self.said(ts), PATIENCE)
+        await self.workspace.changes.wait_for(lambda: words in self.said(ts), PATIENCE)
 
     async def marked(self, reply: Message) -> None:
-        await self.workspace.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
+        await self.workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
 
     def said(self, ts: str) -> str:
-        return "\n".join(message.text for message in self.workspace.thread("docs", ts))
+        return "\n".join(message.text for message in self.workspace.channels.thread("docs", ts))
 
     def pages(self) -> str:
         """What the editor has noted on the one branch that it has made."""
@@ -405,7 +477,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
     repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     gate, program = shell.directory / "gate", shell.directory / "editor.py"
     program.write_text(WAITS, encoding="utf-8")
-    workspace = WorkspaceServer(app, bot_token=BOT_TOKEN, app_token=APP_TOKEN, signing_secret=SIGNING_SECRET)
+    workspace = WorkspaceServer(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET))
     command = (sys.executable, str(program), str(gate), "{prompt}")
     async with AsyncExitStack() as stack:
         jobs = await stack.enter_async_context(
@@ -418,7 +490,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
 
 async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
     async with town(shell) as here:
-        ana, bot = here.workspace.person("ana"), await here.bot()
+        ana, bot = here.workspace.people["ana"], await here.bot()
         ts = await here.ask("First.")
         await here.told(ts, "The agent has started")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
@@ -427,7 +499,7 @@ async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
         here.gate.touch()
         await here.jobs.ended(_job_id(here))
         bot = await here.bot()
-        await here.told(ts, "Finished. The pull request is ready")
+        await here.told(ts, "Finished. There is a pull request")
         here.gate.unlink()
         await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
         await here.told(ts, "The agent is at work again.")
@@ -437,12 +509,12 @@ async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
         await here.bot()
         await here.marked(missed)
         here.gate.touch()
-        await here.told(ts, "Finished again. The pull request is ready")
+        await here.told(ts, "Finished again, with the same link as before")
         await here.jobs.ended(_job_id(here))
         assert here.pages().split() == ["First.", "Second.", "Third."]
-        assert here.said(ts).count("Finished. The pull request is ready") == 1
+        assert here.said(ts).count("Finished. There is a pull request") == 1
         assert here.said(ts).count("The agent has started") == 1
-        assert _each_once(here.workspace.thread("docs", ts))
+        assert _each_once(here.workspace.channels.thread("docs", ts))
 
 
 async def test_slack_calls_over_signed_http(shell: Shell) -> None:
@@ -452,16 +524,16 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         here.gate.touch()
         bot = await shell.start("run", **here.settings(), SLACK_SIGNING_SECRET=SIGNING_SECRET, PORT=str(port))
         await bot.prints("Pagehand is at work")
-        assert await here.workspace.verify_request_url()
+        assert await here.workspace.signed_http.verify_request_url()
         ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
-        await here.told(ts, "Finished. The pull request is ready")
-        await here.marked(await here.workspace.person("ben").say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "Finished again. The pull request is ready")
-        assert (await here.workspace.person("ben").press("docs", ts, "show_prompt")).ok
+        await here.told(ts, "Finished. There is a pull request")
+        await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
+        await here.told(ts, "Finished again, with the same link as before")
+        assert (await here.workspace.people["ben"].press("docs", ts, "show_prompt")).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
         here.gate.unlink()
-        await here.workspace.person("ben").say("docs", "Third.", thread_ts=ts)
+        await here.workspace.people["ben"].say("docs", "Third.", thread_ts=ts)
         await here.told(ts, "The agent is at work again.")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
@@ -475,21 +547,54 @@ async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
             tried = (
                 (given | {"SLACK_BOT_TOKEN": "xoxb-of-another"}, "Slack does not accept SLACK_BOT_TOKEN"),
                 (given | {"SLACK_APP_TOKEN": "xapp-of-another"}, "Slack does not accept SLACK_APP_TOKEN"),
-                (http | {"PORT": port}, f"{port}): address already in use"),
+                (http | {"PORT": port}, f"port {port}: Address already in use"),
+                (http | {"PAGEHAND_HOST": "1:2:3"}, "cannot listen on 1:2:3, port 3000: "),
             )
             runs = [shell.run("run", **env, DATABASE_URL=f"sqlite:///{n}") for n, (env, _) in enumerate(tried)]
             ends = await asyncio.gather(*runs)
     for (code, said), (_, words) in zip(ends, tried, strict=True):
         assert code == 1
         assert words in said.splitlines()[-1], said
+        assert "Unknown error" not in said
+
+
+async def test_an_app_that_was_installed_with_fewer_scopes(shell: Shell) -> None:
+    """Its manifest asks for all of them; it has to be installed again."""
+    app = manifest()
+    fewer = replace(app, scopes=app.scopes - {"channels:history", "reactions:write"})
+    async with town(shell, fewer) as here:
+        code, said = await shell.run("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
+    assert code == 1
+    assert "channels:history: without it, replies in public channels never arrive" in said
+    assert "reactions:write: without it, replies get no marks" in said
+    assert "api.slack.com/apps" in said
+    assert "Reinstall to Workspace" in said
+    assert "chat:write" not in said
+
+
+async def test_a_scope_that_is_not_vital_is_a_warning_in_the_log_and_the_health(shell: Shell) -> None:
+    app, port = manifest(), free_port()
+    async with town(shell, replace(app, scopes=app.scopes - {"reactions:write"})) as here:
+        here.gate.touch()
+        bot = await here.bot(PAGEHAND_HEALTH_PORT=str(port))
+        ts = await here.ask("First.")
+        await here.told(ts, "Finished.")
+        await here.workspace.people["ana"].say("docs", "Second.", thread_ts=ts)
+        await here.told(ts, "Finished again,")
+        async with aiohttp.ClientSession() as asking, asking.get(f"http://127.0.0.1:{port}/health") as answer:
+            health = await answer.json()
+        assert (answer.status, health["ok"]) == (200, True)
+        assert "Slack has not granted reactions:write." in health["warnings"][0]
+        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+    assert bot.output.count("has not granted the scope reactions:write") == 1
 
 
 async def test_it_waits_for_slack_at_the_start(shell: Shell) -> None:
     async with town(shell) as here:
-        await here.workspace.begin_outage()
+        await here.workspace.listener.begin_outage()
         bot = await shell.start("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
-        await bot.prints("Slack can't be reached")
-        await here.workspace.end_outage()
+        await bot.prints("Slack cannot be reached")
+        await here.workspace.listener.end_outage()
         await bot.prints("Pagehand is at work")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
@@ -499,7 +604,7 @@ async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> N
         here.workspace.faults.delay(60.0, method="auth.test", count=None)
         given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
         runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(2)]
-        await here.workspace.wait_for(lambda: len(here.workspace.calls) == len(runs), PATIENCE)
+        await here.workspace.changes.wait_for(lambda: len(here.workspace.web_api.calls) == len(runs), PATIENCE)
         ends = zip(runs, (signal.SIGTERM, signal.SIGINT), strict=True)
         assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0]
 
@@ -518,6 +623,19 @@ async def test_the_job_server_ends_on_sigterm(shell: Shell) -> None:
         async with client.post(f"{url}/v2/agent/docs/job", json={"prompt": "Fix the spelling"}) as answer:
             assert answer.ok
         assert await server.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+
+
+async def test_a_job_server_that_cannot_start_says_why(shell: Shell) -> None:
+    prefix = "PAGEHAND_JOBSERVER_"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        (code, said), (in_demo, demo_said) = await asyncio.gather(
+            shell.run("jobserver", **{f"{prefix}REPOSITORY": "nowhere", f"{prefix}API_KEY": JOB_KEY}),
+            shell.run("demo", "--job-server-port", port),
+        )
+    assert (code, in_demo) == (1, 1)
+    assert said.startswith("The job server stopped: the repository nowhere cannot be used: ")
+    assert f"Pagehand stopped: cannot listen on 127.0.0.1, port {port}: Address already in use" in demo_said
 
 
 ONCE = (

@@ -15,14 +15,14 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 import asyncpg
 import pytest
-from jobserver_world import git, make_bare
-from leaks import leaks
-from ledger import KEY, PROJECT, Ledger, Operation, cut, garbage, refusing
-from postgres import NoPostgres, PostgresServer, postgres_server
+from support.oracles.leaks import leaks
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, cut, garbage, refusing
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.worlds.jobserver_world import git, make_bare
 
-from bot.demo import manifest
-from bot.store.tables import metadata
-from bot.workspace import WorkspaceServer
+from bot.cli.demo_services import manifest
+from bot.store.schema.tables import metadata
+from bot.workspace import Credentials, WorkspaceServer
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-secret-bot-token", "xapp-1-planted-secret-app-token"
 SIGNING_SECRET, PASSWORD = "planted-secret-signing", "planted-secret-database-password"
@@ -103,7 +103,7 @@ class Scene:
     """A workspace and a job API, with what they gave out that lets its holder in."""
 
     workspace: WorkspaceServer
-    ledger: Ledger
+    fake_job_api: FakeJobApiServer
     session: aiohttp.ClientSession
 
     @property
@@ -113,7 +113,7 @@ class Scene:
             "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_SIGNING_SECRET": SIGNING_SECRET,
             "SLACK_API_URL": self.workspace.api_url,
-            "JOB_API_URL": self.ledger.url,
+            "JOB_API_URL": self.fake_job_api.url,
             "JOB_API_KEY": KEY,
             "JOB_API_PROJECT": PROJECT,
             "JOB_API_TIMEOUT": "2",
@@ -124,9 +124,9 @@ class Scene:
     def secrets(self) -> set[str]:
         """All that was planted, the tickets of sockets, and the secret ends of the addresses for answers."""
         given = set(PLANTED)
-        for call in self.workspace.calls:
-            given |= set(parse_qs(urlsplit(str(call.answer.get("url", ""))).query).get("ticket", []))
-        for delivery in self.workspace.deliveries:
+        for call in self.workspace.web_api.calls:
+            given |= set(parse_qs(urlsplit(str(call.response.get("url", ""))).query).get("ticket", []))
+        for delivery in self.workspace.deliveries.records:
             url = delivery.envelope.payload.get("response_url")
             given |= {str(url).rpartition("/")[2]} if url else set()
         return given
@@ -135,27 +135,27 @@ class Scene:
         """What the workspace's page shows to each person."""
         pages = []
         for person in ("ana", "ben"):
-            who = self.workspace.person(person).id
+            who = self.workspace.people[person].id
             async with self.session.get(f"{self.workspace.origin}/page/snapshot", params={"as": who}) as answer:
                 pages.append(await answer.read())
         return b"\n".join(pages)
 
     async def until(self, condition: Callable[[], Any]) -> Any:
-        return await self.workspace.wait_for(condition, PATIENCE)
+        return await self.workspace.changes.wait_for(condition, PATIENCE)
 
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
     workspace = WorkspaceServer(
-        manifest(), bot_token=BOT_TOKEN, app_token=APP_TOKEN, signing_secret=SIGNING_SECRET, redeliver_after=0.5
+        manifest(), credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET), ack_timeout=0.5
     )
-    ledger = Ledger()
+    fake_job_api = FakeJobApiServer()
     await workspace.start()
-    await ledger.start()
+    await fake_job_api.start()
     async with aiohttp.ClientSession() as session:
-        yield Scene(workspace, ledger, session)
+        yield Scene(workspace, fake_job_api, session)
     await workspace.stop()
-    await ledger.stop()
+    await fake_job_api.stop()
 
 
 @pytest.fixture(scope="module")
@@ -173,33 +173,35 @@ def files_in(*directories: Path) -> dict[str, bytes]:
     }
 
 
-async def trouble(scene: Scene) -> None:
+async def problem(scene: Scene) -> None:
     """A job from its command to its link, with as much going wrong as can."""
-    workspace, ledger = scene.workspace, scene.ledger
-    ana = workspace.person("ana")
+    workspace, fake_job_api = scene.workspace, scene.fake_job_api
+    ana = workspace.people["ana"]
     await scene.until(lambda: workspace.connected)
-    ledger.fail(refusing(401, f"Incorrect API key provided: {KEY}"), Operation.CREATE)
+    fake_job_api.fail(refusing(401, f"Incorrect API key provided: {KEY}"), Operation.CREATE)
     workspace.faults.server_error(method="chat.postMessage")
     workspace.faults.drop(applied=True, method="chat.postMessage")
     await ana.command("docs", "/docs", "Fix the guides")
-    await ledger.until(lambda: ledger.tried(Operation.CREATE) >= 1)
-    await workspace.disconnect()
+    await fake_job_api.until(lambda: fake_job_api.tried(Operation.CREATE) >= 1)
+    await workspace.socket_mode.disconnect()
     workspace.faults.refuse_handshake(2)
-    ts = await scene.until(lambda: next((message.ts for message in workspace.messages("docs") if message.metadata), ""))
+    ts = await scene.until(
+        lambda: next((message.ts for message in workspace.channels.messages("docs") if message.metadata), "")
+    )
     for fault in (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY)):
-        ledger.fail(fault, Operation.GET)
-    workspace.revoke_tokens("token_revoked")
+        fake_job_api.fail(fault, Operation.GET)
+    workspace.credentials.revoke("token_revoked")
     workspace.faults.rate_limit(1, method="chat.update")
     await asyncio.sleep(1.0)  # a while without a good token, as long as a few tries take
-    workspace.restore_tokens()
+    workspace.credentials.restore()
     await scene.until(lambda: workspace.connected)
     await ana.say("docs", "And the manual", thread_ts=ts)
 
 
 async def test_a_bot_in_trouble_keeps_its_secrets(scene: Scene, start: Start, tmp_path: Path) -> None:
     run = await start("run", **scene.environment, DATABASE_URL="sqlite:///pagehand.sqlite3")
-    await trouble(scene)
-    await run.says("can't work")
+    await problem(scene)
+    await run.says("cannot work")
     places = {"the page": await scene.look(), "the output": await run.end(), **files_in(tmp_path)}
     assert b"Pagehand is at work" in run.output
     assert len(scene.secrets()) > len(PLANTED) + 1, "no ticket or address was given out"
@@ -217,8 +219,8 @@ async def test_a_bot_on_postgresql_keeps_its_secrets(
         run = await start("run", **scene.environment, DATABASE_URL=with_password)
         await scene.until(lambda: scene.workspace.connected)
         await postgres.run(CUT_OFF.format(name))
-        await scene.workspace.person("ana").command("docs", "/docs", "Fix the guides")
-        await scene.ledger.until(lambda: scene.ledger.created)
+        await scene.workspace.people["ana"].command("docs", "/docs", "Fix the guides")
+        await scene.fake_job_api.until(lambda: scene.fake_job_api.created)
         await run.end()
         places = {"the output": run.output, "the tables": await _tables(url), **files_in(tmp_path)}
     assert leaks(scene.secrets(), places) == []

@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from jobserver_world import git
 from playwright.async_api import Browser, BrowserContext, Page, Request, expect
-from workspace_desk import ANA, DOCS, messages, replies, write
+from support.worlds.browser_page import ANA, DOCS, messages, replies, write
+from support.worlds.jobserver_world import git
 
-from bot import demo
-from bot.demo import Demo
-from bot.workspace.models import Message
+from bot.cli.demo_services import Demo, Ports, running_demo
+from bot.workspace.model.entities import Message
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROMPT = 'Replace "colour" with "color" in the guides'
@@ -27,7 +26,7 @@ PATIENCE = 30.0
 CARD_STATES = (
     "Waiting to be sent to the agent.",
     "Active: the agent is at work",
-    "Finished: the pull request is ready",
+    "Finished with a pull request",
 )
 PICTURES = Path(__file__).parents[2] / ".github"
 TAKEN_FOR_README = os.environ.get("PAGEHAND_SCREENSHOTS") == "1"
@@ -82,14 +81,14 @@ def directory() -> Iterator[Path]:
 async def alone(directory: Path) -> AsyncIterator[Demo]:
     """A demo for one story."""
     port = None if TAKEN_FOR_README else 0
-    async with demo.running(directory, port, port) as shown:
+    async with running_demo(directory, Ports(port, port)) as shown:
         yield shown
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Demo]:
     """One demo for the stories that each keep to a thread of their own."""
-    async with demo.running(tmp_path_factory.mktemp("demo"), 0, 0) as shown:
+    async with running_demo(tmp_path_factory.mktemp("demo"), Ports(0, 0)) as shown:
         yield shown
 
 
@@ -132,13 +131,13 @@ async def _ask(page: Page) -> None:
     card = page.get_by_test_id("messages").locator('[data-testid="message"]:not([data-ephemeral])').first
     await expect(card).to_contain_text("@ana asked:", timeout=PATIENCE * 1000)
     await expect(card.locator("blockquote")).to_have_text(PROMPT)
-    await expect(card).to_contain_text("Finished: the pull request is ready", timeout=PATIENCE * 1000)
+    await expect(card).to_contain_text("Finished with a pull request", timeout=PATIENCE * 1000)
     await expect(card).to_contain_text("Branch: main")
     states = await page.evaluate("window.passed")
     assert len(states) > 1, "the card never changed"
     assert [state for state in CARD_STATES if state in states] == states
     await card.get_by_test_id("open-thread").click()
-    await expect(replies(page).last).to_contain_text("Finished. The pull request is ready:")
+    await expect(replies(page).last).to_contain_text("Finished. There is a pull request:")
 
 
 async def _steer(page: Page) -> None:
@@ -148,7 +147,7 @@ async def _steer(page: Page) -> None:
     await expect(mine.locator('[data-name="eyes"]')).to_have_count(0)
     passed = await page.evaluate("window.passed")
     assert passed.index("eyes") < passed.index("white_check_mark")
-    again = "Finished again. The pull request is ready:"
+    again = "Finished again, with the same link as before"
     await expect(replies(page).last).to_contain_text(again, timeout=PATIENCE * 1000)
     await expect(mine).to_have_count(1)
 
@@ -184,18 +183,37 @@ async def test_a_prompt_is_shown_as_it_was_typed_and_calls_nobody(shared: Demo, 
     shown = messages(page).and_(page.locator(f'[data-ts="{card.ts}"]')).locator("blockquote")
     await expect(shown).to_have_text(typed)
     await expect(shown.locator(".mention, strong, em, b, s, code")).to_have_count(0)
-    everything = [message.text + str(message.blocks) for message in shared.workspace.messages("docs")]
+    everything = [message.text + str(message.blocks) for message in shared.workspace.channels.messages("docs")]
     assert not [text for text in everything if "<!" in text]
     await _told(shared, "docs", card.ts, "Finished without a pull request")
 
 
+async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_notified(shared: Demo) -> None:
+    ben, gia = shared.workspace.people["ben"], shared.workspace.people["gia"]
+    card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
+    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    assert "Ask @ben first." in str(card.blocks)
+    reply = await ben.say("docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts)
+    assert gia.id in reply.text
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    branch = _branch_with(shared, "docs/people.md")
+    assert "Ask @ben first." in _page(shared, branch, "docs/people.md")
+    assert "Then ask @gia too." in _page(shared, branch, "docs/more.md")
+    ours = [
+        message.text + str(message.blocks)
+        for message in shared.workspace.channels.thread("docs", card.ts)
+        if message.bot_id
+    ]
+    assert not [text for text in ours if f"<@{ben.id}>" in text or f"<@{gia.id}>" in text]
+
+
 async def test_a_private_channel_has_to_invite_the_bot(shared: Demo) -> None:
-    ana, jobs = shared.workspace.person("ana"), _jobs(shared)
+    ana, jobs = shared.workspace.people["ana"], _jobs(shared)
     await ana.command("leads", "/docs", "Quiet words in private")
     told = await _told_alone(shared, "leads", "`/invite`")
     assert shared.workspace.app.bot_user_id in told.text
     assert "Quiet words in private" in told.text
-    assert shared.workspace.messages("leads") == []
+    assert shared.workspace.channels.messages("leads") == []
     assert _jobs(shared) == jobs
 
     await ana.invite("leads", "pagehand")
@@ -205,19 +223,19 @@ async def test_a_private_channel_has_to_invite_the_bot(shared: Demo) -> None:
 
 
 async def test_the_bot_joins_a_public_channel_by_itself(shared: Demo) -> None:
-    assert shared.workspace.app.bot_user_id not in shared.workspace.channel("general").members
+    assert shared.workspace.app.bot_user_id not in shared.workspace.channels["general"].members
     card = await _asked(shared, "general", "Hello from everywhere")
     await _told(shared, "general", card.ts, "Finished without a pull request")
-    assert shared.workspace.app.bot_user_id in shared.workspace.channel("general").members
+    assert shared.workspace.app.bot_user_id in shared.workspace.channels["general"].members
 
 
 async def test_an_aside_stays_between_people(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Asides with the text: One.")
-    await _told(shared, "docs", card.ts, "Finished. The pull request")
-    ben = shared.workspace.person("ben")
+    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    ben = shared.workspace.people["ben"]
     aside = await ben.say("docs", "// Add a page called Secret with the text: Two.", thread_ts=card.ts)
     sent = await ben.say("docs", "Add a page called Third with the text: Three.", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Finished again. The pull request")
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
     assert list(sent.reactions) == ["white_check_mark"]
     assert aside.reactions == {}
     branch = _branch_with(shared, "docs/asides.md")
@@ -225,61 +243,115 @@ async def test_an_aside_stays_between_people(shared: Demo) -> None:
     assert "Secret" not in git(shared.repository, "log", "--format=%B", branch)
 
 
+async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo) -> None:
+    card = await _asked(shared, "docs", "Add a page called Edits with the text: One.")
+    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    ben = shared.workspace.people["ben"]
+    edited = await ben.say("docs", "Add a page called Slip with the text: Two.", thread_ts=card.ts)
+    await ben.edit("docs", edited.ts, "Add a page called Second with the text: Two.")
+    deleted = await ben.say("docs", "Add a page called Slip with the text: Three.", thread_ts=card.ts)
+    await ben.delete("docs", deleted.ts)
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    assert list(edited.reactions) == ["white_check_mark"]
+    branch = _branch_with(shared, "docs/edits.md")
+    assert "Two." in _page(shared, branch, "docs/second.md")
+    assert "Slip" not in git(shared.repository, "log", "--format=%B", branch)
+
+
+async def test_new_words_after_sending_are_offered_to_their_author_alone(shared: Demo) -> None:
+    card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
+    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    gia = shared.workspace.people["gia"]
+    reply = await gia.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    shared.workspace.state.edit(
+        reply, gia.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
+    )
+    await gia.edit("docs", reply.ts, "Add a page called Late with the text: Two.")
+    offer = await _told_alone(shared, "docs", "Do you want to send that as a follow-up?", "gia")
+    assert "Add a page called Late" in offer.text
+    assert (await gia.press("docs", offer.ts, "send_new_words")).ok
+    await _told_alone(shared, "docs", "on their way", "gia")
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before", nth=1)
+    assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
+    assert list(reply.reactions) == ["white_check_mark"]
+    offers = [m for name in ("ana", "ben", "gia") for m in shared.workspace.people[name].ephemerals("docs") if m.blocks]
+    assert [m.ts for m in offers if "send_new_words" in str(m.blocks)] == [offer.ts]
+
+
+async def test_what_a_reply_holds_besides_words_is_explained_in_the_thread(shared: Demo) -> None:
+    card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
+    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    ben = shared.workspace.people["ben"]
+    alone = await ben.say("docs", "", thread_ts=card.ts, files=["a <b>.png", "c.png"])
+    told = await _told(shared, "docs", card.ts, "holds 2 files (a &lt;b&gt;.png, c.png) and no words")
+    assert told.text.startswith(ben.mention)
+    beside = await ben.say(
+        "docs", "@pagehand Add a page called Beside with the text: Two.", thread_ts=card.ts, files=["d.png"]
+    )
+    await _told(shared, "docs", card.ts, "Your words go to the agent, but not 1 file (d.png)")
+    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    assert [list(message.reactions) for message in (alone, beside)] == [["warning"], ["white_check_mark"]]
+    said = [message.text for message in shared.workspace.channels.thread("docs", card.ts)]
+    assert len([text for text in said if "cannot pass that on yet" in text]) == 2
+
+
 async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
     prompt = "Long words come first. " + "And more of them follow. " * 60 + "The end of it."
     card = await _asked(shared, "docs", "Long words come first.", prompt)
     assert "The end of it." not in str(card.blocks)
-    answer = await shared.workspace.person("gia").press("docs", card.ts, "show_prompt")
+    answer = await shared.workspace.people["gia"].press("docs", card.ts, "show_prompt")
     assert answer.ok
     await _told_alone(shared, "docs", "The end of it.", "gia")
-    assert "The end of it." not in str(shared.workspace.person("ana").ephemerals("docs"))
+    assert "The end of it." not in str(shared.workspace.people["ana"].ephemerals("docs"))
     await _told(shared, "docs", card.ts, "Finished without a pull request")
 
 
 async def test_a_partner_is_told_that_their_reply_is_not_sent(shared: Demo) -> None:
     card = await _asked(shared, "partners", "Add a page called Partners with the text: Ours.")
-    await _told(shared, "partners", card.ts, "Finished. The pull request")
-    emil = shared.workspace.person("emil")
+    await _told(shared, "partners", card.ts, "Finished. There is a pull request")
+    emil = shared.workspace.people["emil"]
     reply = await emil.say("partners", "Add a page called Theirs with the text: No.", thread_ts=card.ts)
     await _told_alone(shared, "partners", "workspace this job was started in", "emil")
-    sent = await shared.workspace.person("ana").say(
+    sent = await shared.workspace.people["ana"].say(
         "partners", "Add a page called Last with the text: 3.", thread_ts=card.ts
     )
-    await _told(shared, "partners", card.ts, "Finished again. The pull request")
+    await _told(shared, "partners", card.ts, "Finished again, with the same link as before")
     assert list(sent.reactions) == ["white_check_mark"]
     assert reply.reactions == {}
     assert "Theirs" not in git(shared.repository, "log", "--format=%B", _branch_with(shared, "docs/partners.md"))
 
 
 async def test_the_command_alone_explains_itself(shared: Demo) -> None:
-    before = len(shared.workspace.messages("docs"))
+    before = len(shared.workspace.channels.messages("docs"))
     for words in ("", "help"):
-        answer = await shared.workspace.person("ben").command("docs", "/docs", words)
+        answer = await shared.workspace.people["ben"].command("docs", "/docs", words)
         assert "/docs" in answer.text
         assert "//" in answer.text
-    assert len(shared.workspace.messages("docs")) == before
+    assert len(shared.workspace.channels.messages("docs")) == before
 
 
 async def _asked(shown: Demo, channel: str, words: str, prompt: str = "") -> Message:
     """Ana asks for it; returns the card."""
-    known = {message.ts for message in shown.workspace.messages(channel)}
+    state = {message.ts for message in shown.workspace.channels.messages(channel)}
 
     def card() -> Message | None:
-        fresh = (message for message in shown.workspace.messages(channel) if message.ts not in known)
+        fresh = (message for message in shown.workspace.channels.messages(channel) if message.ts not in state)
         return next((message for message in fresh if (message.metadata or {}).get("event_payload")), None)
 
-    answer = await shown.workspace.person("ana").command(channel, "/docs", prompt or words)
+    answer = await shown.workspace.people["ana"].command(channel, "/docs", prompt or words)
     assert answer.ok
-    found = await shown.workspace.wait_for(card, PATIENCE)
+    found = await shown.workspace.changes.wait_for(card, PATIENCE)
     assert found is not None
     return found
 
 
-async def _told(shown: Demo, channel: str, ts: str, words: str) -> Message:
+async def _told(shown: Demo, channel: str, ts: str, words: str, *, nth: int = 0) -> Message:
     def reply() -> Message | None:
-        return next((message for message in shown.workspace.thread(channel, ts)[1:] if words in message.text), None)
+        said = [message for message in shown.workspace.channels.thread(channel, ts)[1:] if words in message.text]
+        return said[nth] if len(said) > nth else None
 
-    found = await shown.workspace.wait_for(reply, PATIENCE)
+    found = await shown.workspace.changes.wait_for(reply, PATIENCE)
     assert found is not None
     return found
 
@@ -288,10 +360,10 @@ async def _told_alone(shown: Demo, channel: str, words: str, person: str = "ana"
     """What only this person sees."""
 
     def ephemeral() -> Message | None:
-        seen = shown.workspace.person(person).ephemerals(channel)
+        seen = shown.workspace.people[person].ephemerals(channel)
         return next((message for message in seen if words in message.text + str(message.blocks)), None)
 
-    found = await shown.workspace.wait_for(ephemeral, PATIENCE)
+    found = await shown.workspace.changes.wait_for(ephemeral, PATIENCE)
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from playwright.async_api import expect
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from workspace_desk import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
+from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
 
 from bot.workspace import WorkspaceServer
 
@@ -54,7 +54,7 @@ async def test_what_one_types_is_what_the_others_read(desk: Desk, workspace: Wor
     await expect(row.locator("strong")).to_have_text("bold")
     await expect(row.locator(".mention-me")).to_have_text("@ben")
     await expect(composer).to_have_value("")
-    assert workspace.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
+    assert workspace.channels.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
 
 
 async def test_a_command_is_completed_and_an_unknown_one_is_handed_back(desk: Desk) -> None:
@@ -118,7 +118,7 @@ CARD: list[dict[str, Any]] = [
 @pytest_asyncio.fixture(loop_scope="module")
 async def bolt(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
     """A real Bolt app over a real Socket Mode connection."""
-    app = AsyncApp(client=slack, signing_secret=workspace.signing_secret)
+    app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
 
     @app.command("/docs")
     async def docs(ack: Any, client: AsyncWebClient, command: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ async def bolt(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterat
         text = f"<@{body['user']['id']}> pressed {action['action_id']} {action.get('value', '')}"
         await client.chat_postMessage(channel=body["channel"]["id"], thread_ts=body["message"]["ts"], text=text)
 
-    handler: Any = AsyncSocketModeHandler(app, workspace.app_token, web_client=slack)
+    handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
     await handler.connect_async()
     yield app
     await handler.close_async()
@@ -176,7 +176,7 @@ async def test_a_missing_bot_is_told(desk: Desk, workspace: WorkspaceServer) -> 
 
 
 async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: WorkspaceServer) -> None:
-    first = await workspace.person("ben").say("docs", "Shall we?")
+    first = await workspace.people["ben"].say("docs", "Shall we?")
     page = await desk.open(ANA, DOCS)
     await messages(page).first.hover()
     await page.get_by_role("button", name="Reply in thread").click()
@@ -192,7 +192,7 @@ async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: Work
     await expect(replies(page)).to_have_count(3)
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("thread")).to_be_hidden()
-    assert [m.subtype for m in workspace.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
+    assert [m.subtype for m in workspace.channels.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
 async def test_what_is_written_in_a_hurry_keeps_its_order(desk: Desk, workspace: WorkspaceServer) -> None:
@@ -201,8 +201,8 @@ async def test_what_is_written_in_a_hurry_keeps_its_order(desk: Desk, workspace:
     for text in texts:
         await write(page, text)
     await page.locator(f'[data-channel="{LEADS}"]').click()
-    await workspace.wait_for(lambda: len(workspace.messages("docs")) == len(texts))
-    assert [message.text for message in workspace.messages("docs")] == texts
+    await workspace.changes.wait_for(lambda: len(workspace.channels.messages("docs")) == len(texts))
+    assert [message.text for message in workspace.channels.messages("docs")] == texts
 
 
 async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceServer) -> None:
@@ -215,7 +215,7 @@ async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceSer
     await page.get_by_label("Edit message").fill("First & @ben")
     await page.keyboard.press("Enter")
     await expect(row.locator(".body")).to_have_text("First & @ben (edited)")
-    assert workspace.messages("docs")[-1].text == f"First &amp; <@{BEN}>"
+    assert workspace.channels.messages("docs")[-1].text == f"First &amp; <@{BEN}>"
 
     await row.hover()
     await row.get_by_role("button", name="React with :eyes:").click()
@@ -233,21 +233,21 @@ async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceSer
 async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> None:
     gia = await desk.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])
-    await workspace.person("ana").leave("general")
+    await workspace.people["ana"].leave("general")
     page = await desk.open(ANA, GENERAL)
     await expect(page.get_by_test_id("composer")).to_be_hidden()
     await page.get_by_test_id("join-channel").click()
     await page.get_by_test_id("invite-bot").click()
     await expect(page.get_by_test_id("invite-bot")).to_be_hidden()
     await expect(page.get_by_test_id("composer")).to_be_visible()
-    assert {ANA, workspace.app.bot_user_id} <= set(workspace.channel("general").members)
+    assert {ANA, workspace.app.bot_user_id} <= set(workspace.channels["general"].members)
 
 
 async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> None:
     """With a browser too busy to draw a frame: each key still goes where the one before it led."""
     await desk.context.add_init_script("window.requestAnimationFrame = () => 0")
-    await workspace.person("ana").say("docs", "One")
-    await workspace.person("ben").say("docs", "Two")
+    await workspace.people["ana"].say("docs", "One")
+    await workspace.people["ben"].say("docs", "Two")
     page = await desk.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     await page.locator("body").press("Tab")
@@ -278,9 +278,9 @@ async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> 
 async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
-    await workspace.person("ben").say("general", "Quiet news")
+    await workspace.people["ben"].say("general", "Quiet news")
     await expect(general).to_have_class(re.compile("unread"))
-    await workspace.person("ben").say("general", "@ana look")
+    await workspace.people["ben"].say("general", "@ana look")
     await expect(general.locator(".calls")).to_have_text("1")
     await general.click()
     await expect(page.locator(".divider-row.new")).to_be_visible()
@@ -289,26 +289,26 @@ async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, worksp
 
 async def test_a_lost_server_is_told_and_nothing_typed_is_lost(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
-    await workspace.begin_outage()
-    await expect(page.get_by_test_id("banner")).to_contain_text("can't be reached")
+    await workspace.listener.begin_outage()
+    await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
     await write(page, "Keep me")
     await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
     await expect(page.get_by_test_id("composer-problem").first).to_be_visible()
-    await workspace.person("ben").say("docs", "Written meanwhile")
-    await workspace.end_outage()
+    await workspace.people["ben"].say("docs", "Written meanwhile")
+    await workspace.listener.end_outage()
     await expect(messages(page).last).to_contain_text("Written meanwhile", timeout=30_000)
-    await expect(page.get_by_test_id("banner")).not_to_contain_text("can't be reached")
+    await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached")
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
 async def test_the_list_stays_at_its_end_unless_one_reads_above(desk: Desk, workspace: WorkspaceServer) -> None:
     for number in range(40):
-        await workspace.person("ben").say("docs", f"Message {number}")
+        await workspace.people["ben"].say("docs", f"Message {number}")
     page = await desk.open(ANA, DOCS)
-    await workspace.person("ben").say("docs", "At the end")
+    await workspace.people["ben"].say("docs", "At the end")
     await expect(page.get_by_text("At the end")).to_be_in_viewport()
     await messages(page).first.scroll_into_view_if_needed()
-    await workspace.person("ben").say("docs", "Below")
+    await workspace.people["ben"].say("docs", "Below")
     await expect(page.get_by_text("Below")).not_to_be_in_viewport()
     await page.get_by_role("button", name="New messages").click()
     await expect(page.get_by_text("Below")).to_be_in_viewport()

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 from slack_sdk.web.async_client import AsyncWebClient
-from workspace_desk import ANA, DOCS, Desk, messages
+from support.worlds.browser_page import ANA, DOCS, Desk, messages
 
 from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 RENDER = """async ([text, object]) => {
-  const { mrkdwn, textObject } = await import("/page/static/inline.js");
+  const { mrkdwn, textObject } = await import("/page/static/text/inline.js");
   const people = { U1: { name: "ana" } };
   const docs = { id: "C1", name: "docs" };
   const view = {
@@ -109,7 +109,7 @@ async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceSe
         {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [_link("javascript:alert(1)")]}]},
     ]
     await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
-    await workspace.person("ben").say("docs", markup + "\n" + "x *y* " * 5_000)
+    await workspace.people["ben"].say("docs", markup + "\n" + "x *y* " * 5_000)
     page = await desk.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     row = messages(page).first
@@ -128,7 +128,7 @@ def _link(url: str) -> dict[str, Any]:
 async def test_what_the_page_does_not_know_does_no_harm(desk: Desk) -> None:
     page = await desk.open(ANA)
     render = """async (list) => {
-      const { blocks } = await import("/page/static/blocks.js");
+      const { blocks } = await import("/page/static/messages/blocks.js");
       const view = { me: { id: "U1" }, person: () => undefined, channel: () => undefined, href: () => "#" };
       const box = document.createElement("div");
       box.append(...blocks(list, view, async () => {}));
@@ -144,4 +144,4 @@ async def test_what_the_page_does_not_know_does_no_harm(desk: Desk) -> None:
     ]
     shown = await page.evaluate(render, odd)
     assert shown.endswith("still here")
-    assert shown.count("isn't shown here") == 5
+    assert shown.count("is not shown here") == 5

@@ -1,4 +1,4 @@
-"""Each fuzzing target for a moment; `python tests/fuzz/fuzz.py TARGET --seconds N` looks longer."""
+"""Each fuzzing target for a moment; `python tests/fuzz/run.py TARGET --seconds N` looks longer."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz_targets import TARGETS
+from fuzz.fuzz_targets import TARGETS
 
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "1"))
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.parametrize("target", sorted(TARGETS))
 def test_nothing_is_found_in_a_moment(target: str) -> None:
-    command = [sys.executable, str(Path(__file__).with_name("fuzz.py")), target, "--seconds", str(SECONDS)]
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), target, "--seconds", str(SECONDS)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stderr[-4_000:]
     assert "DONE" in done.stderr, "it did not run at all"

@@ -1,9 +1,12 @@
+import logging
+import re
 from pathlib import Path
 
 import pytest
 
-from bot.config import load
+from bot.config import database_url, load, passwords_in
 from bot.errors import ConfigError
+from bot.runtime.logging import SecretMaskingFormatter
 
 COMPLETE = {
     "SLACK_BOT_TOKEN": "xoxb-planted-bot",
@@ -40,8 +43,13 @@ def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
 
 
 def test_one_way_to_receive_is_needed() -> None:
-    assert "SLACK_APP_TOKEN is missing" in faults({**COMPLETE, "SLACK_APP_TOKEN": ""})[0]
-    assert load({**COMPLETE, "SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": "s"}).slack_app_token is None
+    (fault,) = faults({**COMPLETE, "SLACK_APP_TOKEN": ""})
+    assert "SLACK_APP_TOKEN is missing" in fault
+    assert fault.count("Socket Mode") == 1
+    assert (
+        load({**COMPLETE, "SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": "planted-signing-secret"}).slack_app_token
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +59,40 @@ def test_one_way_to_receive_is_needed() -> None:
         ("SLACK_APP_TOKEN", "xoxb-planted-bot"),
         ("JOB_API_URL", "jobs.example.org"),
         ("JOB_API_URL", "ftp://jobs.example.org"),
+        ("SLACK_BOT_TOKEN", "xoxb-"),
+        ("SLACK_BOT_TOKEN", "xoxb-planted two words"),
+        ("SLACK_APP_TOKEN", "xapp-1"),
+        ("SLACK_SIGNING_SECRET", "planted"),
+        ("SLACK_SIGNING_SECRET", "xoxb-planted-bot-token"),
+        ("SLACK_SIGNING_SECRET", "planted signing secret"),
+        ("SLACK_API_URL", "https://user:planted@slack.com/api"),
+        ("JOB_API_URL", "https://user:planted@jobs.example.org"),
+        ("JOB_API_URL", "https://jobs.example.org/?key=planted"),
+        ("JOB_API_KEY", "planted two words"),
+        ("JOB_API_KEY", "p"),
+        ("JOB_API_KEY", "planté-planté"),
         ("JOB_API_GET_PATH", "/v2/job"),
+        ("JOB_API_GET_PATH", "//planted.example/{id}"),
+        ("JOB_API_GET_PATH", "/v2/{planted}/{id}"),
+        ("JOB_API_PROJECT", ".."),
+        ("PAGEHAND_HOST", "planted host"),
+        ("PAGEHAND_HEALTH_HOST", "http://planted"),
+        ("PAGEHAND_COMMAND", "/docs\tplanted"),
+        ("DATABASE_URL", "planted"),
+        ("DATABASE_URL", "oracle://user:planted@db/name"),
+        ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "sqlite:///:memory:"),
+        ("DATABASE_URL", "sqlite:////nowhere/at/all.sqlite3"),
+        ("DATABASE_URL", "sqlite:////tmp"),
+        ("DATABASE_URL", f"sqlite:////tmp/{'planted' * 50}"),
+        ("DATABASE_URL", "sqlite:////dev/null"),
+        ("DATABASE_URL", "postgresql://user:planted@db:port/name"),
+        ("DATABASE_URL", "postgresql://user:planted@[::1/name"),
+        ("DATABASE_URL", "postgresql://user:planted@one:5432,two:99999/name"),
+        ("DATABASE_URL", "postgresql://db/name?planted"),
+        ("DATABASE_URL", "postgresql://user:plan@ted@db/name"),
+        ("JOB_API_IDEMPOTENT", "planted"),
+        ("PAGEHAND_ADMIN", "planted" * 20),
         ("JOB_API_TIMEOUT", "planted"),
         ("PAGEHAND_COMMAND", "docs"),
         ("PORT", "99999"),
@@ -62,6 +103,56 @@ def test_a_malformed_setting_is_named_and_never_quoted(name: str, value: str) ->
     (fault,) = faults({**COMPLETE, name: value})
     assert fault.startswith(name)
     assert "planted" not in fault
+    assert not re.search("input|string|pattern", fault, re.IGNORECASE), "these are words for programmers"
+
+
+def test_what_each_part_would_refuse_is_listed_at_once() -> None:
+    malformed = {
+        "SLACK_SIGNING_SECRET": "s",
+        "JOB_API_URL": "https://u:p@jobs.example.org",
+        "JOB_API_KEY": "two words",
+        "JOB_API_GET_PATH": "//x/{id}",
+        "DATABASE_URL": "mysql://db/name",
+        "PAGEHAND_POLL_FASTEST": "20",
+        "PAGEHAND_POLL_SLOWEST": "10",
+    }
+    listed = "\n".join(faults({**COMPLETE, **malformed}))
+    assert [name for name in malformed if name not in listed] == []
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY"])
+def test_a_proxy_that_cannot_be_one_is_listed_with_the_rest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for other in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(other, raising=False)
+        monkeypatch.delenv(other.upper(), raising=False)
+    monkeypatch.setenv(name, "socks5://user:planted@proxy.example:1080")
+    fault, other = faults({**COMPLETE, "JOB_API_KEY": ""})
+    assert "JOB_API_KEY is missing" in fault + other
+    assert "HTTPS_PROXY, ALL_PROXY" in fault + other
+    assert "planted" not in fault + other
+    load({**COMPLETE, "JOB_API_URL": "http://127.0.0.1:1", "SLACK_API_URL": "http://127.0.0.1:2"})
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://jobs.example.org", True),
+        ("http://10.0.0.7:8765", True),
+        ("http://127.0.0.1:8765", False),
+        ("http://[::1]:8765", False),
+        ("http://localhost:8765", False),
+        ("https://jobs.example.org", False),
+    ],
+)
+def test_sending_a_secret_in_the_clear_is_warned_of(url: str, *, warned: bool) -> None:
+    assert len(load({**COMPLETE, "JOB_API_URL": url}).warnings) == warned
+    assert len(load({**COMPLETE, "SLACK_API_URL": url}).warnings) == warned
+
+
+def test_the_log_masks_what_is_long_enough_to_be_a_secret() -> None:
+    config = load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@db/pagehand"})
+    record = logging.LogRecord("bot", logging.INFO, "", 0, "a database at planted-key", (), None)
+    assert SecretMaskingFormatter(config.secrets).format(record).endswith("bot: a database at ***")
 
 
 def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
@@ -69,7 +160,27 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     file.write_text("from-file\n")
     environ = {**COMPLETE, "JOB_API_KEY": "", "JOB_API_KEY_FILE": str(file)}
     assert load(environ).job_api_key.get_secret_value() == "from-file"
-    assert "can't be read" in faults({**environ, "JOB_API_KEY_FILE": str(tmp_path / "none")})[-1]
+    (fault,) = faults({**environ, "JOB_API_KEY_FILE": str(tmp_path / "none")})
+    assert fault.startswith("JOB_API_KEY_FILE names a file that cannot be read: No such file")
+    file.write_bytes(b"\xff\xfeplanted")
+    (fault,) = faults(environ)
+    assert fault == "JOB_API_KEY_FILE names a file that cannot be read: it is not text"
+
+
+def test_what_depends_on_a_setting_that_cannot_be_read_is_not_called_missing() -> None:
+    environ = {**COMPLETE, "SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET_FILE": "/nowhere"}
+    assert faults(environ) == ["SLACK_SIGNING_SECRET_FILE names a file that cannot be read: No such file or directory"]
+    assert faults({**COMPLETE, "SLACK_APP_TOKEN_FILE": "/nowhere", "SLACK_APP_TOKEN": ""}) == [
+        "SLACK_APP_TOKEN_FILE names a file that cannot be read: No such file or directory"
+    ]
+
+
+def test_commands_that_need_only_the_database_say_the_same_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_bytes(b"\xff\xfeplanted")
+    with pytest.raises(ConfigError, match="it is not text") as caught:
+        database_url({"DATABASE_URL_FILE": str(file)})
+    assert caught.value.faults == faults({**COMPLETE, "DATABASE_URL_FILE": str(file)})
 
 
 def test_secrets_show_in_no_repr() -> None:
@@ -90,7 +201,7 @@ def test_secrets_show_in_no_repr() -> None:
     ],
 )
 def test_a_databases_password_is_known_to_the_log_even_where_its_url_cannot_be_used(url: str) -> None:
-    assert "planted-password" in load({**COMPLETE, "DATABASE_URL": url}).secrets
+    assert "planted-password" in passwords_in(url)
 
 
 def test_a_password_with_unencoded_characters_is_known_to_the_log_as_a_whole() -> None:

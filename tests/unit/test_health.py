@@ -2,24 +2,53 @@ import logging
 
 import pytest
 
-from bot.health import Health, Part
+from bot.runtime.health.report import ComponentStatus, Health
 
 
 def test_a_moments_trouble_is_shown_and_leaves_the_bot_healthy() -> None:
-    state = Health(lambda: [Part("intake"), Part("outbox", 10.0, "no connection")]).state()
+    state = Health(
+        lambda: [ComponentStatus("request sender"), ComponentStatus("outbox", 10.0, "no connection")]
+    ).report()
     assert state["ok"] is True
-    assert state["parts"] == {"intake": "works", "outbox": "has not worked for 10 s: no connection"}
+    assert state["parts"] == {"request sender": "works", "outbox": "has not worked for 10 s: no connection"}
+
+
+def test_what_is_vital_is_ready_at_once_or_not_and_what_only_warns_is_apart() -> None:
+    parts = [
+        ComponentStatus("recording", critical=True, grace_seconds=0.0),
+        ComponentStatus("slack connection", 1.0, "lost", critical=True),
+        ComponentStatus("watch"),
+    ]
+    words = ["", "the scope im:history is missing"]
+    health = Health(lambda: parts, [lambda word=word: word for word in words])  # type: ignore[misc]  # mypy can't tell
+    assert health.readiness() == {
+        "ok": False,
+        "parts": {"recording": "works", "slack connection": "has not worked for 1 s: lost"},
+    }
+    assert health.report()["ok"] is True
+    assert health.report()["warnings"] == ["the scope im:history is missing"]
+    parts[:2] = [
+        ComponentStatus("recording", 1.0, "disk full", critical=True, grace_seconds=0.0),
+        ComponentStatus("slack connection", critical=True),
+    ]
+    assert health.readiness()["ok"] is False
+    assert health.report()["ok"] is False
+
+
+def test_what_has_failed_for_a_moment_is_not_logged_as_lasting(caplog: pytest.LogCaptureFixture) -> None:
+    Health(lambda: [ComponentStatus("recording", 1.0, "disk full", critical=True, grace_seconds=0.0)]).log_changes()
+    assert not caplog.records
 
 
 def test_five_minutes_of_trouble_are_logged_once_and_so_is_the_recovery(caplog: pytest.LogCaptureFixture) -> None:
-    parts = [Part("outbox", 300.0, "token_revoked")]
+    parts = [ComponentStatus("outbox", 300.0, "token_revoked")]
     health = Health(lambda: parts)
     with caplog.at_level(logging.WARNING):
-        health.look()
-        health.look()
-    assert health.state()["ok"] is False
+        health.log_changes()
+        health.log_changes()
+    assert health.report()["ok"] is False
     assert [record.message for record in caplog.records] == ["outbox has not worked for 5 minutes: token_revoked"]
-    parts[:] = [Part("outbox")]
-    health.look()
-    health.look()
+    parts[:] = [ComponentStatus("outbox")]
+    health.log_changes()
+    health.log_changes()
     assert [record.message for record in caplog.records][1:] == ["outbox works again"]

@@ -1,15 +1,23 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.models import Job
+from bot.domain.jobs import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.faults import LONGEST_WAIT, retry_after
-from bot.jobs.wire import MAX_BODY, MAX_ID, MAX_LINK, AgentJob, Source, clean, parse_job, prompt_body, said_in
+from bot.jobs.wire import (
+    MAX_BODY,
+    MAX_ID,
+    MAX_LINK,
+    AgentJob,
+    JobSource,
+    error_message_in,
+    parse_job,
+    printable_line,
+    prompt_body,
+)
 
 WHOLE: dict[str, Any] = {
     "id": "job_1",
@@ -154,10 +162,10 @@ def test_no_optional_field_can_spoil_a_job(fields: dict[str, Any]) -> None:
     assert (job.id, job.status) == ("job_1", "active")
 
 
-@given(st.text(), st.text(min_size=1).map(lambda text: clean(text, 90)).filter(bool))
+@given(st.text(), st.text(min_size=1).map(lambda text: printable_line(text, 90)).filter(bool))
 @example("0 \ud7fc\r0", "active")
 def test_what_is_written_can_be_read(repository: str, status: str) -> None:
-    written = AgentJob(id="7", status=status, source=Source(repository=repository, ref=None), pr_link="https://x/1")
+    written = AgentJob(id="7", status=status, source=JobSource(repository=repository, ref=None), pr_link="https://x/1")
     raw = written.model_dump_json(by_alias=True)
     assert set(json.loads(raw)) == set(FIELDS)
     assert parse_job(raw.encode()) == written.to_job()
@@ -194,63 +202,21 @@ def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_joined() -> None:
     ],
 )
 def test_finds_the_apis_own_words(answer: object, words: str) -> None:
-    assert said_in(json.dumps(answer).encode()) == words
+    assert error_message_in(json.dumps(answer).encode()) == words
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>no</html>", b"plain", b'{"error": "cut', b"\xff", b"[" * 100_000])
 def test_other_bodies_have_no_words(answer: bytes) -> None:
-    assert said_in(answer) == ""
+    assert error_message_in(answer) == ""
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
 def test_looking_for_words_never_fails(answer: bytes) -> None:
-    said_in(answer)
+    error_message_in(answer)
 
 
 @given(st.text(st.characters()), st.integers(1, 600))
-def test_clean_is_one_bounded_printable_line(text: str, limit: int) -> None:
-    once = clean(text, limit)
+def test_it_is_one_bounded_printable_line(text: str, limit: int) -> None:
+    once = printable_line(text, limit)
     assert len(once) <= limit
     assert once.isprintable()
-
-
-HOUR_OFF = {"date": "Wed, 01 Jan 2025 00:00:00 GMT"}  # the server's clock is nowhere near ours
-
-
-@pytest.mark.parametrize(
-    ("value", "more", "wait"),
-    [
-        ("0", {}, 0.0),
-        ("7", {}, 7.0),
-        ("1.5", {}, 1.5),
-        (" 30 ", {}, 30.0),
-        ("3601", {}, LONGEST_WAIT),
-        ("9" * 20, {}, LONGEST_WAIT),
-        ("Wed, 01 Jan 2025 00:00:30 GMT", HOUR_OFF, 30.0),
-        ("Wed, 01 Jan 2025 09:00:00 GMT", HOUR_OFF, LONGEST_WAIT),
-        ("Tue, 31 Dec 2024 00:00:00 GMT", HOUR_OFF, 0.0),
-        ("Wed, 01 Jan 2020 00:00:00 GMT", {}, 0.0),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", {"date": "soon"}, LONGEST_WAIT),
-        ("-5", {}, None),
-        ("", {}, None),
-        ("soon", {}, None),
-        ("nan", {}, None),
-        ("inf", {}, None),
-        ("1e9", {}, None),
-        ("٣", {}, None),
-        ("9" * 5000, {}, None),
-        ("Wed, 01 Jan 99999 00:00:00 GMT", {}, None),
-    ],
-)
-def test_retry_after(value: str, more: dict[str, str], wait: float | None) -> None:
-    assert retry_after({"retry-after": value, **more}) == wait
-
-
-def test_no_retry_after() -> None:
-    assert retry_after(httpx.Headers()) is None
-
-
-@given(st.text(), st.text())
-def test_retry_after_is_bounded_whatever_it_says(value: str, date: str) -> None:
-    wait = retry_after({"retry-after": value, "date": date})
-    assert wait is None or 0.0 <= wait <= LONGEST_WAIT

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.editors.builtin import BuiltinEditor
-from bot.jobserver.editors.documents import Documents, home_of_pages, matching, slug, usual_suffix
-from bot.jobserver.editors.replacement import replace_words
-from bot.jobserver.editors.spelling import Correction, corrected, parse_report
+from bot.jobserver.editors.builtin.documents import Documents, default_folder, matching, most_common_suffix, slug
+from bot.jobserver.editors.builtin.editor import BuiltinEditor
+from bot.jobserver.editors.builtin.replacement import replace_words
+from bot.jobserver.editors.builtin.spelling import Correction, apply_corrections, parse_report
 
 FILES = {
     "README.md": "# Lamp\n\nA colour. See [colours](docs/colour.md).\n",
@@ -175,10 +175,10 @@ def test_a_slug_is_one_file_name(title: str) -> None:
 
 def test_new_pages_follow_the_many() -> None:
     paths = [PurePosixPath(name) for name in ("a.rst", "b.rst", "c.md", "d.txt", "e.txt", "f.txt")]
-    assert usual_suffix(paths) == ".rst"
-    assert usual_suffix(paths[3:]) == ".txt"
-    assert usual_suffix([]) == ".md"
-    assert home_of_pages({PurePosixPath("doc"), PurePosixPath("src")}) == PurePosixPath("doc")
+    assert most_common_suffix(paths) == ".rst"
+    assert most_common_suffix(paths[3:]) == ".txt"
+    assert most_common_suffix([]) == ".md"
+    assert default_folder({PurePosixPath("doc"), PurePosixPath("src")}) == PurePosixPath("doc")
 
 
 @given(st.text())
@@ -192,7 +192,7 @@ def test_any_place_matches_only_what_is_there(place: str) -> None:
     st.lists(st.builds(Correction, st.integers(1, 9), st.integers(0, 50), st.just("teh"), st.just("the"))),
 )
 def test_a_correction_that_does_not_fit_changes_nothing(text: bytes, found: list[Correction]) -> None:
-    result, count = corrected(text, found)
+    result, count = apply_corrections(text, found)
     assert (result == text) == (count == 0)
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.pages import Block, blocks
-from bot.jobserver.pull_requests.diff import LINE_LIMIT, Piece, compare_words, parse_diff
+from bot.jobserver.pages.description import Paragraph, paragraphs
+from bot.jobserver.pages.diff import LINE_LIMIT, Span, compare_words, parse_diff
 
 DIFF = """diff --git a/docs/a.md b/docs/a.md
 index 1111111..2222222 100644
@@ -54,13 +54,13 @@ def test_files_lines_and_numbers() -> None:
         ("gone.md", "removed", False),
     ]
     assert diff.files[2].old_path == "old name.md"
-    section = diff.files[0].sections[0]
-    assert section.heading == "## Heading"
-    assert [(line.kind, line.old_number, line.new_number) for line in section.lines] == [
+    hunk = diff.files[0].hunks[0]
+    assert hunk.heading == "## Heading"
+    assert [(line.kind, line.old_number, line.new_number) for line in hunk.lines] == [
         ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
     ]  # fmt: skip
-    assert section.lines[1].pieces == (Piece("The "), Piece("colour", changed=True), Piece(" is red."))
-    assert section.lines[4].pieces == (Piece("last\u2028line[U+000C][U+202E]"),)
+    assert hunk.lines[1].spans == (Span("The "), Span("colour", changed=True), Span(" is red."))
+    assert hunk.lines[4].spans == (Span("last\u2028line[U+000C][U+202E]"),)
 
 
 def test_a_diff_cut_off_anywhere_shows_what_can_be_read() -> None:
@@ -74,18 +74,18 @@ def test_more_lines_than_a_page_holds_are_counted() -> None:
     head = "diff --git a/a.md b/a.md\nnew file mode 100644\n--- /dev/null\n+++ b/a.md\n"
     diff = parse_diff(f"{head}@@ -0,0 +1,{LINE_LIMIT + 10} @@\n{lines}")
     assert diff.additions == LINE_LIMIT + 10
-    assert diff.files[0].left_out + sum(len(s.lines) for s in diff.files[0].sections) == LINE_LIMIT + 10
-    assert diff.files[0].left_out
+    assert diff.files[0].hidden_lines + sum(len(s.lines) for s in diff.files[0].hunks) == LINE_LIMIT + 10
+    assert diff.files[0].hidden_lines
     assert not diff.is_complete
 
 
 @given(st.text(), st.text())
-def test_pieces_join_to_their_lines(old: str, new: str) -> None:
+def test_spans_join_to_their_lines(old: str, new: str) -> None:
     left, right = compare_words(old, new)
-    assert "".join(piece.text for piece in left) == old
-    assert "".join(piece.text for piece in right) == new
+    assert "".join(span.text for span in left) == old
+    assert "".join(span.text for span in right) == new
     if old == new:
-        assert not any(piece.changed for piece in left + right)
+        assert not any(span.changed for span in left + right)
 
 
 @given(st.text())
@@ -95,8 +95,8 @@ def test_any_text_is_a_diff_of_something_or_nothing(text: str) -> None:
 
 
 def test_a_description_is_split_into_quotations_and_words() -> None:
-    assert blocks("> a\n>\n> b\n\nDone.\nTwo.\n\n> c") == [
-        Block("a\n\nb", is_quote=True),
-        Block("Done.\nTwo.", is_quote=False),
-        Block("c", is_quote=True),
+    assert paragraphs("> a\n>\n> b\n\nDone.\nTwo.\n\n> c") == [
+        Paragraph("a\n\nb", is_quote=True),
+        Paragraph("Done.\nTwo.", is_quote=False),
+        Paragraph("c", is_quote=True),
     ]

@@ -4,38 +4,41 @@ import logging
 from pathlib import Path
 
 import pytest
-from leaks import Watch, faults_in_logs
+from support.oracles.leaks import SecretWatch, faults_in_logs
 
 from bot.workspace import WorkspaceServer
 
 
-def found(watch: Watch) -> int:
+def found(watch: SecretWatch) -> int:
     """How many records were found, which are not held against this test."""
     records, watch.found = watch.found, []
     return len(records)
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.ERROR])
-def test_a_secret_in_a_record_of_any_level(log_watch: Watch, caplog: pytest.LogCaptureFixture, level: int) -> None:
+def test_a_secret_in_a_record_of_any_level(
+    log_watch: SecretWatch, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
     logging.getLogger("bot.anything").log(level, "see %s", "planted-secret-of-this-test")
     assert found(log_watch) == 1
     assert len(caplog.records) == (level >= logging.WARNING), "others hear more than the levels let through"
 
 
-def test_a_secret_in_a_traceback(log_watch: Watch) -> None:
+def test_a_secret_in_a_traceback(log_watch: SecretWatch) -> None:
     logging.getLogger("bot.anything").debug("failed", exc_info=RuntimeError("planted-secret-of-this-test"))
     assert found(log_watch) == 1
 
 
-def test_what_a_workspace_gives_out(log_watch: Watch) -> None:
+def test_what_a_workspace_gives_out(log_watch: SecretWatch) -> None:
     server = WorkspaceServer()
-    given = (server.bot_token, server.app_token, server.signing_secret, server.socket_mode.open_url("http://here"))
+    tokens = server.credentials
+    given = (tokens.bot_token, tokens.app_token, tokens.signing_secret, server.socket_mode.open_url())
     for secret in given:
         logging.getLogger("bot.anything").debug(secret)
     assert found(log_watch) == len(given)
 
 
-def test_loggers_that_the_sources_keep_quiet(log_watch: Watch) -> None:
+def test_loggers_that_the_sources_keep_quiet(log_watch: SecretWatch) -> None:
     for name in ("aiosqlite", "slack_sdk.web"):
         logging.getLogger(name).debug("planted-secret-of-this-test")
         assert found(log_watch) == 0

@@ -10,8 +10,8 @@ import yaml
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from bot.slack.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SHOW_PROMPT
-from bot.slack.listeners import buttons, replies
+from bot.slack.receiving.listeners import buttons, replies
+from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
@@ -28,6 +28,8 @@ USED = {
     "reactions.add": "reactions:write",
     "reactions.remove": "reactions:write",
     "apps.connections.open": None,
+    "bots.info": "users:read",
+    "users.info": "users:read",
 }
 """The scope that each method needs of a bot token (docs.slack.dev); in private channels groups:history."""
 EVENT_SCOPES = {
@@ -47,7 +49,9 @@ def manifest() -> dict[str, Any]:
 def called_methods() -> set[str]:
     """The Web API methods in the source, found by the SDK's names for them."""
     source = "\n".join(path.read_text() for path in (ROOT / "bot" / "slack").rglob("*.py"))
-    names = set(re.findall(r"client\.((?:chat|conversations|reactions|auth|apps|users|views|files)_\w+)\(", source))
+    names = set(
+        re.findall(r"client\.((?:chat|conversations|reactions|auth|apps|bots|users|views|files)_\w+)\(", source)
+    )
     return {re.sub(r"_(\w+)$", r".\1", name.replace("apps_connections_", "apps.connections_")) for name in names}
 
 
@@ -80,7 +84,7 @@ def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> N
 
 def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
-    assert set(buttons.ACTIONS) == {SEND_AGAIN, SHOW_PROMPT, OPEN_PULL_REQUEST}
+    assert set(buttons.ACTIONS) == {SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT, OPEN_PULL_REQUEST}
 
 
 def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) -> None:
@@ -93,3 +97,10 @@ def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) ->
 
 def test_private_words_can_reach_people_as_direct_messages(manifest: dict[str, Any]) -> None:
     assert manifest["features"]["app_home"]["messages_tab_enabled"] is True
+
+
+def test_it_asks_to_hear_direct_messages_only_where_people_can_write_them(manifest: dict[str, Any]) -> None:
+    """Where the Messages tab is read-only, neither messages nor slash commands can be sent from it."""
+    scopes, settings = manifest["oauth_config"]["scopes"]["bot"], manifest["settings"]["event_subscriptions"]
+    writable = manifest["features"]["app_home"]["messages_tab_read_only_enabled"] is False
+    assert ("im:history" in scopes) is ("message.im" in settings["bot_events"]) is writable

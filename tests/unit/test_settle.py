@@ -2,103 +2,259 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.decide import OutOfReach, Polling, Seen, decide
-from bot.domain.models import Job, Known, Mark, Request, RequestKind, RequestState, Trouble, What
-from bot.domain.settle import GIVE_UP_AFTER, Outcome, Settlement, Taken, TurnedAway, Unsure, settle
+from bot.domain.jobs import Job, Problem
+from bot.domain.notices import keys
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice, Reaction
+from bot.domain.notices.posts import (
+    AccessDenied,
+    JobActiveAgain,
+    JobFinished,
+    JobStarted,
+    OutageEnded,
+    OutageStarted,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+)
+from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, Polling, decide
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.settle import GIVE_UP_AFTER, Accepted, Rejected, SendOutcome, Settlement, Uncertain, settle, summary
+from bot.domain.threads import ThreadState
 
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
 LINK = "https://example.org/pull/1"
-RUNNING = Known(job=Job("j1", "active"))
+RUNNING = ThreadState(job=Job("j1", "active"))
 
 
-def settled(request: Request, outcome: Outcome, known: Known | None = None, now: float = 0.0) -> Settlement:
-    return settle(request, known or (RUNNING if request is FOLLOW_UP else Known()), outcome, now, Polling())
+def settled(request: Request, outcome: SendOutcome, state: ThreadState | None = None, now: float = 0.0) -> Settlement:
+    return settle(request, state or (RUNNING if request is FOLLOW_UP else ThreadState()), outcome, now, Polling())
+
+
+def rejected(result: Settlement | Decision) -> list[RequestRejected]:
+    """What is told of requests that were rejected."""
+    return [notice.message for notice in result.notices if isinstance(notice.message, RequestRejected)]
 
 
 def test_a_start_that_is_taken_starts_polling() -> None:
-    settlement = settled(START, Taken(Job("j1", "active")))
-    assert settlement.state is RequestState.TAKEN
-    assert [saying.what for saying in settlement.sayings] == [What.STARTED]
+    settlement = settled(START, Accepted(Job("j1", "active")))
+    assert settlement.request_state is RequestState.ACCEPTED
+    assert [type(notice.message) for notice in settlement.notices] == [JobStarted]
     assert settlement.poll_in == 2.0
-    assert settlement.mark is None
+    assert settlement.reaction is None
 
 
 def test_a_follow_up_that_is_taken_is_marked() -> None:
-    settlement = settled(FOLLOW_UP, Taken(Job("j1", "active")))
-    assert settlement.mark is Mark.TAKEN
+    settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active")))
+    assert settlement.reaction is Reaction.ACCEPTED
     assert settlement.poll_in == 2.0
 
 
 def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back() -> None:
-    ended = Known(job=Job("j1", "completed", pr_link=LINK), round=1, said=frozenset({"r1/completed"}), links=(LINK,))
-    settlement = settled(FOLLOW_UP, Taken(Job("j1", "active"), outdated=True), ended)
-    assert settlement.mark is Mark.TAKEN
-    assert settlement.known.job == ended.job
-    assert settlement.sayings == ()
+    ended = ThreadState(
+        job=Job("j1", "completed", pr_link=LINK), round=1, announced=frozenset({keys.job_finished(1)}), links=(LINK,)
+    )
+    settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended)
+    assert settlement.reaction is Reaction.ACCEPTED
+    assert settlement.state.job == ended.job
+    assert settlement.notices == ()
     assert settlement.poll_in == 2.0
 
 
 def test_what_the_job_does_after_an_outdated_answer_is_news_even_if_it_was_before() -> None:
-    ended = Known(job=Job("j1", "completed", pr_link=LINK), round=1, said=frozenset({"r1/completed"}), links=(LINK,))
-    known = settled(FOLLOW_UP, Taken(Job("j1", "active"), outdated=True), ended).known
-    again = decide(known, Seen(Job("j1", "active")), 1.0, Polling())
-    end = decide(again.known, Seen(Job("j1", "completed", pr_link=LINK)), 2.0, Polling())
-    assert [saying.what for saying in (*again.sayings, *end.sayings)] == [What.ACTIVE_AGAIN, What.FINISHED]
+    ended = ThreadState(
+        job=Job("j1", "completed", pr_link=LINK), round=1, announced=frozenset({keys.job_finished(1)}), links=(LINK,)
+    )
+    state = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended).state
+    again = decide(state, JobObserved(Job("j1", "active")), 1.0, Polling())
+    end = decide(again.state, JobObserved(Job("j1", "completed", pr_link=LINK)), 2.0, Polling())
+    assert [type(notice.message) for notice in (*again.notices, *end.notices)] == [JobActiveAgain, JobFinished]
 
 
-@pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
-@pytest.mark.parametrize("reason", ["api", "project"])
-def test_a_refusal_is_told_in_the_apis_words(request_: Request, reason: str) -> None:
-    settlement = settled(request_, TurnedAway(reason, "too vague"))
-    assert settlement.state is RequestState.REFUSED
-    assert settlement.sayings[0].facts["words"] == "too vague"
-    assert settlement.mark is (Mark.PROBLEM if request_ is FOLLOW_UP else None)
+@pytest.mark.parametrize("reason", [RejectionReason.API, RejectionReason.PROJECT])
+def test_a_refused_start_is_told_in_the_apis_words(reason: RejectionReason) -> None:
+    settlement = settled(START, Rejected(reason, "too vague"))
+    assert settlement.request_state is RequestState.REJECTED
+    assert rejected(settlement)[0].api_text == "too vague"
+    assert settlement.reaction is None
 
 
-def test_a_job_that_is_gone_is_polled_no_more() -> None:
-    settlement = settled(FOLLOW_UP, TurnedAway("gone"))
-    assert settlement.known.trouble is Trouble.GONE
-    assert settlement.poll_in is None
+REFUSALS = [
+    (RejectionReason.API, JobObserved(Job("j1", "active")), RejectionReason.API),
+    (RejectionReason.API, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
+    (RejectionReason.API, JobNotFound(), RejectionReason.API),
+    (RejectionReason.GONE, JobObserved(Job("j1", "active")), RejectionReason.NOT_FOUND),
+    (RejectionReason.GONE, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
+    (RejectionReason.GONE, JobNotFound(), RejectionReason.GONE),
+]
+
+
+@pytest.mark.parametrize(("reason", "look", "told"), REFUSALS)
+def test_why_a_follow_up_is_refused_is_told_by_the_next_look_at_its_job(
+    reason: RejectionReason, look: Observation, told: RejectionReason
+) -> None:
+    settlement = settled(FOLLOW_UP, Rejected(reason, "no, sorry"))
+    assert settlement.request_state is RequestState.REJECTED
+    assert settlement.reaction is Reaction.PROBLEM
+    assert settlement.notices == ()
+    assert settlement.poll_in == Polling().fastest
+    decision = decide(settlement.state, look, 2.0, Polling())
+    (rejection,) = rejected(decision)
+    assert NewNotice(NoticeKey("r2/refused/1"), rejection) in decision.notices
+    assert (rejection.reason, rejection.api_text, rejection.request.text) == (told, "no, sorry", "More")
+    assert (decision.state.problem is Problem.GONE) is (told is RejectionReason.GONE)
+    assert (decision.next_poll_in is None) is (told in {RejectionReason.GONE, RejectionReason.ARCHIVED})
+    assert decide(decision.state, look, 4.0, Polling()).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (RejectionReason.API, RejectionReason.API),
+        (RejectionReason.GONE, RejectionReason.NOT_FOUND),
+    ],
+)
+def test_a_refusal_does_not_wait_long_for_a_look_that_can_not_be_had(
+    reason: RejectionReason, told: RejectionReason
+) -> None:
+    state, said = settled(FOLLOW_UP, Rejected(reason)).state, []
+    for now in (2.0, 30.0, 63.0, 90.0):
+        decision = decide(state, JobApiUnavailable("cannot be reached"), now, Polling())
+        state = decision.state
+        said += [(now, rejection.reason) for rejection in rejected(decision)]
+    assert said == [(63.0, told)]
+    hour = JobApiUnavailable("asks to wait", retry_after=3600.0, problem=Problem.RATE_LIMITED)
+    held_back = decide(settled(FOLLOW_UP, Rejected(reason)).state, hour, 2.0, Polling())
+    assert [rejection.reason for rejection in rejected(held_back)] == [told]
+
+
+def test_a_look_ends_even_where_the_job_had_ended_long_ago() -> None:
+    ended = ThreadState(job=Job("j1", "completed"), poll_until=0.0)
+    settlement = settled(FOLLOW_UP, Rejected(RejectionReason.API), ended, now=9_000.0)
+    assert settlement.poll_in == Polling().fastest
+    assert decide(settlement.state, JobObserved(Job("j1", "completed")), 9_002.0, Polling()).next_poll_in is None
+
+
+@pytest.mark.parametrize("reason", [RejectionReason.API, RejectionReason.GONE, RejectionReason.ARCHIVED])
+def test_a_follow_up_to_a_job_that_is_known_to_be_archived_is_told_at_once(reason: RejectionReason) -> None:
+    settlement = settled(FOLLOW_UP, Rejected(reason, "it is archived"), ThreadState(job=Job("j1", "archived")))
+    assert [rejection.reason for rejection in rejected(settlement)] == [RejectionReason.ARCHIVED]
+    assert settlement.state.unexplained == ()
+
+
+def test_a_follow_up_that_an_archived_job_takes_is_not_said_to_be_on_its_way() -> None:
+    settlement = settled(FOLLOW_UP, Accepted(Job("j1", "archived")))
+    assert settlement.request_state is RequestState.ACCEPTED
+    assert settlement.reaction is Reaction.PROBLEM
+    assert rejected(settlement)[-1].reason is RejectionReason.ACCEPTED_WHILE_ARCHIVED
+
+
+@pytest.mark.parametrize(
+    ("job", "ended"), [("active", False), ("queued", False), ("completed", True), ("failed", True)]
+)
+def test_what_a_thread_can_show_of_a_follow_up_in_doubt_depends_on_its_job(job: str, *, ended: bool) -> None:
+    (notice,) = settled(FOLLOW_UP, Uncertain("timeout"), ThreadState(job=Job("j1", job))).notices
+    assert notice.message == RequestUncertain(summary(FOLLOW_UP), job_ended=ended)
+    assert summary(FOLLOW_UP).text == "More"
+
+
+def test_what_is_said_of_a_follow_up_holds_no_more_than_its_beginning() -> None:
+    long = replace(FOLLOW_UP, text="word " * 9_999)
+    (notice,) = settled(long, Uncertain("timeout")).notices
+    assert isinstance(notice.message, RequestUncertain)
+    assert len(notice.message.request.text) == 200
+
+
+LIMITED = JobApiUnavailable("asks to wait", retry_after=1_800.0, problem=Problem.RATE_LIMITED, words="100 an hour")
+BUSY = JobApiUnavailable("asks to wait", retry_after=1_800.0, problem=Problem.BUSY)
+
+
+@pytest.mark.parametrize("outcome", [LIMITED, BUSY])
+def test_a_start_that_has_to_wait_tells_why_and_until_when(outcome: JobApiUnavailable) -> None:
+    settlement = settled(START, outcome, now=1_000_001.0)
+    (notice,) = settlement.notices
+    assert notice.message == OutageStarted(
+        outcome.problem, outcome.reason, outcome.words, 1_001_820, waiting=summary(START)
+    )
+    state = settlement.state
+    assert state.problem_until == 1_001_820
+    assert (state.problem, state.problem_text) == (outcome.problem, outcome.words)
+    taken = settled(START, Accepted(Job("j1", "active")), state, now=1_001_900.0)
+    assert (taken.state.problem, taken.state.problem_text, taken.state.problem_until) == (None, "", None)
+    assert taken.notices[0].message == OutageEnded(outcome.problem)
+
+
+@pytest.mark.parametrize("retry_after", [None, 10.0])
+def test_no_time_is_given_that_the_job_api_did_not_give(retry_after: float | None) -> None:
+    waits = replace(LIMITED, retry_after=retry_after)
+    state = settled(START, waits).state
+    (notice,) = settled(START, waits, state, now=99.0).notices
+    assert isinstance(notice.message, OutageStarted)
+    assert notice.message.until is None
+
+
+def test_the_card_follows_the_newest_reason_and_nothing_is_said_again() -> None:
+    state = settled(START, LIMITED, now=1_000_000.0).state
+    settlement = settled(START, JobApiUnavailable("cannot be reached"), state, now=1_001_900.0)
+    assert settlement.notices == ()
+    assert (settlement.state.problem, settlement.state.problem_text) == (Problem.OUT_OF_REACH, "")
+    assert settlement.state.problem_until is None
+
+
+def test_a_follow_up_that_has_to_wait_is_named_and_is_no_trouble_of_its_job() -> None:
+    settlement = settled(FOLLOW_UP, LIMITED)
+    (notice,) = settlement.notices
+    assert isinstance(notice.message, OutageStarted)
+    assert (notice.key, notice.message.waiting) == ("r2/out", RequestSummary("r2", "U1", RequestKind.FOLLOW_UP, "More"))
+    assert settlement.state.problem is None
 
 
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
 def test_what_may_have_arrived_is_not_repeated_but_told(request_: Request) -> None:
-    settlement = settled(request_, Unsure("timeout"))
-    assert settlement.state is RequestState.UNSURE
-    assert [saying.what for saying in settlement.sayings] == [What.UNSURE]
+    settlement = settled(request_, Uncertain("timeout"))
+    assert settlement.request_state is RequestState.UNCERTAIN
+    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
 
 
 def test_what_may_have_arrived_is_repeated_where_the_server_runs_a_key_once() -> None:
-    settlement = settled(START, Unsure("timeout", ask_again=True))
-    assert settlement.state is RequestState.WAITING
-    assert settlement.sayings == ()
+    settlement = settled(START, Uncertain("timeout", ask_again=True))
+    assert settlement.request_state is RequestState.WAITING
+    assert settlement.notices == ()
 
 
 def test_what_did_not_arrive_waits_and_is_told_once_if_it_lasts() -> None:
-    first = settled(START, OutOfReach("can't be reached"))
-    assert first.state is RequestState.WAITING
-    assert first.sayings == ()
-    lasting = settled(START, OutOfReach("can't be reached"), first.known, now=61.0)
-    assert [saying.what for saying in lasting.sayings] == [What.OUT_OF_REACH]
-    assert settled(START, OutOfReach("can't be reached"), lasting.known, now=99.0).sayings == ()
+    first = settled(START, JobApiUnavailable("cannot be reached"))
+    assert first.request_state is RequestState.WAITING
+    assert first.notices == ()
+    lasting = settled(START, JobApiUnavailable("cannot be reached"), first.state, now=61.0)
+    assert [type(notice.message) for notice in lasting.notices] == [OutageStarted]
+    assert settled(START, JobApiUnavailable("cannot be reached"), lasting.state, now=99.0).notices == ()
 
 
 def test_retry_after_and_backoff_bound_the_next_try() -> None:
-    assert settled(START, OutOfReach("asks to wait", retry_after=500.0)).due_in == 500.0
-    assert settled(replace(START, attempts=99), OutOfReach("can't be reached")).due_in <= 75.0
+    assert settled(START, JobApiUnavailable("asks to wait", retry_after=500.0)).due_in == 500.0
+    assert settled(replace(START, attempts=99), JobApiUnavailable("cannot be reached")).due_in <= 75.0
 
 
 def test_a_request_that_waited_for_days_is_handed_back() -> None:
     tried = replace(FOLLOW_UP, first_tried_at=0.0)
-    settlement = settled(tried, OutOfReach("can't be reached"), RUNNING, now=GIVE_UP_AFTER)
-    assert settlement.state is RequestState.REFUSED
-    assert settlement.sayings[-1].facts["reason"] == "too_old"
-    assert settlement.mark is Mark.PROBLEM
+    settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
+    assert settlement.request_state is RequestState.REJECTED
+    assert rejected(settlement)[-1].reason is RejectionReason.TOO_OLD
+    assert settlement.reaction is Reaction.PROBLEM
+
+
+def test_one_that_may_have_arrived_is_not_said_to_be_unsent_after_days() -> None:
+    tried = replace(FOLLOW_UP, first_tried_at=0.0, uncertain=True)
+    settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
+    assert settlement.request_state is RequestState.UNCERTAIN
+    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
+    assert settlement.reaction is Reaction.PROBLEM
 
 
 def test_our_key_lets_requests_wait_and_is_told_at_once() -> None:
-    settlement = settled(START, OutOfReach("no", status=403, retry_after=60.0))
-    assert settlement.state is RequestState.WAITING
-    assert settlement.sayings[0].what is What.NOT_ALLOWED
+    settlement = settled(START, JobApiUnavailable("no", status=403, retry_after=60.0))
+    assert settlement.request_state is RequestState.WAITING
+    assert settlement.notices[0].message == AccessDenied(403, summary(START))
     assert settlement.due_in == 60.0

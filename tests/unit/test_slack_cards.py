@@ -6,32 +6,59 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.any_notices import KINDS, messages_of
 
-from bot.domain.models import Job, Known, Notice, NoticeKind, Thread, Trouble, What
-from bot.slack.blocks import Message
-from bot.slack.cards import card, state_line
-from bot.slack.notices import messages
-from bot.slack.text import escape, opening, pieces, quote, safe_url, shorten, width
-from bot.slack.wording import Wording, help_text
-from bot.workspace.blocks import checked_blocks
+from bot.domain.jobs import Job, Problem
+from bot.domain.notices.messages import (
+    CardChanged,
+    CardNotPosted,
+    EarlierWords,
+    Notice,
+    NoticeMessage,
+    PostNotDelivered,
+    PromptRequested,
+    ReactionChanged,
+    ReplyEdited,
+)
+from bot.domain.notices.posts import (
+    AccessDenied,
+    JobFinished,
+    OutageEnded,
+    OutageStarted,
+    PullRequestFound,
+    ReplyNotFullySent,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+    UnknownNotice,
+)
+from bot.domain.requests import RejectionReason, RequestKind
+from bot.domain.threads import Thread, ThreadState
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.cards import card, state_line
+from bot.slack.rendering.help import help_text
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width
+from bot.workspace.wire.blocks import checked_blocks
 
-WORDING = Wording(command="/docs", admin="U0ADMIN", bot_user_id="U0BOT")
+CONTEXT = MessageContext(command="/docs", admin="U0ADMIN", bot_user_id="U0BOT")
 LINK = "https://git.example/team/guides/pull/7"
 
 
-def thread(prompt: str = "Fix the guides", known: Known | None = None) -> Thread:
+def thread(prompt: str = "Fix the guides", state: ThreadState | None = None) -> Thread:
     return Thread(
         id="th1",
         team_id="T1",
         channel_id="C1",
-        asker_id="U0ASKER",
+        requester_id="U0ASKER",
         prompt=prompt,
         project_id="p",
         created_at=0.0,
         ts="1.000001",
-        known=known or Known(),
+        state=state or ThreadState(),
     )
 
 
@@ -39,15 +66,21 @@ def job(status: str = "active", **facts: Any) -> Job:
     return Job(id="j1", status=status, **facts)
 
 
-def say(what: What, prompt: str = "Fix it", *, plain: str = "", **facts: str) -> list[Message]:
-    notice = Notice(
-        id=1, key="k", thread_id="th1", kind=NoticeKind.POST, what=what, facts=facts, created_at=0.0, plain=bool(plain)
-    )
-    return messages(thread(prompt), notice, WORDING)
+def say(message: NoticeMessage, prompt: str = "Fix it", *, without_blocks: bool = False) -> list[Message]:
+    notice = Notice(1, "k", "th1", message, 0.0, without_blocks=without_blocks)
+    return messages(thread(prompt), notice, CONTEXT)
 
 
-def said(what: What, **facts: str) -> str:
-    return "\n".join(message.text for message in say(what, **facts))
+def said(message: NoticeMessage) -> str:
+    return "\n".join(each.text for each in say(message))
+
+
+FOLLOW_UP = RequestSummary("r1", "U0ASKER", RequestKind.FOLLOW_UP)
+START = RequestSummary("r1", "U0ASKER", RequestKind.START)
+
+
+def rejected(reason: RejectionReason, request: RequestSummary = FOLLOW_UP, api_text: str = "") -> RequestRejected:
+    return RequestRejected(request, reason, api_text)
 
 
 def text_objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -73,7 +106,9 @@ def assert_sendable(message: Message) -> None:
         assert_harmless(written)
 
 
-OUR_MARKUP = re.compile(r"<@[UW][A-Z0-9]+>|<https?://[^<>|\s]+>", re.IGNORECASE)
+OUR_MARKUP = re.compile(
+    r"<@[UW][A-Z0-9]+>|<https?://[^<>|\s]+>|<!date\^\d{1,11}\^\{time\}\|\d\d:\d\d UTC>", re.IGNORECASE
+)
 
 
 def assert_harmless(written: str) -> None:
@@ -113,47 +148,86 @@ jobs = st.builds(
     ref=facts,
     model=facts,
 )
-knowns = st.builds(Known, job=st.none() | jobs, trouble=st.none() | st.sampled_from(list(Trouble)), trouble_words=texts)
+knowns = st.builds(
+    ThreadState,
+    job=st.none() | jobs,
+    problem=st.none() | st.sampled_from(list(Problem)),
+    problem_text=texts,
+    problem_until=st.none() | st.integers(0, 10**11 - 1),
+)
 
 
-@given(prompt=texts, known=knowns, asker=st.just("U0ASKER") | texts)
-def test_any_card_is_harmless_and_within_slacks_limits(prompt: str, known: Known, asker: str) -> None:
-    message = card(replace(thread(prompt, known), asker_id=asker), WORDING)
+@given(prompt=texts, state=knowns, requester=st.just("U0ASKER") | texts)
+def test_any_card_is_harmless_and_within_slacks_limits(prompt: str, state: ThreadState, requester: str) -> None:
+    message = card(replace(thread(prompt, state), requester_id=requester), CONTEXT)
     assert_sendable(message)
 
 
-NOTICES = [what for what in What if what not in {What.CARD, What.MARK}]
-REASONS = [
-    "api",
-    "project",
-    "gone",
-    "archived",
-    "not_started",
-    "too_old",
-    "external",
-    "is_archived",
-    "channel_not_found",
-]
+SAID = [kind for kind in KINDS if kind not in {CardChanged, ReactionChanged}]
 
 
-@given(
-    what=st.sampled_from(NOTICES),
-    facts=st.dictionaries(
-        st.sampled_from(
-            [
-                *("link", "words", "person", "request", "reason", "text", "status", "repository", "ref", "model"),
-                *("again", "changed", "kind", "answer"),
-            ]
-        ),
-        texts | st.sampled_from([*REASONS, "yes", "403", "follow_up", "U0ASKER", LINK]),
-    ),
-    plain=st.sampled_from(["", "yes"]),
+@pytest.mark.parametrize("kind", SAID)
+@given(data=st.data(), prompt=texts, without_blocks=st.booleans())
+def test_any_notice_is_harmless_and_within_slacks_limits(
+    kind: type[Any], data: st.DataObject, prompt: str, *, without_blocks: bool
+) -> None:
+    message = data.draw(messages_of(kind, texts | st.sampled_from([LINK, "U0ASKER", "", "is_archived", "\ud83d"])))
+    for made in say(message, prompt=prompt, without_blocks=without_blocks):
+        assert_sendable(made)
+        assert not (without_blocks and made.blocks)
+
+
+def test_half_a_character_makes_no_button_that_slack_refuses() -> None:
+    for made in say(RequestUncertain(replace(FOLLOW_UP, request_id="\ud83d"))):
+        assert_sendable(made)
+
+
+@pytest.mark.parametrize("message", [CardChanged(), ReactionChanged("1.1", None)])
+def test_what_is_no_message_of_its_own_has_no_words(message: NoticeMessage) -> None:
+    with pytest.raises(ValueError, match="no message of its own"):
+        say(message)
+
+
+def test_what_a_newer_version_recorded_is_shown_as_it_is() -> None:
+    assert said(UnknownNotice("shrug", {"mood": "so & so", "count": 3})) == "mood: so &amp; so, count: 3"
+    assert said(UnknownNotice("shrug", {})) == "News."
+
+
+def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = False) -> ReplyNotFullySent:
+    return ReplyNotFullySent("U0ANA", words_sent, count, names, forwarded)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (held(1, "plan.pdf", words_sent=True), "Your words go to the agent, but not 1 file (plan.pdf):"),
+        (held(3, "a.png", "b & <c>.png"), "holds 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more) and no words"),
+        (held(1), "holds 1 file and no words"),
+        (held(0, forwarded=True), "holds a forwarded message and no words"),
+        (held(1, "a", forwarded=True), "holds 1 file (a) and a forwarded message and no words"),
+        (held(0), "your reply holds no words for the agent. Write what"),
+    ],
 )
-@example(what=What.UNSURE, facts={"request": "\ud83d"}, plain="")
-def test_any_notice_is_harmless_and_within_slacks_limits(what: What, facts: dict[str, str], plain: str) -> None:
-    for message in say(what, prompt=facts.get("text", "Fix it"), plain=plain, **facts):
-        assert_sendable(message)
-        assert not (plain and message.blocks)
+def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, words: str) -> None:
+    (message,) = say(reply)
+    assert message.text.startswith("<@U0ANA> ")
+    assert words in message.text
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words"),
+    [
+        (EarlierWords.ACCEPTED, "after it was sent: the agent has the earlier words"),
+        (EarlierWords.UNCERTAIN, "if it arrived, the agent has the earlier words"),
+        (EarlierWords.REJECTED, "a reply that was not taken"),
+    ],
+)
+def test_an_offer_tells_what_became_of_the_earlier_words(earlier: EarlierWords, words: str) -> None:
+    (message,) = say(ReplyEdited("U0ANA", "r1", "Fix <b> & c", earlier))
+    assert words in message.text
+    assert ">Fix &lt;b&gt; &amp; c\n" in message.text
+    (button,) = message.blocks[1]["elements"]
+    assert (button["action_id"], button["value"]) == ("send_new_words", "r1")
 
 
 @given(texts)
@@ -220,7 +294,7 @@ def test_anything_else_stays_text(url: str | None) -> None:
 
 
 def test_a_card_tells_who_asked_what_and_where_it_stands() -> None:
-    message = card(thread('Replace "colour" with "color" & <b>'), WORDING)
+    message = card(thread('Replace "colour" with "color" & <b>'), CONTEXT)
     assert "<@U0ASKER> asked:" in message.blocks[0]["text"]["text"]
     assert '>Replace "colour" with "color" &amp; &lt;b&gt;' in message.blocks[0]["text"]["text"]
     assert "Waiting to be sent" in message.text
@@ -228,16 +302,16 @@ def test_a_card_tells_who_asked_what_and_where_it_stands() -> None:
 
 
 def test_a_long_prompt_is_one_click_away() -> None:
-    message = card(thread("word " * 200), WORDING)
+    message = card(thread("word " * 200), CONTEXT)
     (button,) = message.blocks[-1]["elements"]
     assert (button["action_id"], button["value"]) == ("show_prompt", "th1")
     assert "…" in message.blocks[0]["text"]["text"]
 
 
 def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
-    known = Known(job=job("completed", pr_link=LINK, repository="https://git.example/team/guides", ref="main"))
-    message = card(thread(known=known), WORDING)
-    assert "Finished: the pull request is ready" in message.text
+    state = ThreadState(job=job("completed", pr_link=LINK, repository="https://git.example/team/guides", ref="main"))
+    message = card(thread(state=state), CONTEXT)
+    assert "Finished with a pull request" in message.text
     assert [(b["action_id"], b["url"]) for b in message.blocks[-1]["elements"]] == [("open_pull_request", LINK)]
     shown = [element["text"] for element in message.blocks[2]["elements"]]
     assert shown == [
@@ -248,89 +322,227 @@ def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
 
 
 def test_a_link_that_is_no_address_is_text() -> None:
-    known = Known(job=job("completed", pr_link="javascript:alert('<!channel>')"))
-    message = card(thread(known=known), WORDING)
+    state = ThreadState(job=job("completed", pr_link="javascript:alert('<!channel>')"))
+    message = card(thread(state=state), CONTEXT)
     assert [block["type"] for block in message.blocks] == ["section", "section", "context"]
     assert "javascript:alert('&lt;!channel&gt;')" in message.text
 
 
 @pytest.mark.parametrize(
-    ("known", "words"),
+    ("state", "words"),
     [
-        (Known(), "Waiting to be sent"),
-        (Known(trouble=Trouble.OUT_OF_REACH), "can't be reached"),
-        (Known(trouble=Trouble.NOT_ALLOWED), "<@U0ADMIN>"),
-        (Known(trouble=Trouble.REFUSED, trouble_words="prompt too <long>"), ">prompt too &lt;long&gt;"),
-        (Known(trouble=Trouble.UNSURE), "not known whether"),
-        (Known(job=job("active")), "Active"),
-        (Known(job=job("completed")), "Finished without a pull request"),
-        (Known(job=job("failed")), "Failed"),
-        (Known(job=job("archived")), "Archived"),
-        (Known(job=job("pondering <deeply>")), "Status: pondering &lt;deeply&gt;"),
-        (Known(job=job("active"), trouble=Trouble.OUT_OF_REACH), "may have changed since"),
+        (ThreadState(), "Waiting to be sent"),
+        (ThreadState(problem=Problem.OUT_OF_REACH), "cannot be reached"),
+        (ThreadState(problem=Problem.NOT_ALLOWED), "<@U0ADMIN>"),
+        (ThreadState(problem=Problem.REJECTED, problem_text="prompt too <long>"), ">prompt too &lt;long&gt;"),
+        (ThreadState(problem=Problem.UNCERTAIN), "not known whether"),
+        (ThreadState(job=job("active")), "Active"),
+        (ThreadState(job=job("completed")), "Finished without a pull request"),
+        (ThreadState(job=job("failed")), "Failed"),
+        (ThreadState(job=job("archived")), "Archived"),
+        (ThreadState(job=job("pondering <deeply>")), "Status: pondering &lt;deeply&gt;"),
+        (ThreadState(job=job("active"), problem=Problem.OUT_OF_REACH), "may have changed since"),
+        (ThreadState(job=job("archived")), "no more follow-ups are sent to it"),
+        (ThreadState(problem=Problem.RATE_LIMITED), "hourly allowance is used up. It is sent"),
+        (ThreadState(problem=Problem.RATE_LIMITED, problem_text="100 <an> hour"), ">100 &lt;an&gt; hour"),
+        (ThreadState(problem=Problem.BUSY), "the job API is busy"),
+        (ThreadState(problem=Problem.FAULTY), "does not answer properly"),
+        (
+            ThreadState(job=job("active"), problem=Problem.RATE_LIMITED),
+            "allowance is used up, so this may have changed",
+        ),
+        (ThreadState(job=job("active"), problem=Problem.BUSY), "busy, so this may have changed since"),
+        (ThreadState(job=job("active"), problem=Problem.FAULTY), "does not answer properly, so this may"),
+        (ThreadState(job=job("failed"), problem=Problem.GONE), "When last seen: Failed"),
     ],
 )
-def test_the_state_in_honest_words(known: Known, words: str) -> None:
-    assert words in state_line(known, WORDING)
+def test_the_state_in_honest_words(state: ThreadState, words: str) -> None:
+    assert words in state_line(state, CONTEXT)
+
+
+@pytest.mark.parametrize("problem", [Problem.RATE_LIMITED, Problem.BUSY])
+@pytest.mark.parametrize("found", [None, job()])
+def test_a_card_tells_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
+    words = state_line(ThreadState(job=found, problem=problem, problem_until=1_700_000_040), CONTEXT)
+    assert ", at least until <!date^1700000040^{time}|22:14 UTC>" in words
+    assert "cannot be reached" not in words
+
+
+def test_the_card_of_a_job_that_is_gone_has_one_truth() -> None:
+    words = state_line(ThreadState(job=job("active"), problem=Problem.GONE), CONTEXT)
+    assert words == "*The job API no longer knows this job*"
 
 
 def test_a_finished_job_mentions_the_asker_and_has_its_link_twice() -> None:
-    (message,) = say(What.FINISHED, link=LINK)
+    (message,) = say(JobFinished(LINK))
     assert message.text.startswith("<@U0ASKER> Finished.")
     assert f"<{LINK}>" in message.text
     assert message.blocks[1]["elements"][0]["url"] == LINK
 
 
 def test_finished_without_a_pull_request_claims_nothing_about_changes() -> None:
-    words = said(What.FINISHED, link="")
+    words = said(JobFinished())
     assert "without a pull request" in words
     assert "next minutes" in words
     assert "no changes" not in words
 
 
 def test_sending_again_asks_first() -> None:
-    (message,) = say(What.UNSURE, request="r1", person="U0ASKER", kind="follow_up")
+    (message,) = say(RequestUncertain(FOLLOW_UP))
     (button,) = message.blocks[1]["elements"]
     assert (button["action_id"], button["value"]) == ("send_again", "r1")
     assert "twice" in button["confirm"]["text"]["text"]
     assert "this follow-up" in message.text
 
 
+LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        rejected(RejectionReason.API, LONG),
+        rejected(RejectionReason.ARCHIVED, LONG),
+        RequestUncertain(LONG, job_ended=True),
+        RequestUncertain(LONG, job_ended=False),
+        OutageStarted(Problem.OUT_OF_REACH, "cannot be reached", waiting=LONG),
+        OutageStarted(Problem.RATE_LIMITED, waiting=LONG),
+        AccessDenied(403, LONG),
+    ],
+)
+def test_a_follow_up_is_named_by_its_first_words(message: NoticeMessage) -> None:
+    words = said(message)
+    assert 'his follow-up ("Shorter &lt;b&gt;please&lt;/b&gt;, and longer' in words
+    assert '…")' in words
+
+
+def test_a_used_up_allowance_is_told_in_the_apis_words_with_its_end() -> None:
+    limited = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1_700_000_040, waiting=START)
+    words = said(limited)
+    assert "hourly allowance is used up, at least until <!date^1700000040^{time}|22:14 UTC>." in words
+    assert ">100 &lt;an&gt; hour" in words
+    assert "cannot be reached" not in words
+    busy = said(replace(limited, problem=Problem.BUSY))
+    assert "busy, at least until" in busy
+    assert "allowance" not in busy
+    assert "There is room" in said(OutageEnded(Problem.RATE_LIMITED))
+    assert "until" not in said(replace(limited, until=None))
+
+
+def test_an_uncertain_start_is_not_watched_for_in_vain() -> None:
+    words = said(RequestUncertain(START))
+    assert "wait" not in words.lower()
+    for state in ("this thread cannot show it", "dashboard", "pull requests", "twice"):
+        assert state in words
+
+
+def test_an_uncertain_follow_up_tells_what_its_thread_can_show() -> None:
+    assert "this thread shows that" in said(RequestUncertain(FOLLOW_UP, job_ended=True))
+    assert "this thread cannot show" in said(RequestUncertain(FOLLOW_UP, job_ended=False))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        RejectionReason.ARCHIVED,
+        RejectionReason.ACCEPTED_WHILE_ARCHIVED,
+        RejectionReason.GONE,
+        RejectionReason.NOT_FOUND,
+    ],
+)
+def test_what_no_change_of_words_would_mend_is_not_to_be_changed(reason: RejectionReason) -> None:
+    words = said(rejected(reason))
+    assert "Change it" not in words
+    assert "Start a new one with `/docs`" in words or "start a new one with `/docs`" in words
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (JobFinished(LINK, new=True), "Finished. There is a pull request:"),
+        (JobFinished(LINK, new=True, again=True), "Finished again. There is a pull request:"),
+        (JobFinished(LINK, new=True, again=True, changed=True), "Finished again. There is a new pull request:"),
+        (JobFinished(LINK), "Finished. The pull request:"),
+        (JobFinished(LINK, again=True), "Finished again, with the same link as before"),
+    ],
+)
+def test_an_end_claims_of_the_pull_request_what_is_known(end: JobFinished, words: str) -> None:
+    text = said(end)
+    assert f"<@U0ASKER> {words}" in text
+    assert f"<{LINK}>" in text
+    assert "ready" not in text
+    assert ("still open" in text) is (end == JobFinished(LINK, again=True))
+
+
+def test_a_request_of_which_little_is_known_is_told_of_all_the_same() -> None:
+    """An earlier version noted no more of it."""
+    unknown = RequestSummary("", "", None)
+    outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
+    assert "What you asked for is kept and sent" in said(outage)
+    assert "What you asked for is kept" in said(AccessDenied(401, unknown))
+    assert said(OutageEnded()).startswith("The job API answers again.")
+    assert "There is a new pull request" in said(PullRequestFound(LINK, changed=True))
+    assert "this request" in said(RequestUncertain(START))
+
+
 def test_who_replies_below_an_uncertain_start_learns_that_it_waits() -> None:
-    assert "Replies in this thread are kept" in said(What.UNSURE, request="r1", kind="start")
-    assert "Replies" not in said(What.UNSURE, request="r1", kind="follow_up")
+    assert "Replies in this thread are kept" in said(RequestUncertain(START))
+    assert "Replies" not in said(RequestUncertain(FOLLOW_UP))
 
 
 def test_only_a_refusal_for_age_can_be_sent_again() -> None:
-    (too_old,) = say(What.REFUSED, request="r1", reason="too_old", kind="start")
-    (by_api,) = say(What.REFUSED, request="r1", reason="api", kind="start", words="prompt is <empty>")
+    (too_old,) = say(rejected(RejectionReason.TOO_OLD, START))
+    (by_api,) = say(rejected(RejectionReason.API, START, "prompt is <empty>"))
     assert too_old.blocks[1]["elements"][0]["value"] == "r1"
     assert len(by_api.blocks) == 1
     assert ">prompt is &lt;empty&gt;" in by_api.text
 
 
-@pytest.mark.parametrize("reason", ["api", "project", "gone", "archived", "not_started", "too_old", "external"])
-def test_every_refusal_says_what_was_refused(reason: str) -> None:
-    assert "follow-up" in said(What.REFUSED, reason=reason, kind="follow_up")
+@pytest.mark.parametrize("reason", RejectionReason)
+def test_every_refusal_says_what_was_refused(reason: RejectionReason) -> None:
+    assert "follow-up" in said(rejected(reason))
 
 
 def test_not_allowed_names_whom_to_ask() -> None:
-    assert "<@U0ADMIN>" in said(What.NOT_ALLOWED, status="401")
-    assert "whoever installed Pagehand" in Wording().ask
-    assert Wording(admin="the docs team <!here>").ask == "the docs team &lt;!here&gt;"
+    assert "<@U0ADMIN>" in said(AccessDenied(401))
+    assert "whoever installed Pagehand" in MessageContext().ask
+    assert MessageContext(admin="the docs team <!here>").ask == "the docs team &lt;!here&gt;"
 
 
 def test_cannot_post_tells_how_to_invite_and_keeps_the_request() -> None:
-    words = said(What.CANNOT_POST, person="U0ASKER", reason="channel_not_found")
+    words = said(CardNotPosted("U0ASKER", "channel_not_found"))
     assert "`/invite` <@U0BOT>" in words
     assert ">Fix it" in words
-    assert "archived" in said(What.CANNOT_POST, person="U0ASKER", reason="is_archived")
-    assert "restricted_action" in said(What.CANNOT_POST, person="U0ASKER", reason="restricted_action")
+    assert "archived" in said(CardNotPosted("U0ASKER", "is_archived"))
+    assert "restricted_action" in said(CardNotPosted("U0ASKER", "restricted_action"))
+
+
+def test_a_missing_scope_is_told_with_whom_to_ask() -> None:
+    missing = CardNotPosted("U0ASKER", "missing_scope", ("groups:history",))
+    words = said(missing)
+    assert "has not granted Pagehand the scope groups:history, so no job was started" in words
+    assert "<@U0ADMIN>" in words
+    in_doubt = said(replace(missing, may_be_posted=True))
+    assert "should the card be there, it stands for nothing" in in_doubt
+    assert in_doubt.endswith("Fix it")
+
+
+def test_what_may_be_in_the_thread_already_is_told_with_that_doubt() -> None:
+    doubtful = PostNotDelivered("U0ASKER", JobFinished(LINK), may_be_posted=True)
+    (told,) = say(doubtful)
+    assert told.text.startswith("It is not known whether this has reached the job's thread:\n<@U0ASKER> Finished.")
+    assert_sendable(told)
+    (plain,) = say(doubtful, without_blocks=True)
+    assert (plain.text, plain.blocks) == (told.text, ())
+    (certain,) = say(replace(doubtful, may_be_posted=False))
+    (posted,) = say(JobFinished(LINK))
+    assert certain == posted
+    assert "not known" not in posted.text
 
 
 def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
     prompt = "".join(f"<{n}>\n" for n in range(4_000))
-    parts = say(What.WHOLE_PROMPT, text=prompt)
+    parts = say(PromptRequested("U0ASKER", prompt))
     assert len(parts) > 1
     shown = "\n".join(block["text"]["text"] for part in parts for block in part.blocks[1:])
     assert [line.removeprefix(">") for line in shown.split("\n") if line != ">"] == [
@@ -339,11 +551,11 @@ def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
 
 
 def test_words_only_where_blocks_were_refused() -> None:
-    (message,) = say(What.UNSURE, plain="yes", request="r1")
+    (message,) = say(RequestUncertain(FOLLOW_UP), without_blocks=True)
     assert message.blocks == ()
 
 
 def test_help_names_the_command_and_the_marks() -> None:
-    words = help_text(Wording(command="/pages"))
+    words = help_text(MessageContext(command="/pages"))
     for expected in ("`/pages ", "`//`", ":eyes:", ":white_check_mark:", ":warning:"):
         assert expected in words

@@ -9,9 +9,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
-from bot.store import faults
-from bot.store.engine import engine_for
-from bot.store.faults import fault_of, patiently
+from bot.store.database.engine import engine_for
+from bot.store.database.errors import classify, retry_transient
 
 
 def sqlite_error(code: int, words: str = "no") -> DBAPIError:
@@ -35,6 +34,7 @@ def sqlite_error(code: int, words: str = "no") -> DBAPIError:
         asyncpg.ConnectionDoesNotExistError("no"),
         asyncpg.ReadOnlySQLTransactionError("no"),
         asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"),
         InterfaceError("SELECT 1", {}, Exception("connection is closed")),
         DBAPIError("SELECT 1", {}, Exception("no"), connection_invalidated=True),
         PoolTimeout("no"),
@@ -44,10 +44,10 @@ def sqlite_error(code: int, words: str = "no") -> DBAPIError:
     ids=lambda error: type(getattr(error, "orig", error)).__name__,
 )
 def test_what_passes_is_tried_again(error: Exception) -> None:
-    fault = fault_of(error)
-    assert fault is not None
-    assert fault.passing
-    assert isinstance(fault.error, StoreUnavailable)
+    failure = classify(error)
+    assert failure is not None
+    assert failure.transient
+    assert isinstance(failure.error, StoreUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -62,29 +62,30 @@ def test_what_passes_is_tried_again(error: Exception) -> None:
         (asyncpg.UndefinedTableError("no"), SchemaMismatch, "migrate"),
         (asyncpg.InvalidPasswordError("no"), StoreError, "password"),
         (asyncpg.InvalidCatalogNameError("no"), StoreError, "no database of this name"),
+        (asyncpg.InvalidSQLStatementNameError("no"), StoreError, "statement_cache_size=0"),
+        (asyncpg.DuplicatePreparedStatementError("no"), StoreError, "statement_cache_size=0"),
         (asyncpg.CheckViolationError("no"), StoreError, "23514"),
         (InvalidRequestError("no"), StoreError, "did not do"),
     ],
 )
 def test_what_lasts_is_said(error: Exception, kind: type[StoreError], words: str) -> None:
-    fault = fault_of(error)
-    assert fault is not None
-    assert not fault.passing
-    assert type(fault.error) is kind
-    assert words in str(fault.error)
+    failure = classify(error)
+    assert failure is not None
+    assert not failure.transient
+    assert type(failure.error) is kind
+    assert words in str(failure.error)
 
 
 async def test_an_error_of_the_work_itself_is_left_alone() -> None:
     async def attempt(_end: float) -> None:
         raise LookupError("mine")
 
-    assert fault_of(LookupError("mine")) is None
+    assert classify(LookupError("mine")) is None
     with pytest.raises(LookupError, match="mine"):
-        await patiently(attempt)
+        await retry_transient(attempt)
 
 
-async def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "PATIENCE", 0.2)
+async def test_patience_ends() -> None:
     tries = 0
 
     async def attempt(end: float) -> None:
@@ -94,7 +95,7 @@ async def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         raise sqlite_error(sqlite3.SQLITE_BUSY)
 
     with pytest.raises(StoreUnavailable, match="locked"):
-        await patiently(attempt)
+        await retry_transient(attempt, retry_for=0.2)
     assert 1 < tries < 20
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.workspace import WorkspaceServer
-from bot.workspace.deliveries import Ack
-from bot.workspace.methods import METHODS
+from bot.workspace.web_api.methods import METHODS
+from bot.workspace.wire.envelopes import Ack
 
 VALUES = st.recursive(
     st.none()
@@ -61,7 +61,7 @@ class Started:
 @given(method=st.sampled_from(sorted(METHODS)), values=ARGUMENTS | PLAUSIBLE, as_form=st.booleans())
 async def test_web_api_arguments(method: str, values: dict[str, Any], as_form: bool) -> None:  # noqa: FBT001 - drawn
     async with Started() as server, ClientSession() as session:
-        token = server.app_token if METHODS[method].app_token else server.bot_token
+        token = server.credentials.app_token if METHODS[method].app_token else server.credentials.bot_token
         headers = {"Authorization": f"Bearer {token}"}
         if as_form:
             form = {name: json.dumps(value) for name, value in values.items()}
@@ -108,7 +108,7 @@ async def test_page_bodies(path: str, body: object) -> None:
 @given(body=ARGUMENTS | VALUES)
 async def test_response_url_bodies(body: object) -> None:
     async with Started() as server, ClientSession() as session:
-        url = server._response_urls.issue(server.origin, "commands", "U0ANA0001", "C0DOCS001")
+        url = server.response_urls.issue("commands", "U0ANA0001", "C0DOCS001")
         async with session.post(url, data=json.dumps(body)) as answer:
             assert answer.status in {200, 400}
 
@@ -119,23 +119,23 @@ async def test_socket_mode_frames(frames: list[str]) -> None:
     async with (
         Started() as server,
         ClientSession() as session,
-        session.ws_connect(server.socket_mode.open_url(server.origin)) as socket,
+        session.ws_connect(server.socket_mode.open_url()) as socket,
     ):
         await socket.receive_json()
         for frame in frames:
             await socket.send_str(frame.encode(errors="replace").decode())
-        await server.person("ana").say("docs", "still there?")
+        await server.people["ana"].say("docs", "still there?")
         envelope = await socket.receive_json()
         await socket.send_json({"envelope_id": envelope["envelope_id"], "payload": frames})
-        await server.wait_for(lambda: server.deliveries[-1].acked)
+        await server.changes.wait_for(lambda: server.deliveries.records[-1].acked)
 
 
 @many
 @given(payload=ARGUMENTS)
 async def test_acknowledgements_with_anything_in_them(payload: dict[str, Any]) -> None:
     async with Started() as server:
-        answer = server._interactions._shown(
-            server.person("ana").person, server.channel("docs"), server.app.commands[0], Ack(payload), "/docs x"
+        answer = server.interactions.show_ack(
+            server.people["ana"].user, server.channels["docs"], server.app.commands[0], Ack(payload), "/docs x"
         )
         assert isinstance(answer.ok, bool)
 

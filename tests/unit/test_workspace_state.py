@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bot.workspace.app_config import AppConfig
-from bot.workspace.errors import SlackError
-from bot.workspace.messages import Timestamps, microseconds
-from bot.workspace.models import Change, Message
-from bot.workspace.population import ANA, BEN, HOME, populate
-from bot.workspace.state import SLACKBOT, State
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Change, Message
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.sample_data import ANA, BEN, HOME, populate
+from bot.workspace.model.state import SLACKBOT, State
+from bot.workspace.model.timestamps import Timestamps, microseconds
 
 
 @given(st.lists(st.floats(min_value=0, max_value=4e9), min_size=2, max_size=30))
@@ -31,7 +31,7 @@ class Threads(RuleBasedStateMachine):
         populate(self.state, AppConfig())
         self.docs = self.state.channels["C0DOCS001"]
         self.changes: list[Change] = []
-        self.state.listeners.append(self.changes.append)
+        self.state.observers.append(self.changes.append)
         self.roots: list[str] = []
         self.replies: dict[str, list[str]] = {}
         self.reacted: set[tuple[str, str]] = set()

@@ -4,30 +4,30 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bot.jobserver import processes
+from bot.jobserver import subprocesses
 from bot.jobserver.errors import EditError
 
-PROMPT = "{prompt}"
+PLACEHOLDER = "{prompt}"
 LOG_LIMIT = 1_000_000
-_PASSED = (
+_PASSED_VARIABLES = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES",
     "TERM", "TMPDIR", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
 )  # fmt: skip
 
 
 def child_environment(environment: Mapping[str, str], passed: Sequence[str], *, secret: str) -> dict[str, str]:
-    """What the program gets to see: an allow-list and the names given, never anything that holds the secret."""
-    names = {*_PASSED, *passed}
+    """Returns what the program gets to see: an allow-list and the names given, never anything that holds the secret."""
+    names = {*_PASSED_VARIABLES, *passed}
     kept = {name: value for name, value in environment.items() if name in names and not (secret and secret in value)}
     return {**kept, "GIT_TERMINAL_PROMPT": "0"}
 
 
-def arguments_for(command: Sequence[str], prompt: str) -> tuple[str, ...]:
-    """The program's arguments with the prompt in its place, which can never become an option of the program."""
+def command_arguments(command: Sequence[str], prompt: str) -> tuple[str, ...]:
+    """Returns the program's arguments with the prompt in its place, which can never become an option of the program."""
 
     def filled(argument: str) -> str:
-        text = argument.replace(PROMPT, prompt)
-        return f" {text}" if argument.startswith(PROMPT) and text.startswith("-") else text
+        text = argument.replace(PLACEHOLDER, prompt)
+        return f" {text}" if argument.startswith(PLACEHOLDER) and text.startswith("-") else text
 
     return tuple(filled(argument) for argument in command)
 
@@ -44,26 +44,32 @@ class CommandEditor:
         self._secret = secret
 
     async def edit(self, prompt: str, directory: Path, log: Path) -> str:
-        takes_argument = any(PROMPT in argument for argument in self._command)
-        command = processes.Command(
-            arguments_for(self._command, prompt),
+        with log.open("ab") as stream:
+            output = subprocesses.BoundedWriter(stream, LOG_LIMIT)
+            try:
+                exit_code = await self._run(self._command_for(prompt, directory), output)
+            finally:
+                if output.dropped:
+                    stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
+        if exit_code:
+            raise EditError(f"the editor ended with exit code {exit_code}")
+        return ""
+
+    def _command_for(self, prompt: str, directory: Path) -> subprocesses.Command:
+        takes_argument = any(PLACEHOLDER in argument for argument in self._command)
+        return subprocesses.Command(
+            command_arguments(self._command, prompt),
             directory,
             child_environment(os.environ, self._passed, secret=self._secret),
             self._time_limit,
             b"" if takes_argument else prompt.encode(),
         )
-        with log.open("ab") as stream:
-            output = processes.BoundedLog(stream, LOG_LIMIT)
-            try:
-                code = await processes.run(command, stdout=output)
-            except OSError as error:
-                reason = error.strerror or "unknown reason"
-                raise EditError(f"the editor's program cannot be started: {reason}") from error
-            except processes.ProcessTimeoutError:
-                raise EditError(f"the editor took longer than {self._time_limit:g} s") from None
-            finally:
-                if output.dropped:
-                    stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
-        if code:
-            raise EditError(f"the editor ended with exit code {code}")
-        return ""
+
+    async def _run(self, command: subprocesses.Command, output: subprocesses.BoundedWriter) -> int:
+        try:
+            return await subprocesses.run(command, stdout=output)
+        except OSError as error:
+            reason = error.strerror or "unknown reason"
+            raise EditError(f"the editor's program cannot be started: {reason}") from error
+        except subprocesses.ProcessTimeoutError:
+            raise EditError(f"the editor took longer than {self._time_limit:g} s") from None

@@ -1,1 +1,1 @@
-"""The two ways in which Slack reaches Pagehand: Socket Mode, and signed HTTP requests."""
+"""What Slack sends: taken in by a transport, filtered, given to a listener, recorded, acknowledged."""

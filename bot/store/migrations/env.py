@@ -1,9 +1,9 @@
-"""Run by Alembic, inside the transaction that `bot.store.schema` opened."""
+"""Run by Alembic, inside the transaction that `bot.store.schema.migration` opened."""
 
 from alembic import context
 
-from bot.store.schema import VERSION_TABLE
-from bot.store.tables import metadata
+from bot.store.schema.migration import VERSION_TABLE
+from bot.store.schema.tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(

@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from chaos.faults.world import World, a_world
-from postgres import NoPostgres, PostgresServer, postgres_server
-
-_SHM = Path("/dev/shm")  # noqa: S108 - a directory in memory: these tests write much and need no disk
+from support.scratch import IN_MEMORY
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.worlds.app_world import AppWorld, a_world
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +23,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def scratch() -> Iterator[Path]:
     """A directory for databases."""
-    with tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None) as directory:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
         yield Path(directory)
 
 
@@ -56,7 +55,7 @@ async def database_url(maybe_server: PostgresServer | None, sqlite_url: str) -> 
 
 
 @pytest.fixture
-async def world(database_url: str) -> AsyncIterator[World]:
+async def world(database_url: str) -> AsyncIterator[AppWorld]:
     """A world on either database."""
     async with a_world(database_url) as made:
         yield made

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from chaos.faults.world import World, a_world
-from leaks import faults_in_logs
-from ledger import KEY, Operation, refusing, slow
-from postgres import PostgresServer
+from support.oracles.leaks import faults_in_logs
+from support.servers.fake_job_api import KEY, Operation, refusing, slow
+from support.servers.postgres import PostgresServer
+from support.worlds.app_world import AppWorld, a_world
 
-from bot.store import migrate
+from bot.store.schema.migration import migrate
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
@@ -40,7 +40,7 @@ DATABASE_CLOCK = (
 
 
 @pytest.fixture
-async def world(sqlite_url: str) -> AsyncIterator[World]:
+async def world(sqlite_url: str) -> AsyncIterator[AppWorld]:
     """On SQLite: on PostgreSQL it is the database's clock that counts."""
     async with a_world(sqlite_url) as made:
         yield made
@@ -57,20 +57,20 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     return ahead
 
 
-async def whole_story(world: World, name: str) -> None:
+async def whole_story(world: AppWorld, name: str) -> None:
     """A job, a reply and their ends, each within seconds."""
     await world.ask(name)
     await world.until_said(name, "started", seconds=SOON)
-    world.complete(world.ledger.job_of(name))
+    world.complete(world.fake_job_api.job_of(name))
     await world.until_said(name, *FINISHED, seconds=SOON)
     await world.reply(name, f"More of {name}")
     await world.until_said(name, *FINISHED, "active", seconds=SOON)
-    world.complete(world.ledger.job_of(name))
+    world.complete(world.fake_job_api.job_of(name))
     await world.until_said(name, *FINISHED, "active", "completed", seconds=SOON)
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
-async def test_the_machine_s_clock_is_set_while_it_runs(world: World, set_clock: SetClock, step: float) -> None:
+async def test_the_machine_s_clock_is_set_while_it_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
     await world.start()
     (job,) = await world.begin("Before")
     set_clock(step)
@@ -82,16 +82,16 @@ async def test_the_machine_s_clock_is_set_while_it_runs(world: World, set_clock:
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
-async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clock: SetClock, step: float) -> None:
+async def test_the_machine_s_clock_is_set_while_it_is_down(world: AppWorld, set_clock: SetClock, step: float) -> None:
     """With a request, a notice and a poll that wait, each a little before or after the clock's step."""
     await world.start()
-    world.ledger.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
+    world.fake_job_api.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
     waiting = world.workspace.faults.rate_limit(int(PUT_OFF), method="chat.postMessage", channel="partners", count=1)
     (job,) = await world.begin("Running")
     await world.ask("Waits")
     await world.ask("Card waits", channel="partners")
-    await world.ledger.until(lambda: world.ledger.tried(Operation.CREATE, "Waits") == 1)
-    await world.workspace.wait_for(lambda: waiting.hits)
+    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waits") == 1)
+    await world.workspace.changes.wait_for(lambda: waiting.hits)
     await world.until_true(lambda: two_wait(world))
     await world.stop()
     # It was down for a while.
@@ -110,12 +110,12 @@ async def test_the_machine_s_clock_is_set_while_it_is_down(world: World, set_clo
 
 
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
-async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: World, scratch: Path) -> None:
+async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: AppWorld, scratch: Path) -> None:
     """Whatever in it asks the system for the time gets the new one, libraries included."""
     clock = scratch / "clock"
     clock.write_text("+0")
     async with process(world, clock):
-        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
         for name, hours in (("Forward", "+1h"), ("Back", "-1h")):
             (job,) = await world.begin(f"Before {name}")
             clock.write_text(hours)
@@ -128,7 +128,7 @@ async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: World, s
 
 
 @asynccontextmanager
-async def process(world: World, clock: Path) -> AsyncIterator[int]:
+async def process(world: AppWorld, clock: Path) -> AsyncIterator[int]:
     """`pagehand run` with a wall clock that follows a file. Yields its process id; at its end its log is searched."""
     own = {"PATH": os.environ["PATH"], "HOME": str(clock.parent), "PYTHONPATH": str(Path(__file__).parents[3])}
     faked = {
@@ -148,10 +148,13 @@ async def process(world: World, clock: Path) -> AsyncIterator[int]:
         running.terminate()
         await running.wait()
     assert running.returncode == 0
-    assert faults_in_logs([log_file], (KEY, world.workspace.bot_token, world.workspace.app_token)) == []
+    assert (
+        faults_in_logs([log_file], (KEY, world.workspace.credentials.bot_token, world.workspace.credentials.app_token))
+        == []
+    )
 
 
-async def two_wait(world: World) -> bool:
+async def two_wait(world: AppWorld) -> bool:
     """Whether what was put off has been put off in the database too."""
     rows = await world.sql(
         "SELECT (SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0)"
@@ -194,10 +197,10 @@ async def test_two_instances_whose_clocks_differ(postgres_url: str, scratch: Pat
     clock.write_text(f"+{AHEAD:.0f}")
     began = time.time()
     async with a_world(postgres_url) as world, process(world, clock) as other:
-        world.ledger.autopilot(polls=4)
-        world.ledger.fail(slow(SLOW_POLL), Operation.GET, times=None)
+        world.fake_job_api.autopilot(polls=4)
+        world.fake_job_api.fail(slow(SLOW_POLL), Operation.GET, times=None)
         await world.start()
-        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 4, SOON)
+        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 4, SOON)
         prompts = [f"Task {number}" for number in range(8)]
         for prompt in prompts:
             await world.ask(prompt)
@@ -211,12 +214,12 @@ async def test_two_instances_whose_clocks_differ(postgres_url: str, scratch: Pat
     assert written > began + AHEAD - 1.0
 
 
-async def pollers_seen(world: World, wanted: set[int]) -> None:
+async def pollers_seen(world: AppWorld, wanted: set[int]) -> None:
     """Waits till each of these processes has been seen to poll a job."""
     seen = set[int]()
 
     async def all_seen() -> bool:
-        owners = await world.sql("SELECT claimed_by FROM watches WHERE claimed_by IS NOT NULL")
+        owners = await world.sql("SELECT claimed_by FROM polls WHERE claimed_by IS NOT NULL")
         seen.update(int(owner.split("-")[-2]) for (owner,) in owners)
         return wanted <= seen
 

@@ -1,24 +1,26 @@
 """The database's faults: it is away, cut off, at odds with itself, locked, full, or of another version."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from chaos.faults.world import World, a_world, until
-from postgres import NoPostgres, PostgresServer, postgres_server
+from support.servers.free_ports import free_port
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.worlds.app_world import AppWorld, a_world, until
+from support.worlds.store_world import upgrade_to
 
-from bot.app import open_edges
+from bot.app import HealthTimings, open_edges
 from bot.errors import SchemaMismatch
-from bot.slack.listeners.commands import GOT_IT
-from bot.slack.recording import LATE, NOT_RECORDED
-from bot.store import migrate, schema
+from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_RECORDED, STILL_RECORDING
+from bot.store.database.engine import engine_for
+from bot.store.schema.migration import SchemaState, migrate, schema_state
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
@@ -32,7 +34,7 @@ print("locked", flush=True)
 sys.stdin.readline()
 connection.execute("ROLLBACK")
 """
-"""Holds SQLite's lock till it is told to let go."""
+"""RateLimitGate SQLite's lock till it is told to let go."""
 
 TRIP = """
 CREATE SEQUENCE writes;
@@ -62,27 +64,27 @@ def own_postgres() -> Iterator[PostgresServer]:
         pytest.skip(str(error))
 
 
-async def asked_in_trouble(world: World, prompt: str) -> str:
+async def asked_in_trouble(world: AppWorld, prompt: str) -> str:
     """Asks while the database is in trouble: the answer comes in Slack's time, and in words."""
     clock = asyncio.get_running_loop().time
     begun = clock()
     answer = await world.ask(prompt)
     assert clock() - begun < ACK_SECONDS
-    assert answer.text in {GOT_IT, LATE, NOT_RECORDED}
+    assert answer.text in {GOT_IT, STILL_RECORDING, NOT_RECORDED}
     return answer.text
 
 
-async def done_or_told(world: World, prompt: str, answer: str) -> None:
+async def done_or_told(world: AppWorld, prompt: str, answer: str) -> None:
     """Whatever the answer to a command was, it was the truth: started, or the person knows that it was not."""
 
-    async def known() -> bool:
+    async def state() -> bool:
         recorded = await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt)
         return bool(recorded) or NOT_RECORDED in world.told("ana")
 
     if answer == NOT_RECORDED:
         assert not await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt)
         return
-    await until(known, 20)
+    await until(state, 20)
     if await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt):
         await world.until_said(prompt, "started")
 
@@ -97,11 +99,11 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         world.complete(job)
         await world.reply("Steered", "Meanwhile")
         answer = await asked_in_trouble(world, "Asked meanwhile")
-        polls = len(world.ledger.polls)
+        polls = len(world.fake_job_api.polls)
         await asyncio.to_thread(own_postgres.start)
-        await world.ledger.until(lambda: len(world.ledger.polls) > polls)
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) > polls)
         await world.until_said("Running", *FINISHED)
-        await world.ledger.until(lambda: world.ledger.told(other) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
         await done_or_told(world, "Asked meanwhile", answer)
         await world.settled()
         await world.check()
@@ -115,7 +117,7 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
     )
     prompts = [f"Task {number}" for number in range(6)]
     async with postgres.database() as url, a_world(url) as world:
-        world.ledger.autopilot(polls=2)
+        world.fake_job_api.autopilot(polls=2)
         await world.start()
         await world.start()
         name = str((await world.sql("SELECT current_database()"))[0][0])
@@ -136,13 +138,13 @@ async def test_a_damaged_row_is_one_job(database_url: str) -> None:
     async with a_world(database_url) as world:
         await world.start()
         damaged, spared = await world.begin("Damaged", "Spared")
-        await world.sql("UPDATE threads SET known = '{' WHERE prompt = 'Damaged'")
+        await world.sql("UPDATE threads SET state = '{' WHERE prompt = 'Damaged'")
         await world.until_said("Damaged", "started", "damaged")
         await world.reply("Damaged", "Go on")
-        await world.workspace.wait_for(lambda: "no usable record" in world.told("ana"))
+        await world.workspace.changes.wait_for(lambda: "no usable record" in world.told("ana"))
         world.complete(damaged, spared)
         await world.until_said("Spared", *FINISHED)
-        assert world.ledger.told(damaged) == []
+        assert world.fake_job_api.told(damaged) == []
         assert world.said("Damaged") == ["started", "damaged"]
         await world.stop()
 
@@ -153,10 +155,10 @@ async def test_transactions_that_postgresql_rolls_back(postgres: PostgresServer)
     async with postgres.empty_database() as url:
         await migrate(url)
         async with a_world(url) as world:
-            for statement in (*TRIP.split(";\n", 1), *(TRIPPED.format(t) for t in ("requests", "notices", "watches"))):
+            for statement in (*TRIP.split(";\n", 1), *(TRIPPED.format(t) for t in ("requests", "notices", "polls"))):
                 await world.sql(statement)
             await world.start()
-            world.ledger.autopilot(polls=2)
+            world.fake_job_api.autopilot(polls=2)
             for number in range(3):
                 await world.ask(f"Task {number}")
             for number in range(3):
@@ -182,7 +184,7 @@ async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path
             assert first != GOT_IT
             await asyncio.sleep(until_then - asyncio.get_running_loop().time())
         await world.until_said("Running", *FINISHED)
-        await world.ledger.until(lambda: world.ledger.told(other) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
         await done_or_told(world, "At the beginning", first)
         await done_or_told(world, "A little later", second)
         await world.settled()
@@ -202,16 +204,35 @@ async def locked(file: Path) -> AsyncIterator[None]:
         await holder.communicate(b"\n")
 
 
+@contextmanager
+def a_disk(disk: Path, size: str) -> Iterator[Path]:
+    """A disk of its own, in memory."""
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a full disk is left out: this user may not mount one")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 @pytest.fixture
 def small_disk(scratch: Path) -> Iterator[Path]:
-    """A disk of its own, of 2 MB, in memory."""
-    disk = scratch / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("a full disk is left out: this user may not mount one")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    with a_disk(scratch / "disk", "2m") as disk:
+        yield disk
+
+
+@pytest.fixture
+def tablespace(own_postgres: PostgresServer, scratch: Path) -> Iterator[Path]:
+    """A directory on a small disk that belongs to the server's user, who can reach it."""
+    with a_disk(scratch / "disk", "8m") as disk:
+        directory = disk / "tablespace"
+        directory.mkdir()
+        os.chown(directory, Path(f"/proc/{own_postgres.process_id}").stat().st_uid, -1)
+        for above in (disk, scratch):
+            above.chmod(0o755)
+        yield directory
 
 
 async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
@@ -228,13 +249,68 @@ async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
         world.complete(job)
         await world.reply("Steered", "Meanwhile " + "x" * 2_000)
         words = world.replied[-1]
-        await world.workspace.wait_for(lambda: any(d.attempts > 1 for d in world.workspace.deliveries))
-        assert world.ledger.told(other) == []
+        await world.workspace.changes.wait_for(lambda: any(d.attempts > 1 for d in world.workspace.deliveries.records))
+        assert world.fake_job_api.told(other) == []
         filler.unlink()
         await world.until_said("Running", *FINISHED)
-        await world.ledger.until(lambda: world.ledger.told(other) == [words])
+        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == [words])
         await world.settled()
         await world.check()
+
+
+QUICK_CHECKS = HealthTimings(probe_every=0.1, probe_retry=0.1, recording_recovery=1.0)
+
+
+async def test_a_full_disk_shows_with_nothing_to_do(small_disk: Path) -> None:
+    async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
+        await shows_a_full_disk(world, small_disk / "filler")
+
+
+@pytest.mark.postgres
+async def test_a_full_disk_of_postgresql_shows_with_nothing_to_do(
+    own_postgres: PostgresServer, tablespace: Path
+) -> None:
+    """The tables are on the full disk; the server's log is on another, since without that it would go down."""
+    await own_postgres.run(f"CREATE TABLESPACE small LOCATION '{tablespace}'")
+    await own_postgres.run("CREATE DATABASE small TEMPLATE pagehand_template TABLESPACE small")
+    try:
+        async with a_world(own_postgres.url("small")) as world:
+            await shows_a_full_disk(world, tablespace.parent / "filler")
+    finally:
+        await own_postgres.run("DROP DATABASE small WITH (FORCE)")
+        await own_postgres.run("DROP TABLESPACE small")
+
+
+async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
+    """Nobody asks for anything, and yet it shows; when somebody does, they are told; and all is well again later."""
+    port = free_port()
+    await world.start(timings=QUICK_CHECKS, PAGEHAND_HEALTH_PORT=str(port))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+
+        async def status(page: str) -> tuple[int, str]:
+            async with session.get(page) as answer:
+                return answer.status, json.loads(await answer.text()).get("parts", {}).get("recording", "")
+
+        async def is_ready() -> bool:
+            return (await status("/health/ready"))[0] == 200
+
+        async def is_full() -> bool:
+            return not await is_ready()
+
+        await until(is_ready, 20)
+        fill(filler)
+        await until(is_full, 20)
+        for page in ("/health/ready", "/health"):
+            code, words = await status(page)
+            assert code == 503
+            assert words.endswith(
+                "The database's disk is full. Nothing was lost; make room on it and Pagehand goes on by itself."
+            )
+        assert (await status("/health/live"))[0] == 200
+        await asyncio.to_thread(filler.unlink)
+        await until(is_ready, 20)
+        assert (await status("/health"))[0] == 200
+    await world.begin("It works")
 
 
 def fill(filler: Path) -> None:
@@ -251,15 +327,15 @@ def fill(filler: Path) -> None:
 # -- versions -------------------------------------------------------------------------------------------------------
 
 
-def run_pagehand(world: World) -> subprocess.CompletedProcess[str]:
+def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     """`pagehand run`, as its operator sees it."""
     config = world.config()
     environment = {
         "PATH": os.environ["PATH"],
         "SLACK_BOT_TOKEN": config.slack_bot_token.get_secret_value(),
-        "SLACK_APP_TOKEN": world.workspace.app_token,
+        "SLACK_APP_TOKEN": world.workspace.credentials.app_token,
         "SLACK_API_URL": world.workspace.api_url,
-        "JOB_API_URL": world.ledger.url,
+        "JOB_API_URL": world.fake_job_api.url,
         "JOB_API_KEY": config.job_api_key.get_secret_value(),
         "JOB_API_PROJECT": config.job_api_project,
         "DATABASE_URL": world.database_url,
@@ -278,54 +354,29 @@ async def test_a_database_of_a_newer_version_is_refused_in_words(database_url: s
         assert ended.returncode == 1
         assert "newer version" in ended.stderr
         assert "Traceback" not in ended.stderr
-        assert not world.workspace.calls
+        assert not world.workspace.web_api.calls
 
 
-NEXT_MIGRATION = """
-revision = "9999"
-down_revision = {head!r}
-
-
-def upgrade() -> None:
-    pass
-"""
-
-
-@pytest.fixture
-def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on this program is of the version after: today's databases are older."""
-    here = Path(schema.__file__).parent / "migrations"
-    for file in (here / "env.py", *(here / "versions").glob("*.py")):
-        copy = tmp_path / "migrations" / file.relative_to(here)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(file.read_text())
-    head = ScriptDirectory.from_config(schema._config()).get_current_head()
-    (tmp_path / "migrations/versions/9999_next.py").write_text(NEXT_MIGRATION.format(head=head))
-
-    def next_config() -> Config:
-        config = Config()
-        config.set_main_option("script_location", str(tmp_path / "migrations"))
-        config.set_main_option("path_separator", "os")
-        return config
-
-    monkeypatch.setattr(schema, "_config", next_config)
+async def make_older(url: str) -> None:
+    """Makes the tables as a released version left them behind."""
+    engine = engine_for(url)
+    async with engine.begin() as connection:
+        await connection.run_sync(upgrade_to, "0003")
+    await engine.dispose()
 
 
 @pytest.mark.postgres
-async def test_an_older_postgresql_is_refused_in_words(
-    postgres: PostgresServer, request: pytest.FixtureRequest
-) -> None:
-    async with postgres.database() as url, a_world(url) as world:
-        request.getfixturevalue("next_version")
+async def test_an_older_postgresql_is_refused_in_words(postgres: PostgresServer) -> None:
+    async with postgres.empty_database() as url, a_world(url) as world:
+        await make_older(url)
         with pytest.raises(SchemaMismatch, match="pagehand migrate"):
             await open_edges(world.config())
-        assert not world.workspace.calls
+        assert not world.workspace.web_api.calls
 
 
-async def test_an_older_sqlite_is_brought_up_to_date(sqlite_url: str, request: pytest.FixtureRequest) -> None:
-    await migrate(sqlite_url)
-    request.getfixturevalue("next_version")
+async def test_an_older_sqlite_is_brought_up_to_date(sqlite_url: str) -> None:
+    await make_older(sqlite_url)
     async with a_world(sqlite_url) as world:
         await world.start()
-        assert await world.sql("SELECT version_num FROM pagehand_schema") == [("9999",)]
+        assert await schema_state(sqlite_url) is SchemaState.CURRENT
         await world.begin("It works")

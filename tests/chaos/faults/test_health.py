@@ -1,45 +1,48 @@
 """What whoever watches over the bot sees of an outage: the health over HTTP, and the log."""
 
+import asyncio
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
 import pytest
-from chaos.faults.world import World
-from ledger import refusing
-from ports import free_port
+from support.servers.fake_job_api import refusing
+from support.servers.free_ports import free_port
+from support.worlds.app_world import AppWorld
 
-from bot import health
+from bot.app import App, HealthTimings, open_edges
+from bot.ports import Store, Transaction
+from bot.runtime.health import report
 
 pytestmark = pytest.mark.chaos
 
 
 async def test_an_outage_is_in_the_health_and_in_the_log_till_it_ends(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: AppWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(health, "TOO_LONG", 0.5)
-    monkeypatch.setattr(health, "LOOK_EVERY", 0.05)
     caplog.set_level(logging.INFO)
     port = free_port()
-    await world.start(PAGEHAND_HEALTH_PORT=str(port))
+    timings = HealthTimings(grace=0.5, log_every=0.05, recovery=0.5)
+    await world.start(timings=timings, PAGEHAND_HEALTH_PORT=str(port))
     (job,) = await world.begin("Running")
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
         assert await _ask(session) == (200, True, _all_well())
 
-        world.ledger.fail(refusing(503), times=None)
+        world.fake_job_api.fail(refusing(503), times=None)
         await world.until_true(lambda: _is(session, 503))
         status, ok, parts = await _ask(session)
         assert (status, ok) == (503, False)
-        assert parts["watch"].startswith("has not worked for ")
-        assert parts["watch"].endswith(" s: The job API failed (503).")
-        assert {**parts, "watch": "works"} == _all_well()
-        await world.until_true(lambda: _logged(caplog, "ERROR", "watch has not worked for"))
+        assert parts["job poller"].startswith("has not worked for ")
+        assert parts["job poller"].endswith(" s: The job API failed (503).")
+        assert {**parts, "job poller": "works"} == _all_well()
+        await world.until_true(lambda: _logged(caplog, "ERROR", "job poller has not worked for"))
 
-        world.ledger.heal()
+        world.fake_job_api.heal()
         await world.hurry()
         await world.until_true(lambda: _is(session, 200))
-        await world.until_true(lambda: _logged(caplog, "WARNING", "watch works again"))
+        await world.until_true(lambda: _logged(caplog, "WARNING", "job poller works again"))
         assert await _ask(session) == (200, True, _all_well())
     world.complete(job)
     await world.hurry()
@@ -49,8 +52,55 @@ async def test_an_outage_is_in_the_health_and_in_the_log_till_it_ends(
     await world.check()
 
 
+class Trips:
+    """A store in which retention trips over something that nobody expects, while `tripping`."""
+
+    tripping = True
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[Any]], *, urgent: bool = False) -> Any:
+        task = asyncio.current_task()
+        if self.tripping and task is not None and task.get_name() == "Retention":
+            raise KeyError("planted")
+        return await self._store.transact(work, urgent=urgent)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+async def test_a_task_that_dies_is_in_the_health_till_it_has_worked_for_a_while(
+    world: AppWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = free_port()
+    config = world.config(PAGEHAND_HEALTH_PORT=str(port))
+    edges = await open_edges(config)
+    edges.store = store = Trips(edges.store)
+    app = App(config, edges, timings=HealthTimings(recovery=0.5))
+    try:
+        await app.start()
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+
+            async def shown() -> str:
+                return str((await _ask(session))[2].get("Retention task", ""))
+
+            await world.until_true(lambda: _shows(shown, "it ended unexpectedly (KeyError)"))
+            assert (await _ask(session))[:2] == (200, True), "for the moment it harms nobody"
+            store.tripping = False
+            await world.until_true(lambda: _shows(shown, ""))
+    finally:
+        await app.stop()
+    assert caplog.text.count("Retention ended unexpectedly, and is started again") == 1
+
+
+async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
+    found = await shown()
+    return words in found if words else not found
+
+
 def _all_well() -> dict[str, str]:
-    return dict.fromkeys(("intake", "watch", "outbox", "slack connection"), "works")
+    return dict.fromkeys(("request sender", "job poller", "outbox", "slack connection", "recording"), "works")
 
 
 async def _ask(session: aiohttp.ClientSession) -> tuple[int, bool, dict[str, Any]]:
@@ -69,4 +119,4 @@ async def _logged(caplog: pytest.LogCaptureFixture, level: str, words: str) -> b
 
 def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """What the health has logged of trouble."""
-    return [record for record in caplog.records if record.name == health.__name__ and record.levelno > logging.INFO]
+    return [record for record in caplog.records if record.name == report.__name__ and record.levelno > logging.INFO]

@@ -1,8 +1,11 @@
 """The job API's faults: each row of the error table, and every odd answer, beside jobs that have no trouble."""
 
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+
 import pytest
-from chaos.faults.world import PATIENCE, World, a_world
-from ledger import (
+from support.servers.fake_job_api import (
     MISSING,
     Fault,
     Operation,
@@ -15,10 +18,11 @@ from ledger import (
     truncated,
     web_page,
 )
+from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
-from bot.domain.models import Mark
-from bot.jobs import holds
-from bot.slack.blocks import SEND_AGAIN
+from bot.domain.notices.messages import Reaction
+from bot.edge_timings import EdgeTimings
+from bot.slack.rendering.blocks import SEND_AGAIN
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
@@ -29,7 +33,7 @@ NOT_ARRIVED = {
     "503 with a time": refusing(503, Retry_After="1"),
     "425": refusing(425),
 }
-REFUSED = {
+REJECTED = {
     "400": refusing(400, "No <!channel> & no <https://evil.example|link>"),
     "422": refusing(422, "Too short"),
     "404": refusing(404, "no such project"),
@@ -51,51 +55,66 @@ UNKNOWN = {
 }
 IN_FLIGHT = 5.0
 """Seconds in which a poll that began before an answer came to another may have reached the job API."""
-ODD = ("Status", "Late", "Changing", "Vanishing", "Backwards", "Missing", "Gone", "Future", "Malformed", "Not a link")
+ODD = (
+    "Odd",
+    "Late",
+    "Changing",
+    "Vanishing",
+    "Backwards",
+    "Missing",
+    "Gone",
+    "Future",
+    "Malformed",
+    "Not a link",
+)
 
 
-@pytest.fixture(autouse=True)
-def brief_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the job API names no time, a project is left alone for a second only."""
-    monkeypatch.setattr(holds, "SECONDS", 1.0)
+SHORT_PAUSES = EdgeTimings(job_api_pause=1.0)
+"""Where the job API names no time, a project is left alone for a second only."""
+
+
+@pytest.fixture
+async def world(database_url: str) -> AsyncIterator[AppWorld]:
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as made:
+        yield made
 
 
 async def test_what_did_not_arrive_is_sent_again_by_itself(database_url: str) -> None:
-    async with a_world(database_url) as world:
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         for name, fault in NOT_ARRIVED.items():
-            world.ledger.fail(fault, Operation.CREATE, prompt=name)
-            world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More of {name}")
+            world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
+            world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More of {name}")
         jobs = await world.begin(*NOT_ARRIVED)
         replies = [await world.reply(name, f"More of {name}") for name in NOT_ARRIVED]
         for job, name in zip(jobs, NOT_ARRIVED, strict=True):
             await world.until_steered(job, f"More of {name}")
-            assert world.ledger.tried(Operation.CREATE, name) == 2
-            assert world.ledger.tried(Operation.MESSAGE, f"More of {name}") == 2
+            assert world.fake_job_api.tried(Operation.CREATE, name) == 2
+            assert world.fake_job_api.tried(Operation.MESSAGE, f"More of {name}") == 2
         world.complete(*jobs)
         for name in NOT_ARRIVED:
             await world.until_said(name, "started", "completed")
         await world.settled()
-        assert [world.marks(reply) for reply in replies] == [[Mark.TAKEN.value]] * len(replies)
+        assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * len(replies)
         await world.check()
 
 
-async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> None:
+async def test_what_is_refused_is_explained_and_not_sent_again(world: AppWorld) -> None:
     await world.start()
-    for name, fault in REFUSED.items():
-        world.ledger.fail(fault, Operation.CREATE, prompt=name, times=None)
+    for name, fault in REJECTED.items():
+        world.fake_job_api.fail(fault, Operation.CREATE, prompt=name, times=None)
         await world.ask(name)
-    for name in REFUSED:
+    for name in REJECTED:
         await world.until_said(name, "refused/1")
-        assert world.ledger.tried(Operation.CREATE, name) == 1
+        assert world.fake_job_api.tried(Operation.CREATE, name) == 1
     words = world.thread("400")[1].text
     assert "<!channel>" not in words
     assert "&lt;!channel&gt;" in words
     (job,) = await world.begin("Spared")
     for name in ("400", "422"):
-        world.ledger.fail(REFUSED[name], Operation.MESSAGE, prompt=f"More of {name}")
+        world.fake_job_api.fail(REJECTED[name], Operation.MESSAGE, prompt=f"More of {name}")
         reply = await world.reply("Spared", f"More of {name}")
-        await world.until_marked(reply, Mark.PROBLEM)
+        await world.until_marked(reply, Reaction.PROBLEM)
     world.complete(job)
     await world.until_said("Spared", "started", "refused/1", "refused/1", "completed")
     await world.settled()
@@ -104,26 +123,26 @@ async def test_what_is_refused_is_explained_and_not_sent_again(world: World) -> 
 
 async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
     """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
-    async with a_world(database_url) as world:
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         for name, fault in UNKNOWN.items():
-            world.ledger.fail(fault, Operation.CREATE, prompt=name)
+            world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
             await world.ask(name)
         (spared,) = await world.begin("Spared")
         for name in UNKNOWN:
             await world.until_said(name, "unsure/1")
-            assert world.ledger.tried(Operation.CREATE, name) == 1
+            assert world.fake_job_api.tried(Operation.CREATE, name) == 1
         for name, fault in UNKNOWN.items():
-            world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
+            world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
             await world.reply("Spared", f"More: {name}")
         await world.settled()
         assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
-        assert {world.ledger.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
+        assert {world.fake_job_api.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
         await world.press("500", SEND_AGAIN, key="/unsure/")
         await world.until_said("500", "unsure/1", "started")
-        world.complete(spared, world.ledger.job_of("500"))
+        world.complete(spared, world.fake_job_api.job_of("500"))
         await world.until_said("500", "unsure/1", *FINISHED)
-        await world.workspace.wait_for(lambda: "completed" in world.said("Spared"))
+        await world.workspace.changes.wait_for(lambda: "completed" in world.said("Spared"))
         await world.settled()
         await world.check()
 
@@ -131,33 +150,39 @@ async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
 async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
     """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
     slowly = slow(30.0)
-    async with a_world(sqlite_url, JOB_API_TIMEOUT="20") as world:
+    async with a_world(sqlite_url, edge_timings=SHORT_PAUSES, JOB_API_TIMEOUT="20") as world:
         await world.start()
-        steered, polled = await world.begin("Steered", "Polled")
-        world.ledger.fail(slowly, Operation.CREATE, prompt="Start")
-        world.ledger.fail(slowly, Operation.MESSAGE, prompt="Follow-up")
-        world.ledger.fail(slowly, Operation.GET, job_id=polled)
+        steered, polled = await world.begin("Steered", "PollResult")
+        world.fake_job_api.fail(slowly, Operation.CREATE, prompt="Start")
+        world.fake_job_api.fail(slowly, Operation.MESSAGE, prompt="Follow-up")
+        world.fake_job_api.fail(slowly, Operation.GET, job_id=polled)
         await world.ask("Start")
         await world.reply("Steered", "Follow-up")
-        await world.ledger.until(lambda: world.ledger.tried(Operation.MESSAGE) and not world.ledger.pending(polled))
+        await world.fake_job_api.until(
+            lambda: world.fake_job_api.tried(Operation.MESSAGE) and not world.fake_job_api.pending(polled)
+        )
         (spared,) = await world.begin("Spared")
         world.complete(steered, polled, spared)
         await world.until_said("Spared", *FINISHED, seconds=15)
-        assert world.said("Polled") == ["started"]
-        await world.until_said("Polled", *FINISHED)
+        assert world.said("PollResult") == ["started"]
+        await world.until_said("PollResult", *FINISHED)
         await world.until_said("Start", "unsure/1")
-        await world.workspace.wait_for(lambda: "unsure/1" in world.said("Steered"), PATIENCE)
+        await world.workspace.changes.wait_for(lambda: "unsure/1" in world.said("Steered"), PATIENCE)
         await world.settled()
-        assert world.ledger.tried(Operation.CREATE, "Start") == world.ledger.tried(Operation.MESSAGE, "Follow-up") == 1
+        assert (
+            world.fake_job_api.tried(Operation.CREATE, "Start")
+            == world.fake_job_api.tried(Operation.MESSAGE, "Follow-up")
+            == 1
+        )
         await world.check()
 
 
-async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: World) -> None:
-    world.ledger.honours_keys = True
+async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: AppWorld) -> None:
+    world.fake_job_api.honours_keys = True
     await world.start(JOB_API_IDEMPOTENT="true")
     for name, fault in UNKNOWN.items():
-        world.ledger.fail(fault, Operation.CREATE, prompt=name)
-        world.ledger.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
+        world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
+        world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
     jobs = await world.begin(*UNKNOWN)
     for name in UNKNOWN:
         await world.reply(name, f"More: {name}")
@@ -174,15 +199,15 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Wo
 
 async def test_polls_that_fail_say_nothing_and_go_on(database_url: str) -> None:
     """Every fault there is, to one job's polls each, while another goes on at full speed."""
-    faults = NOT_ARRIVED | REFUSED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
-    async with a_world(database_url) as world:
+    faults = NOT_ARRIVED | REJECTED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         jobs = await world.begin(*faults)
         (spared,) = await world.begin("Spared")
         for job, fault in zip(jobs, faults.values(), strict=True):
-            world.ledger.fail(fault, Operation.GET, job_id=job, times=2)
+            world.fake_job_api.fail(fault, Operation.GET, job_id=job, times=2)
         world.complete(*jobs)
-        await world.ledger.until(lambda: world.ledger.polls_of(spared) > 0)
+        await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(spared) > 0)
         world.complete(spared)
         await world.until_said("Spared", *FINISHED, seconds=15)
         for name in faults:
@@ -191,26 +216,26 @@ async def test_polls_that_fail_say_nothing_and_go_on(database_url: str) -> None:
         await world.check()
 
 
-async def test_a_key_that_is_not_let_in(world: World) -> None:
+async def test_a_key_that_is_not_let_in(world: AppWorld) -> None:
     """Said once and at once, in the thread of each; what people ask meanwhile waits, and is done afterwards."""
     await world.start()
     (job,) = await world.begin("Running")
-    world.ledger.fail(refusing(401), times=None)
+    world.fake_job_api.fail(refusing(401), times=None)
     await world.until_said("Running", "started", "out/1")
     await world.ask("Waiting")
     await world.until_said("Waiting", "out/1")
     await world.reply("Running", "More")
-    await world.ledger.until(lambda: world.ledger.tried(Operation.MESSAGE) == 1)
-    world.ledger.heal()
-    world.ledger.fail(refusing(403, "address not allowed"), Operation.CREATE)
+    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE) == 1)
+    world.fake_job_api.heal()
+    world.fake_job_api.fail(refusing(403, "address not allowed"), Operation.CREATE)
     await world.hurry()
-    await world.ledger.until(lambda: world.ledger.tried(Operation.CREATE, "Waiting") == 2)
+    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waiting") == 2)
     await world.hurry()
-    await world.ledger.until(lambda: world.ledger.told(job) == ["More"])
-    await world.workspace.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(job) == ["More"])
+    await world.workspace.changes.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
     await world.hurry()
     await world.until_said("Waiting", "out/1", "back/1", "started")
-    world.complete(job, world.ledger.job_of("Waiting"))
+    world.complete(job, world.fake_job_api.job_of("Waiting"))
     await world.until_said("Running", "started", "out/1", "back/1", "completed")
     await world.until_said("Waiting", "out/1", "back/1", *FINISHED)
     await world.settled()
@@ -218,10 +243,10 @@ async def test_a_key_that_is_not_let_in(world: World) -> None:
 
 
 async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
-    async with a_world(database_url) as world:
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         (job,) = await world.begin("Running")
-        await world.ledger.stop()
+        await world.fake_job_api.stop()
         await world.reply("Running", "Meanwhile")
         await world.ask("Asked meanwhile")
         await world.card("Asked meanwhile")
@@ -231,9 +256,9 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
             return bool(rows[0][0] == 2)
 
         await world.until_true(both_tried)
-        await world.ledger.start()
+        await world.fake_job_api.start()
         await world.hurry()
-        await world.ledger.until(lambda: world.ledger.told(job) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.told(job) == ["Meanwhile"])
         await world.until_said("Asked meanwhile", "started")
         world.complete(job)
         await world.until_said("Running", "started", "completed")
@@ -241,38 +266,38 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
         await world.check()
 
 
-async def test_odd_jobs(world: World) -> None:
+async def test_odd_jobs(world: AppWorld) -> None:
     """Odd values are shown as they are, or left out; they stop nothing, and nothing is said twice."""
     await world.start()
-    ledger = world.ledger
+    fake_job_api = world.fake_job_api
     seen = dict(zip(ODD, await world.begin(*ODD), strict=True))
-    ledger.show(seen["Status"], "<!here> dreaming")
-    ledger.show(seen["Late"], "completed")
-    ledger.show(seen["Changing"], "active", "https://git.example/first")
-    ledger.show(seen["Vanishing"], "active", "https://git.example/there")
-    ledger.show(seen["Backwards"], "completed")
-    ledger.fail(refusing(404), Operation.GET, job_id=seen["Missing"], times=2)
-    ledger.fail(refusing(404), Operation.GET, job_id=seen["Gone"], times=None)
-    ledger.show(seen["Future"], "failed", createdAt="9999-12-31T23:59:59Z", archivedAt="2999-01-01")
-    ledger.show(seen["Malformed"], "failed", createdAt="yesterday\u202e\x00", source="x" * 9999, model={"a": 1})
-    ledger.show(seen["Not a link"], "completed", "javascript:alert(1)//<!channel>")
+    fake_job_api.show(seen["Odd"], "<!here> dreaming")
+    fake_job_api.show(seen["Late"], "completed")
+    fake_job_api.show(seen["Changing"], "active", "https://git.example/first")
+    fake_job_api.show(seen["Vanishing"], "active", "https://git.example/there")
+    fake_job_api.show(seen["Backwards"], "completed")
+    fake_job_api.fail(refusing(404), Operation.GET, job_id=seen["Missing"], times=2)
+    fake_job_api.fail(refusing(404), Operation.GET, job_id=seen["Gone"], times=None)
+    fake_job_api.show(seen["Future"], "failed", createdAt="9999-12-31T23:59:59Z", archivedAt="2999-01-01")
+    fake_job_api.show(seen["Malformed"], "failed", createdAt="yesterday\u202e\x00", source="x" * 9999, model={"a": 1})
+    fake_job_api.show(seen["Not a link"], "completed", "javascript:alert(1)//<!channel>")
 
-    await world.workspace.wait_for(lambda: "dreaming" in world.thread("Status")[0].text)
-    assert "<!here>" not in world.thread("Status")[0].text
+    await world.workspace.changes.wait_for(lambda: "dreaming" in world.thread("Odd")[0].text)
+    assert "<!here>" not in world.thread("Odd")[0].text
     await world.until_said("Late", *FINISHED)
-    ledger.show(seen["Late"], "completed", "https://git.example/late")
+    fake_job_api.show(seen["Late"], "completed", "https://git.example/late")
     await world.until_said("Late", *FINISHED, "link")
     await world.until_said("Changing", "started", "link")
-    ledger.show(seen["Changing"], "completed", "https://git.example/second")
+    fake_job_api.show(seen["Changing"], "completed", "https://git.example/second")
     await world.until_said("Changing", "started", "link", "completed")
     await world.until_said("Vanishing", "started", "link")
-    ledger.show(seen["Vanishing"], "completed", None)
+    fake_job_api.show(seen["Vanishing"], "completed", None)
     await world.until_said("Vanishing", "started", "link", "completed")
     await world.until_said("Backwards", *FINISHED)
-    ledger.show(seen["Backwards"], "active")
-    await world.workspace.wait_for(lambda: "Active" in world.thread("Backwards")[0].text)
-    ledger.show(seen["Backwards"], "completed")
-    await world.workspace.wait_for(lambda: "Finished" in world.thread("Backwards")[0].text)
+    fake_job_api.show(seen["Backwards"], "active")
+    await world.workspace.changes.wait_for(lambda: "Active" in world.thread("Backwards")[0].text)
+    fake_job_api.show(seen["Backwards"], "completed")
+    await world.workspace.changes.wait_for(lambda: "Finished" in world.thread("Backwards")[0].text)
     await world.until_said("Gone", "started", "gone")
     await world.until_said("Future", "started", "failed")
     await world.until_said("Malformed", "started", "failed")
@@ -280,45 +305,116 @@ async def test_odd_jobs(world: World) -> None:
     assert "&lt;!channel&gt;" in world.thread("Not a link")[2].text
     reply = await world.reply("Gone", "Still there?")
     await world.until_said("Gone", "started", "gone", "refused/0")
-    assert world.marks(reply) == [Mark.PROBLEM.value]
-    ledger.show(seen["Missing"], "completed", "https://git.example/found")
+    assert world.reactions(reply) == [Reaction.PROBLEM.value]
+    fake_job_api.show(seen["Missing"], "completed", "https://git.example/found")
     await world.until_said("Missing", *FINISHED)
     await world.settled()
     assert world.said("Backwards") == list(FINISHED)
     await world.check()
 
 
-async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: World) -> None:
-    """A 404 for a follow-up, of a job that polls have always found: the thread ends in words, others go on."""
-    await world.start()
+async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: AppWorld) -> None:
+    """A 404 for a follow-up, and for the look that follows: the thread ends in words, others go on."""
+    await world.start(PAGEHAND_POLL_FASTEST="1")
     lost, spared = await world.begin("Lost", "Spared")
-    world.ledger.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=lost, times=None)
+    world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=lost, times=None)
     reply = await world.reply("Lost", "More")
+    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE, "More") == 1)
+    world.fake_job_api.fail(refusing(404, "no such job"), Operation.GET, job_id=lost, times=None)
     await world.until_said("Lost", "started", "refused/1")
-    await world.until_marked(reply, Mark.PROBLEM)
+    await world.until_marked(reply, Reaction.PROBLEM)
     told = world.thread("Lost")[-1].text
-    assert "was not sent: the job API no longer knows this job. Start a new one with `/docs`." in told
-    await world.workspace.wait_for(lambda: "The job API no longer knows this job." in world.thread("Lost")[0].text)
+    assert '("More") was not sent: the job API no longer knows this job. Start a new one with `/docs`.' in told
+    await world.workspace.changes.wait_for(
+        lambda: "The job API no longer knows this job" in world.thread("Lost")[0].text
+    )
+    assert "Active" not in world.thread("Lost")[0].text
 
     later = await world.reply("Lost", "And more")
     await world.until_said("Lost", "started", "refused/1", "refused/0")
-    await world.until_marked(later, Mark.PROBLEM)
-    assert [world.ledger.tried(Operation.MESSAGE, words) for words in ("More", "And more")] == [1, 0]
-    polls, others = world.ledger.polls_of(lost), world.ledger.polls_of(spared)
+    await world.until_marked(later, Reaction.PROBLEM)
+    assert [world.fake_job_api.tried(Operation.MESSAGE, words) for words in ("More", "And more")] == [1, 0]
+    polls, others = world.fake_job_api.polls_of(lost), world.fake_job_api.polls_of(spared)
     await world.reply("Spared", "More, please")
     await world.until_steered(spared, "More, please")
-    await world.ledger.until(lambda: world.ledger.polls_of(spared) > others + 1)
-    assert world.ledger.polls_of(lost) == polls
+    await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(spared) > others + 1)
+    assert world.fake_job_api.polls_of(lost) == polls
     world.complete(spared)
     await world.until_said("Spared", *FINISHED)
     await world.settled()
     await world.check()
 
 
-async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
+async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
+    """Polls still find the job: the thread says what became of that reply, and goes on."""
     await world.start()
-    world.ledger.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
-    world.ledger.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
+    (job,) = await world.begin("Found")
+    world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=job)
+    await world.until_marked(await world.reply("Found", "More"), Reaction.PROBLEM)
+    await world.until_said("Found", "started", "refused/1")
+    assert "the job API answered that it does not know this job. That may pass" in world.thread("Found")[-1].text
+    assert "Active: the agent is at work" in world.thread("Found")[0].text
+    await world.reply("Found", "And more")
+    await world.until_steered(job, "And more")
+    world.complete(job)
+    await world.until_said("Found", "started", "refused/1", "completed")
+    await world.settled()
+    await world.check()
+
+
+async def test_a_follow_up_to_an_archived_job_learns_just_that(world: AppWorld) -> None:
+    """Whichever way the job API says so, and whether or not a poll has seen it before."""
+    await world.start()
+    ways = ("400", "404", "409", "410", "200")
+    for name, job in zip(ways, await world.begin(*ways), strict=True):
+        if name != "200":
+            world.fake_job_api.fail(refusing(int(name), "no"), Operation.MESSAGE, job_id=job, times=None)
+        world.fake_job_api.show(job, "archived")
+        await world.reply(name, f"More of {name}")
+
+    def told(name: str) -> list[str]:
+        return [message.text for message in world.thread(name) if f'ollow-up ("More of {name}")' in message.text]
+
+    for name in ways:
+        await world.workspace.changes.wait_for(partial(told, name))
+        (words,) = told(name)
+        assert "archived" in words
+        assert "Start a new one with `/docs`" in words
+        assert "Change it" not in words
+    await world.settled()
+    await world.check()
+
+
+async def test_a_used_up_allowance_is_told_in_thread_and_card(sqlite_url: str) -> None:
+    """Also in the threads of those whose request was only held back by it."""
+    async with a_world(sqlite_url, edge_timings=SHORT_PAUSES) as world:
+        await world.start()
+        (running,) = await world.begin("Running")
+        world.fake_job_api.fail(
+            refusing(429, "100 <uses> an hour", Retry_After="3000"), Operation.CREATE, prompt="First"
+        )
+        await world.ask("First")
+        await world.until_said("First", "out/1")
+        await world.ask("Second")
+        await world.until_said("Second", "out/1")
+        await world.reply("Running", "More")
+        await world.workspace.changes.wait_for(lambda: "out" in world.said("Running"))
+        waiting = [message.text for name in ("First", "Second") for message in world.thread(name)]
+        for words in (*waiting, world.thread("Running")[-1].text):
+            assert re.search(r"hourly allowance is used up, at least until <!date\^\d+\^{time}\|\d\d:\d\d UTC>", words)
+            assert "100 &lt;uses&gt; an hour" in words
+            assert "reached" not in words
+        assert 'This follow-up ("More") is kept' in world.thread("Running")[-1].text
+        assert world.fake_job_api.tried(Operation.CREATE, "Second") == world.fake_job_api.tried(Operation.MESSAGE) == 0
+        assert "Active" in world.thread("Running")[0].text
+        world.complete(running)
+        await world.until_said("Running", "started", "out", "completed")
+
+
+async def test_an_answer_to_a_create_may_be_the_end(world: AppWorld) -> None:
+    await world.start()
+    world.fake_job_api.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
+    world.fake_job_api.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
     await world.ask("At once")
     await world.until_said("At once", *FINISHED)
     await world.begin("Slowly")
@@ -326,34 +422,34 @@ async def test_an_answer_to_a_create_may_be_the_end(world: World) -> None:
     await world.check()
 
 
-async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: World) -> None:
+async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: AppWorld) -> None:
     """With jobs of two projects, as they are when the setting was changed."""
-    world.ledger.projects.add("another")
+    world.fake_job_api.projects.add("another")
     await world.start()
     slowed, too = await world.begin("Slowed", "Slowed too")
     await world.stop()
     await world.start(JOB_API_PROJECT="another")
     (other,) = await world.begin("Other")
-    world.ledger.fail(refusing(429, Retry_After="12"), Operation.GET, job_id=slowed)
-    await world.ledger.until(lambda: not world.ledger.pending(slowed))
-    asked_to_wait = [poll for poll in world.ledger.polls if poll.job_id == slowed][-1].started
+    world.fake_job_api.fail(refusing(429, Retry_After="12"), Operation.GET, job_id=slowed)
+    await world.fake_job_api.until(lambda: not world.fake_job_api.pending(slowed))
+    asked_to_wait = [poll for poll in world.fake_job_api.polls if poll.job_id == slowed][-1].started
     world.complete(slowed, too, other)
     await world.until_said("Other", *FINISHED)
     assert world.said("Slowed") == ["started"]
     await world.until_said("Slowed", *FINISHED)
     await world.until_said("Slowed too", *FINISHED)
-    waited = [poll.started for poll in world.ledger.polls if poll.job_id in {slowed, too}]
+    waited = [poll.started for poll in world.fake_job_api.polls if poll.job_id in {slowed, too}]
     late = asked_to_wait + IN_FLIGHT
     assert min(started for started in waited if started > late) - asked_to_wait >= 12.0
     await world.settled()
     await world.check()
 
 
-async def test_a_429_of_a_request_holds_back_the_requests_of_its_project(world: World) -> None:
+async def test_a_429_of_a_request_holds_back_the_requests_of_its_project(world: AppWorld) -> None:
     """None is tried in vain meanwhile, and polls go on."""
     await world.start()
     (running,) = await world.begin("Running")
-    world.ledger.fail(refusing(429, Retry_After="8"), Operation.CREATE, prompt="First")
+    world.fake_job_api.fail(refusing(429, Retry_After="8"), Operation.CREATE, prompt="First")
     await world.ask("First")
 
     async def put_off() -> bool:
@@ -363,14 +459,14 @@ async def test_a_429_of_a_request_holds_back_the_requests_of_its_project(world: 
     await world.until_true(put_off)
     await world.reply("Running", "More")
     await world.ask("Second")
-    polls = world.ledger.polls_of(running)
-    await world.ledger.until(lambda: world.ledger.polls_of(running) > polls + 1)
+    polls = world.fake_job_api.polls_of(running)
+    await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(running) > polls + 1)
     await world.until_said("First", "started")
     await world.until_said("Second", "started")
     await world.until_steered(running, "More")
     begun, *later = sorted(
         attempt.at
-        for attempt in world.ledger.attempts
+        for attempt in world.fake_job_api.attempts
         if attempt.operation is not Operation.GET and attempt.prompt != "Running"
     )
     assert len(later) == 3

@@ -1,14 +1,14 @@
 """Slack's faults, by the workspace's switches: what was acknowledged is done, and each thing is said once, in order."""
 
 import pytest
-from chaos.faults.world import PATIENCE, World, a_world
-from ledger import Operation
+from support.servers.fake_job_api import Operation, refusing
+from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
-from bot.domain.models import Mark
-from bot.slack import web_api
-from bot.slack.receiving import connection
-from bot.workspace.faults import CallFault
-from bot.workspace.socket_mode import DisconnectReason
+from bot.domain.notices.messages import Reaction
+from bot.edge_timings import EdgeTimings
+from bot.slack.rendering.blocks import SEND_AGAIN
+from bot.workspace.failure_injection import CallFault
+from bot.workspace.wire.envelopes import DisconnectReason
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
@@ -26,26 +26,26 @@ async def test_without_faults_all_is_said_once(database_url: str) -> None:
         world.complete(job)
         await world.until_said("Fix the guides", *FINISHED, "active", "completed")
         await world.settled()
-        assert world.marks(reply) == [Mark.TAKEN.value]
-        assert world.ledger.told(job) == ["And the FAQ"]
+        assert world.reactions(reply) == [Reaction.ACCEPTED.value]
+        assert world.fake_job_api.told(job) == ["And the FAQ"]
         await world.check()
 
 
-async def test_a_429_holds_back_its_channel_only(world: World) -> None:
+async def test_a_429_holds_back_its_channel_only(world: AppWorld) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
     (other,) = await world.begin("There", channel="partners")
     limit = world.workspace.faults.rate_limit(12, channel="docs", count=None)
     world.complete(*docs)
-    await world.workspace.wait_for(lambda: limit.hits)
-    calls_before = len(world.workspace.calls)
+    await world.workspace.changes.wait_for(lambda: limit.hits)
+    calls_before = len(world.workspace.web_api.calls)
     world.complete(other)
     await world.until_said("There", *FINISHED, channel="partners")
     await world.reply("There", "More", channel="partners")
-    await world.ledger.until(lambda: world.ledger.told(other) == ["More"], PATIENCE)
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["More"], PATIENCE)
     assert world.said("Here") == world.said("Here too") == ["started"]
     assert limit.hits <= 2, "a channel that asked to wait was called again: only what was on its way may come"
-    assert len(world.workspace.calls) > calls_before
+    assert len(world.workspace.web_api.calls) > calls_before
     world.workspace.faults.remove(limit)
     await world.until_said("Here", *FINISHED)
     await world.until_said("Here too", *FINISHED)
@@ -54,7 +54,7 @@ async def test_a_429_holds_back_its_channel_only(world: World) -> None:
     await world.check()
 
 
-def lost_answers(world: World, method: str, seconds: float = 5.0) -> list[CallFault]:
+def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[CallFault]:
     """Every way in which it does not become known whether a call was carried out."""
     faults = world.workspace.faults
     return [
@@ -67,23 +67,20 @@ def lost_answers(world: World, method: str, seconds: float = 5.0) -> list[CallFa
     ]
 
 
-async def test_each_message_is_posted_once_though_its_answer_was_lost(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(web_api, "CALL_SECONDS", 1.0)
+async def test_each_message_is_posted_once_though_its_answer_was_lost(database_url: str) -> None:
     prompts = [f"Task {number}" for number in range(6)]
-    async with a_world(database_url) as world:
+    async with a_world(database_url, edge_timings=EdgeTimings(slack_call=1.0)) as world:
         await world.start()
         faults = lost_answers(world, "chat.postMessage")
         for prompt in prompts:
             await world.ask(prompt)
         for prompt in prompts:
             await world.card(prompt)
-        await world.ledger.until(lambda: len(world.ledger.created) == len(prompts))
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == len(prompts))
         for prompt in prompts:
             await world.until_said(prompt, "started")
         faults += lost_answers(world, "chat.postMessage") + lost_answers(world, "chat.update")
-        world.complete(*(world.ledger.job_of(prompt) for prompt in prompts))
+        world.complete(*(world.fake_job_api.job_of(prompt) for prompt in prompts))
         for prompt in prompts:
             await world.until_said(prompt, *FINISHED)
         await world.settled()
@@ -91,20 +88,20 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(
         await world.check()
 
 
-async def test_a_mark_is_set_though_its_answer_was_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_api, "CALL_SECONDS", 1.0)
+async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None:
+    world.edge_timings = EdgeTimings(slack_call=1.0)
     await world.start()
     jobs = await world.begin(*(f"Task {number}" for number in range(6)))
     faults = lost_answers(world, "reactions.add") + lost_answers(world, "reactions.remove")
     replies = [await world.reply(f"Task {number}", f"More of {number}") for number in range(6)]
-    await world.ledger.until(lambda: all(world.ledger.told(job) for job in jobs))
+    await world.fake_job_api.until(lambda: all(world.fake_job_api.told(job) for job in jobs))
     await world.settled()
     assert [fault.hits for fault in faults] == [1] * len(faults)
-    assert [world.marks(reply) for reply in replies] == [[Mark.TAKEN.value]] * 6
+    assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * 6
     await world.check()
 
 
-async def test_connections_that_end_lose_nothing(world: World) -> None:
+async def test_connections_that_end_lose_nothing(world: AppWorld) -> None:
     """Cut, asked to leave in every way, and with tickets that are refused when they come back."""
     await world.start()
     (job,) = await world.begin("Long job")
@@ -118,43 +115,43 @@ async def test_connections_that_end_lose_nothing(world: World) -> None:
 
     reasons: list[DisconnectReason] = ["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
     for reason in reasons:
-        await world.workspace.disconnect(reason, only=1)
+        await world.workspace.socket_mode.disconnect(reason, only=1)
         await still_hears()
-    sockets.cut()
+    sockets.abort_connections()
     await still_hears()
     await world.settled()
     await world.check()
 
 
-async def test_connections_that_fall_silent_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_that_fall_silent_are_replaced(world: AppWorld) -> None:
     """Nothing gets through and nobody says so: only pings without an answer tell."""
-    monkeypatch.setattr(connection, "PING_SECONDS", 1.0)
+    world.edge_timings = EdgeTimings(slack_ping=1.0)
     await world.start()
     (job,) = await world.begin("First")
-    world.workspace.socket_mode.fall_silent()
+    world.workspace.socket_mode.blackhole_connections()
     reply = await world.reply("First", "Meanwhile")
     await world.until_steered(job, "Meanwhile")
-    await world.until_marked(reply, Mark.TAKEN)
+    await world.until_marked(reply, Reaction.ACCEPTED)
     await world.settled()
     await world.check()
 
 
-async def test_tickets_that_are_refused_when_all_connections_have_to_be_made_anew(world: World) -> None:
+async def test_tickets_that_are_refused_when_all_connections_have_to_be_made_anew(world: AppWorld) -> None:
     """As when they have expired: a new ticket is asked for each time, and what came meanwhile is not lost."""
     await world.start()
     (job,) = await world.begin("Long job")
     sockets = world.workspace.socket_mode
     world.workspace.faults.refuse_handshake(2)
-    await world.workspace.disconnect("refresh_requested")
+    await world.workspace.socket_mode.disconnect("refresh_requested")
     await world.reply("Long job", "Meanwhile")
     await world.until_steered(job, "Meanwhile")
-    await world.workspace.wait_for(lambda: sockets.connections == 2)
+    await world.workspace.changes.wait_for(lambda: sockets.connections == 2)
     assert sockets.handshakes_refused == 2
     await world.settled()
     await world.check()
 
 
-async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: World) -> None:
+async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: AppWorld) -> None:
     await world.start()
     faults, jobs = world.workspace.faults, []
     switches = [faults.duplicate_envelope("slash_commands"), faults.drop_ack("slash_commands")]
@@ -165,80 +162,131 @@ async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: World
     switches += [faults.reorder_envelope("events_api"), faults.duplicate_envelope("events_api", 2)]
     await world.reply("Doubled", "First")
     await world.reply("Doubled", "Second")
-    await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["First", "Second"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0]) == ["First", "Second"])
     switches += [faults.drop_ack("events_api", 2), faults.lose_envelope("events_api")]
     await world.reply("Doubled", f"@{world.workspace.app.name} Third")
     world.replied[-1] = "Third"
     await world.reply("Doubled", "Fourth")
-    await world.ledger.until(lambda: world.ledger.told(jobs[0])[2:] == ["Third", "Fourth"])
-    await world.workspace.settled()
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0])[2:] == ["Third", "Fourth"])
+    await world.workspace.deliveries.settled()
     await world.settled()
     assert all(switch.hits for switch in switches)
     await world.check()
 
 
-async def test_an_event_that_comes_again_later_changes_nothing(world: World) -> None:
+async def test_one_press_that_is_delivered_twice_has_one_answer(database_url: str) -> None:
+    async with a_world(database_url) as world:
+        await world.start()
+        world.fake_job_api.fail(refusing(500), Operation.CREATE, prompt="Doubtful")
+        await world.ask("Doubtful")
+        await world.until_said("Doubtful", "unsure/1")
+        twice = world.workspace.faults.duplicate_envelope("interactive")
+        await world.press("Doubtful", SEND_AGAIN, key="/unsure/")
+        await world.until_said("Doubtful", "unsure/1", "started")
+        await world.settled()
+        assert twice.hits
+        assert world.told("ana").count("It is being sent again.") == 1
+        assert "no need" not in world.told("ana")
+        assert world.fake_job_api.tried(Operation.CREATE, "Doubtful") == 2
+        await world.check()
+
+
+async def test_an_event_that_comes_again_later_changes_nothing(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin("Old news")
     await world.reply("Old news", "Once")
-    await world.ledger.until(lambda: world.ledger.told(job))
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(job))
     await world.settled()
-    before = [row.envelope.payload for row in world.workspace.deliveries if row.envelope.type == "events_api"]
-    calls = len(world.workspace.calls)
+    before = [row.envelope.payload for row in world.workspace.deliveries.records if row.envelope.type == "events_api"]
+    calls = len(world.workspace.web_api.calls)
     for payload in before:
-        world.workspace.inject_event(payload)
-    await world.workspace.settled()
+        world.workspace.deliveries.send_event(payload)
+    await world.workspace.deliveries.settled()
     await world.settled()
-    assert world.ledger.tried(Operation.MESSAGE) == 1
-    assert len(world.workspace.calls) == calls
+    assert world.fake_job_api.tried(Operation.MESSAGE) == 1
+    assert len(world.workspace.web_api.calls) == calls
     await world.check()
 
 
-async def test_a_channel_without_pagehand(world: World) -> None:
+async def test_a_channel_without_pagehand(world: AppWorld) -> None:
     """A public one is joined; in a private one nothing is started, and the person learns how to invite it."""
     await world.start()
     await world.begin("Public", channel="general")
     answer = await world.ask("Private", channel="leads")
     assert answer.text
-    await world.workspace.wait_for(lambda: "invite" in world.told("ana").lower())
+    await world.workspace.changes.wait_for(lambda: "invite" in world.told("ana").lower())
     await world.settled()
-    assert world.ledger.tried(Operation.CREATE, "Private") == 0
+    assert world.fake_job_api.tried(Operation.CREATE, "Private") == 0
     await world.check()
 
 
-async def test_a_channel_that_closes_stays_one_channel(world: World) -> None:
+async def test_an_app_that_may_neither_join_nor_mark(database_url: str) -> None:
+    """Where it can't join, the person learns how to invite it; replies get no marks, and all else is as ever."""
+    async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
+        bot = await world.start()
+        await world.ask("Public", channel="general")
+        await world.workspace.changes.wait_for(lambda: "/invite" in world.told("ana"))
+        assert world.fake_job_api.tried(Operation.CREATE, "Public") == 0
+        (job,) = await world.begin("Fix the guides")
+        reply = await world.reply("Fix the guides", "And the FAQ")
+        await world.until_steered(job, "And the FAQ")
+        world.complete(job)
+        await world.until_said("Fix the guides", "started", "completed")
+        await world.settled()
+        assert world.reactions(reply) == []
+        assert bot.app.health.report()["ok"] is True
+        assert "channels:join, reactions:write" in str(bot.app.health.report()["warnings"])
+        await world.check()
+
+
+async def test_an_app_that_may_not_read_private_channels(database_url: str) -> None:
+    """A post there that may have arrived is not said twice: it goes to whoever asked, with that doubt."""
+    async with a_world(database_url, without=("groups:history",)) as world:
+        await world.start()
+        world.workspace.channels.add_bot("leads")
+        (job,) = await world.begin("Private", channel="leads")
+        fault = world.workspace.faults.drop(applied=True, method="chat.postMessage")
+        world.complete(job)
+        await world.workspace.changes.wait_for(lambda: fault.hits)
+        await world.workspace.changes.wait_for(lambda: "not known whether this has reached" in world.told("ana"))
+        await world.settled()
+        assert f"pull/{job}" in world.told("ana")
+        assert world.said("Private", channel="leads").count("completed") == 1
+
+
+async def test_a_channel_that_closes_stays_one_channel(world: AppWorld) -> None:
     """Archived, taken from us, and refusing: each thread's trouble is kept and told, and the others go on."""
     await world.start()
-    world.workspace.add_bot("leads")
+    world.workspace.channels.add_bot("leads")
     (spared,) = await world.begin("Spared")
     (archived,) = await world.begin("Archived", channel="partners")
     (private,) = await world.begin("Private", channel="leads")
     (public,) = await world.begin("Public", channel="general")
-    world.workspace.archive("partners")
-    world.workspace.remove_bot("leads")
-    world.workspace.remove_bot("general")
+    world.workspace.channels.archive("partners")
+    world.workspace.channels.remove_bot("leads")
+    world.workspace.channels.remove_bot("general")
     world.complete(archived, private, public)
     world.complete(spared)
     await world.until_said("Spared", *FINISHED, seconds=15)
     await world.until_said("Public", *FINISHED, channel="general")
     await world.settled()
-    given_up = await world.sql("SELECT key, problem FROM notices WHERE state = 'given_up' AND kind = 'post'")
+    given_up = await world.sql("SELECT key, problem FROM notices WHERE state = 'given_up' AND delivery = 'post'")
     assert {reason for _, reason in given_up} == {"is_archived", "channel_not_found"}
     assert all(f"pull/{job}" in world.told("ana") for job in (archived, private))
-    world.workspace.unarchive("partners")
+    world.workspace.channels.unarchive("partners")
     await world.reply("Archived", "Go on", channel="partners")
     await world.until_said("Archived", "started", "active", channel="partners")
     await world.settled()
     await world.check()
 
 
-async def test_a_message_that_slack_refuses_is_one_message(world: World) -> None:
+async def test_a_message_that_slack_refuses_is_one_message(world: AppWorld) -> None:
     await world.start()
     refused, plain, spared = await world.begin("Refused", "Words only", "Spared")
     fault = world.workspace.faults.error("restricted_action", method="chat.postMessage")
     world.complete(refused)
-    await world.workspace.wait_for(lambda: fault.hits)
-    await world.workspace.wait_for(lambda: f"pull/{refused}" in world.told("ana"))
+    await world.workspace.changes.wait_for(lambda: fault.hits)
+    await world.workspace.changes.wait_for(lambda: f"pull/{refused}" in world.told("ana"))
     world.workspace.faults.error("invalid_blocks", method="chat.postMessage")
     world.complete(plain)
     await world.until_said("Words only", *FINISHED)
@@ -250,55 +298,55 @@ async def test_a_message_that_slack_refuses_is_one_message(world: World) -> None
     await world.check()
 
 
-async def test_a_token_that_is_revoked_and_given_back(world: World) -> None:
+async def test_a_token_that_is_revoked_and_given_back(world: AppWorld) -> None:
     await world.start()
     first, second = await world.begin("First", "Second")
-    world.workspace.revoke_tokens("token_revoked")
+    world.workspace.credentials.revoke("token_revoked")
     world.complete(first)
-    await world.workspace.disconnect("refresh_requested", only=1)
+    await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
     reply = await world.reply("Second", "Meanwhile")
-    await world.ledger.until(lambda: world.ledger.told(second) == ["Meanwhile"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.told(second) == ["Meanwhile"])
     world.complete(second)
     await refused(world, "token_revoked")
-    world.workspace.revoke_tokens("account_inactive")
+    world.workspace.credentials.revoke("account_inactive")
     await world.hurry()
     await refused(world, "account_inactive")
     assert world.said("First") == ["started"]
-    world.workspace.restore_tokens()
+    world.workspace.credentials.restore()
     await world.hurry()
     await world.until_said("First", *FINISHED)
     await world.until_said("Second", "started", "completed")
     await world.settled()
-    assert world.marks(reply) == [Mark.TAKEN.value]
-    await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    assert world.reactions(reply) == [Reaction.ACCEPTED.value]
+    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
     await world.check()
 
 
-async def refused(world: World, code: str) -> None:
+async def refused(world: AppWorld, code: str) -> None:
     """Waits till Slack has refused a call with this code."""
-    await world.workspace.wait_for(lambda: any(call.error == code for call in world.workspace.calls))
+    await world.workspace.changes.wait_for(lambda: any(call.error == code for call in world.workspace.web_api.calls))
 
 
 async def test_slack_is_away_and_comes_back(database_url: str) -> None:
     async with a_world(database_url) as world:
         await world.start()
         jobs = await world.begin("First", "Second", "Third")
-        await world.workspace.begin_outage()
+        await world.workspace.listener.begin_outage()
         world.complete(jobs[0])
-        world.ledger.show(jobs[1], "failed")
-        polls = len(world.ledger.polls)
-        await world.ledger.until(lambda: len(world.ledger.polls) >= polls + 3)
-        world.ledger.show(jobs[2], "archived")
-        await world.workspace.person("ana").say("docs", "still here", thread_ts=world.card_ts("First"))
+        world.fake_job_api.show(jobs[1], "failed")
+        polls = len(world.fake_job_api.polls)
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 3)
+        world.fake_job_api.show(jobs[2], "archived")
+        await world.workspace.people["ana"].say("docs", "still here", thread_ts=world.card_ts("First"))
         world.replied.append("still here")
-        await world.ledger.until(lambda: len(world.ledger.polls) >= polls + 4)
-        await world.workspace.end_outage()
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 4)
+        await world.workspace.listener.end_outage()
         await world.hurry()
         await world.until_said("Second", "started", "failed")
         await world.until_said("Third", "started", "archived")
-        await world.ledger.until(lambda: world.ledger.told(jobs[0]) == ["still here"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0]) == ["still here"])
         await world.until_said("First", *FINISHED, "active")
-        await world.workspace.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
         await world.begin("Afterwards")
         await world.settled()
         await world.check()

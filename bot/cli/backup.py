@@ -1,0 +1,17 @@
+"""`pagehand backup`."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from bot.config import database_url
+from bot.store.database.backup import backup
+
+
+def back_up_database(environ: Mapping[str, str], file: str) -> None:
+    """Copies the database to a new file. Raises click.UsageError for one that is there; ConfigError, StoreError."""
+    if Path(file).exists():
+        raise click.UsageError(f"{file} is there already: name a new file.")
+    asyncio.run(backup(database_url(environ), Path(file)))

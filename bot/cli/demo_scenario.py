@@ -1,0 +1,99 @@
+"""`pagehand demo --once`: a person asks for a pull request, steers the job, and the thread is printed as it grows."""
+
+import asyncio
+from collections.abc import Callable
+
+from bot.cli.demo_services import CHANNEL, Demo, DemoError
+from bot.domain.message_text import unescape
+from bot.domain.threads import Thread
+from bot.runtime.misleading_characters import without_misleading
+from bot.workspace.model.entities import Message
+from bot.workspace.server import WorkspaceServer
+
+Echo = Callable[[str], None]
+"""Prints a line."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds; the scenario's own limit ends it sooner."""
+
+
+async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: Echo, *, limit: float) -> str:
+    """Does the whole loop as Ana, each reply after the end of the round before it; returns the pull request's link.
+
+    Raises DemoError when there is none within `limit` seconds.
+    """
+    printer, newest_before = ThreadPrinter(demo.workspace, echo), _newest_card(demo.workspace)
+    person = demo.workspace.people["ana"]
+    echo(f"#{CHANNEL}")
+    echo(f"  Ana Silva: /docs {prompt}")
+    answer = await person.command(CHANNEL, "/docs", prompt)
+    if answer.text:
+        echo(f"  (only Ana sees) {unescape(answer.text)}")
+    try:
+        async with asyncio.timeout(limit):
+            ts = await demo.workspace.changes.wait_for(lambda: _newest_card(demo.workspace, since=newest_before), limit)
+            thread = await _end_of_round(demo, ts, 0, printer)
+            for number, reply in enumerate(replies, start=1):
+                await person.say(CHANNEL, reply, thread_ts=ts)
+                thread = await _end_of_round(demo, ts, number, printer)
+    except TimeoutError:
+        raise DemoError(f"No pull request after {limit:.0f} seconds.") from None
+    link = thread.state.job.pr_link if thread.state.job else None
+    if not link:
+        raise DemoError("The job ended without a pull request.")
+    return link
+
+
+class ThreadPrinter:
+    """Prints a thread as text: each message once, the card again whenever it changes."""
+
+    def __init__(self, workspace: WorkspaceServer, echo: Echo) -> None:
+        self._workspace = workspace
+        self._echo = echo
+        self._printed: dict[str, str] = {}
+
+    def print(self, ts: str) -> None:
+        """Prints what is new in the thread."""
+        for message in self._workspace.channels.thread(CHANNEL, ts):
+            text = f"{self._read(message.text)}{''.join(f'  :{name}:' for name in message.reactions)}"
+            if self._printed.get(message.ts) != text:
+                indent = "  " if message.ts == ts else "    "
+                again = " (changed)" if message.ts in self._printed else ""
+                self._echo(f"{indent}{self._author(message)}{again}: {text.replace(chr(10), chr(10) + indent + '  ')}")
+                self._printed[message.ts] = text
+
+    def _read(self, text: str) -> str:
+        for person in self._workspace.state.users.values():
+            text = text.replace(f"<@{person.id}>", f"@{person.real_name}")
+        return without_misleading(unescape(text))
+
+    def _author(self, message: Message) -> str:
+        return self._workspace.state.users[message.user].real_name
+
+
+async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter) -> Thread:
+    """Waits till the thread tells the end of a round: 0 is the first, n that of the nth follow-up."""
+    ends = tuple(f"/r{number}/{status}" for status in ("completed", "failed", "archived"))
+
+    def has_ended() -> bool:
+        printer.print(ts)
+        keys = [_key(message) for message in demo.workspace.channels.thread(CHANNEL, ts)]
+        return any(key.endswith((*ends, "/refused/1", "/unsure/1")) for key in keys)
+
+    await demo.workspace.changes.wait_for(has_ended, LONGEST_WAIT)
+    channel = demo.workspace.channels[CHANNEL]
+    thread = await demo.edges.store.transact(lambda tx: tx.threads.find_by_card(channel.id, ts))
+    if thread is None:
+        raise DemoError("The thread is unknown.")
+    return thread
+
+
+def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
+    """The `ts` of the newest card; empty while that is still `since`, or there is none."""
+    cards = [message.ts for message in workspace.channels.messages(CHANNEL) if _key(message).endswith("/card")]
+    return cards[-1] if cards and cards[-1] != since else ""
+
+
+def _key(message: Message) -> str:
+    payload = (message.metadata or {}).get("event_payload", {})
+    return str(payload.get("key", ""))

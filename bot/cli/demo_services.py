@@ -1,0 +1,120 @@
+"""The whole loop on one machine: a workspace, a job server with a small documentation repository, and the bot."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from pydantic import SecretStr
+
+from bot.app import App, Edges, open_edges
+from bot.config import Config, load
+from bot.errors import PagehandError
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.repository.sample import make_sample_repository
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.server import WorkspaceServer
+
+CHANNEL = "docs"
+PROJECT = "docs"
+WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
+"""Taken where they are free, so that links of a kept demo still lead somewhere the next time."""
+
+
+class DemoError(PagehandError):
+    """The demo cannot start, or did not get to its pull request; in words."""
+
+
+class Ports(NamedTuple):
+    """Where the demo listens; None is for its usual port, or a free one where that is taken."""
+
+    page: int | None = None
+    job_server: int | None = None
+
+
+@dataclass
+class Demo:
+    """What runs. `url` is the workspace's page, `repository` the git repository that the agent works on."""
+
+    workspace: WorkspaceServer
+    app: App
+    edges: Edges
+    url: str
+    repository: Path
+
+
+def manifest() -> AppConfig:
+    """The app as manifest.yml describes it: the demo's workspace grants just what a real one would."""
+    packaged = files("bot") / "manifest.yml"
+    path = packaged if packaged.is_file() else Path(__file__).parents[2] / "manifest.yml"
+    return AppConfig.from_manifest(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+@asynccontextmanager
+async def running_demo(directory: Path, ports: Ports) -> AsyncIterator[Demo]:
+    """Runs the demo with its data in `directory`. Raises PagehandError, JobServerError; OSError for a port in use."""
+    key = secrets.token_urlsafe(24)
+    repository = await asyncio.to_thread(make_sample_repository, directory)
+    async with AsyncExitStack() as stack:
+        job_server, job_api_url = await _start_job_server(directory, repository, key, ports.job_server)
+        stack.push_async_callback(job_server.stop)
+        workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
+        stack.push_async_callback(workspace.stop)
+        url = await _start_workspace(workspace, ports.page)
+        config = _config(directory, workspace, job_api_url, key)
+        edges = await open_edges(config)
+        app = App(config, edges)
+        stack.push_async_callback(app.stop)
+        await app.start()
+        yield Demo(workspace, app, edges, url, repository)
+
+
+async def _start_job_server(directory: Path, repository: Path, key: str, port: int | None) -> tuple[JobServer, str]:
+    settings = JobServerSettings(
+        port=JOB_SERVER_PORT if port is None else port,
+        api_key=SecretStr(key),
+        project_id=PROJECT,
+        repository=str(repository),
+        data_directory=directory / "jobserver",
+    )
+    server = JobServer(settings)
+    try:
+        return server, await server.start()
+    except JobServerError:
+        if port is not None:
+            raise
+    server = JobServer(settings.model_copy(update={"port": 0}))
+    return server, await server.start()
+
+
+async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
+    try:
+        return await workspace.start(port=WORKSPACE_PORT if port is None else port)
+    except OSError:
+        if port is not None:
+            raise
+    return await workspace.start()
+
+
+def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: str) -> Config:
+    return load(
+        {
+            "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
+            "SLACK_APP_TOKEN": workspace.credentials.app_token,
+            "SLACK_API_URL": workspace.api_url,
+            "JOB_API_URL": job_api_url,
+            "JOB_API_KEY": key,
+            "JOB_API_PROJECT": PROJECT,
+            "JOB_API_IDEMPOTENT": "true",
+            "DATABASE_URL": f"sqlite:///{directory / 'pagehand.sqlite3'}",
+            "PAGEHAND_POLL_FASTEST": "0.5",
+            "PAGEHAND_POLL_SLOWEST": "5",
+        }
+    )

@@ -1,0 +1,159 @@
+"""The commands and what each of them takes: `pagehand --help` teaches them.
+
+What a command does is in a module of its own, which is imported when the command is called: `--help`, `--version` and
+a slip in the options are answered at once. So this module and what it imports at its head stay light.
+"""
+
+import os
+from typing import Literal
+
+import click
+
+from bot import __version__
+from bot.cli.error_reporting import exit_on_error
+from bot.cli.extras import require_extra
+
+PORT = click.IntRange(0, 65535)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="pagehand")
+def main() -> None:
+    """Hands documentation tasks from Slack to a background agent, and brings the pull request back.
+
+    New here? `pagehand demo` shows the whole loop on this machine, with no account anywhere.
+    """
+
+
+@main.command()
+def run() -> None:
+    """Run the bot: the settings come from the environment, and the README lists them.
+
+    \b
+    Needed: SLACK_BOT_TOKEN, SLACK_APP_TOKEN (or SLACK_SIGNING_SECRET),
+            JOB_API_URL, JOB_API_KEY, JOB_API_PROJECT
+    """
+    _run_bot("run")
+
+
+@main.command()
+def web() -> None:
+    """Run the part that receives Slack's signed requests at PORT, beside `worker`; the settings are those of `run`.
+
+    It records and acknowledges, and `worker` does the work: any number of each, on one PostgreSQL. With
+    SLACK_APP_TOKEN (Socket Mode) it is the worker that receives, and this only shows the health at PORT.
+    """
+    _run_bot("web")
+
+
+@main.command()
+def worker() -> None:
+    """Run the part that does the work, beside `web`; the settings are those of `run`.
+
+    With SLACK_APP_TOKEN (Socket Mode) it also receives from Slack, over two connections; Slack allows an app ten.
+    """
+    _run_bot("worker")
+
+
+@main.command()
+@click.option("--once", "prompt", metavar="PROMPT", help="Do the whole loop without a browser, print the thread, exit.")
+@click.option(
+    "--reply", "replies", multiple=True, metavar="TEXT", help="With --once: reply with this when the job ends."
+)
+@click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep the data there.")
+@click.option("--port", type=PORT, help="Port of the page; a free one by default.")
+@click.option("--job-server-port", type=PORT, help="Port of the job server; a free one by default.")
+@click.option("--limit", type=click.FloatRange(min=1), default=120.0, show_default=True, help="With --once: seconds.")
+def demo(  # noqa: PLR0917 - click passes options by name
+    prompt: str | None,
+    replies: tuple[str, ...],
+    keep: str | None,
+    port: int | None,
+    job_server_port: int | None,
+    limit: float,
+) -> None:
+    """Try it here: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
+
+    \b
+    pagehand demo                               opens a workspace for your browser
+    pagehand demo --once 'Fix the spelling'     does it all at once, and prints the thread
+    """
+    if replies and not prompt:
+        raise click.UsageError("--reply goes with --once.")
+    with exit_on_error("The demo cannot start", "Pagehand stopped"):
+        require_extra("demo")
+        from bot.cli.demo import browse, run_once
+        from bot.cli.demo_services import Ports
+
+        ports = Ports(port, job_server_port)
+        if prompt:
+            run_once(keep, ports, prompt, replies, limit=limit)
+        else:
+            browse(keep, ports)
+
+
+@main.command()
+def jobserver() -> None:
+    """Run the self-hosted job server: it edits a git repository and opens pull requests.
+
+    \b
+    Needed: PAGEHAND_JOBSERVER_REPOSITORY (a directory or an address of a git repository)
+            PAGEHAND_JOBSERVER_API_KEY    (the key that the bot sends: choose a long one)
+    """
+    with exit_on_error("The job server cannot start", "The job server stopped"):
+        require_extra("jobserver")
+        from bot.cli.jobserver import run_job_server
+
+        run_job_server(os.environ)
+
+
+@main.command()
+def migrate() -> None:
+    """Bring the database of DATABASE_URL to this version's tables. Safe to repeat; `run` does it for a new database."""
+    with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
+        from bot.cli.migrate import migrate_database
+
+        migrate_database(os.environ)
+        click.echo("The database is up to date.")
+
+
+@main.command()
+@click.option("--user", metavar="U…", default="", help="A Slack user's id: jobs they started, and their replies.")
+@click.option("--channel", metavar="C…", default="", help="A Slack channel's id: all jobs in it.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to go on.")
+def forget(user: str, channel: str, *, yes: bool) -> None:
+    """Delete what the database of DATABASE_URL has of a person or of a channel.
+
+    The messages in Slack, the jobs at the job API and their pull requests stay as they are.
+    """
+    if bool(user) == bool(channel):
+        raise click.UsageError("Give either --user or --channel.")
+    with exit_on_error("Nothing can be deleted", "Not all was deleted"):
+        from bot.cli.forget import existing_database, forget_all
+
+        url = existing_database(os.environ)
+        if not yes:
+            click.confirm("This deletes from Pagehand's database for good, unfinished jobs too. Go on?", abort=True)
+        click.echo(f"Deleted: {forget_all(url, person_id=user, channel_id=channel)}.")
+
+
+@main.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+def backup(file: str) -> None:
+    """Copy the SQLite database of DATABASE_URL to FILE, while the bot runs.
+
+    To restore: stop the bot, put the copy in the database's place, start the bot. What was open when the copy was made
+    is looked up, or asked about, before it is said or sent again. For PostgreSQL, use pg_dump.
+    """
+    with exit_on_error("Nothing can be copied", "Nothing was copied"):
+        from bot.cli.backup import back_up_database
+
+        back_up_database(os.environ, file)
+        click.echo(f"Copied to {file}.")
+
+
+def _run_bot(role: Literal["run", "web", "worker"]) -> None:
+    with exit_on_error("Pagehand cannot start", "Pagehand stopped"):
+        from bot.cli.run import run_bot
+
+        run_bot(role, os.environ)

@@ -1,0 +1,32 @@
+"""`pagehand run`, `pagehand web` and `pagehand worker`: the bot, or a part of it."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from bot import app
+from bot.cli.database_location import lost_file_fault, mounted_file_systems, unshared_file_fault
+from bot.config import database_url, load
+from bot.errors import ConfigError
+from bot.roles import Role
+from bot.runtime.logging import configure_logging
+
+
+def run_bot(command: str, environ: Mapping[str, str]) -> None:
+    """Runs until SIGTERM or Ctrl-C. Raises ConfigError with all that is wrong with the settings, the database's
+    location included; PagehandError.
+    """
+    role = Role(command)
+    config = load(environ, further=_location_faults(role, environ))
+    configure_logging(config.log_level, config.secrets)
+    asyncio.run(app.run(config, role))
+
+
+def _location_faults(role: Role, environ: Mapping[str, str]) -> Iterator[str]:
+    """Why the database cannot be where it is; nothing where that cannot be read, which is a fault of its own."""
+    try:
+        url = database_url(environ)
+    except ConfigError:
+        return
+    unshared = None if role is Role.RUN else unshared_file_fault(url, role.value)
+    if fault := unshared or lost_file_fault(url, environ, mounted_file_systems()):
+        yield fault

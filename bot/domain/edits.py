@@ -1,0 +1,111 @@
+"""Decides, from what a reply says after an edit or a deletion, what becomes of its request. Pure.
+
+Words that have certainly not been sent follow the reply. Words that were sent, or may have been, stay what they were:
+then the new ones are kept beside them, and offered to the person once it is known how the sending ended.
+"""
+
+from dataclasses import replace
+
+from bot.domain.mentions import beginning, same_words
+from bot.domain.notices import keys
+from bot.domain.notices.messages import EarlierWords, NewNotice, Reaction, ReplyEdited
+from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.requests import NO_WORDS, Attachments, Reply, Request, RequestState
+
+MAX_NAMES, MAX_NAME = 5, 100
+MAX_QUOTED = 1_000
+"""Characters of the new words that an offer quotes from."""
+
+_EARLIER = {
+    RequestState.ACCEPTED: EarlierWords.ACCEPTED,
+    RequestState.REJECTED: EarlierWords.REJECTED,
+    RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
+}
+"""What became of the words of a request that has ended."""
+
+
+def revised(request: Request, reply: Reply) -> Request:
+    """The request as a version of its reply leaves it: unchanged by one that is not newer, or by somebody else."""
+    if reply.edited_at <= request.edited_at or not (reply.withdrawn or reply.person.id == request.person_id):
+        return request
+    words = "" if reply.withdrawn else reply.text
+    known = request.text if request.latest_text is None else request.latest_text
+    request = replace(request, edited_at=reply.edited_at)
+    if same_words(words, known) and not reply.withdrawn:
+        return request
+    if _certainly_unsent(request):
+        return _with_words(request, words)
+    return replace(request, latest_text=None if same_words(words, request.text) else words)
+
+
+def came_back(request: Request) -> Request:
+    """A request that may wait again, with what its reply came to say while it was being sent."""
+    if request.latest_text is None or not _certainly_unsent(request):
+        return request
+    return _with_words(request, request.latest_text)
+
+
+def offer(request: Request) -> NewNotice | None:
+    """Returns the question whether to send the words that a reply has by now, one for each edit; None where there is
+    nothing to ask its person.
+    """
+    earlier = _EARLIER.get(request.state)
+    if not request.latest_text or earlier is None:
+        return None
+    text = beginning(request.latest_text, MAX_QUOTED)
+    return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
+
+
+def with_new_words(request: Request, now: float) -> Request:
+    """A request for the newest words of a reply whose earlier ones were sent. It keeps its place among the replies."""
+    follow_up_id = f"{request.reply_id}.{request.edited_at}"
+    return Request(
+        id=follow_up_id,
+        thread_id=request.thread_id,
+        kind=request.kind,
+        source_key=f"edit/{follow_up_id}",
+        person_id=request.person_id,
+        text=request.latest_text or "",
+        written_at=request.written_at,
+        recorded_at=now,
+        edited_at=request.edited_at,
+    )
+
+
+def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
+    """Returns what is told, once, of a reply that held more, or less, than words."""
+    names = [" ".join(name.split())[:MAX_NAME] for name in attachments.files[:MAX_NAMES]]
+    message = ReplyNotFullySent(
+        request.person_id,
+        words_sent,
+        len(attachments.files),
+        tuple(name for name in names if name),
+        attachments.forwarded,
+    )
+    return NewNotice(keys.reply_not_fully_sent(request), message)
+
+
+def reaction_of(state: RequestState) -> Reaction | None:
+    """The reaction that a reply carries while its request is in this state."""
+    match state:
+        case RequestState.WAITING | RequestState.SENDING:
+            return Reaction.RECORDED
+        case RequestState.ACCEPTED:
+            return Reaction.ACCEPTED
+        case RequestState.REJECTED | RequestState.UNCERTAIN:
+            return Reaction.PROBLEM
+        case RequestState.WITHDRAWN:
+            return None
+
+
+def _certainly_unsent(request: Request) -> bool:
+    return (
+        (request.state is RequestState.WAITING and not request.uncertain)
+        or request.state is RequestState.WITHDRAWN
+        or (request.state is RequestState.REJECTED and request.problem == NO_WORDS)
+    )
+
+
+def _with_words(request: Request, words: str) -> Request:
+    state = RequestState.WAITING if words else RequestState.WITHDRAWN
+    return replace(request, text=words, latest_text=None, state=state, problem="")

@@ -1,0 +1,1 @@
+"""Notices: what Pagehand owes a thread, each kind of message a type, named for what happened."""

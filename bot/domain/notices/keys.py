@@ -1,0 +1,120 @@
+"""The keys of notices: the same fact has the same key, so that it is told once.
+
+Databases hold these keys, and messages in Slack carry them: a key that changes would be told again.
+"""
+
+from hashlib import sha256
+from typing import NewType
+
+from bot.domain.requests import Reply, Request
+
+NoticeKey = NewType("NoticeKey", str)
+"""Unique within a thread."""
+
+CARD = NoticeKey("card")
+JOB_STARTED = NoticeKey("started")
+JOB_DISAPPEARED = NoticeKey("gone")
+RECORD_DAMAGED = NoticeKey("damaged")
+CARD_NOT_POSTED = NoticeKey("cannot_post")
+
+_FINISHED = "/completed"
+
+
+def job_active_again(round_: int) -> NoticeKey:
+    """Told once a round, as the three that follow."""
+    return NoticeKey(f"r{round_}/active")
+
+
+def job_finished(round_: int) -> NoticeKey:
+    """Told once a round."""
+    return NoticeKey(f"r{round_}{_FINISHED}")
+
+
+def job_failed(round_: int) -> NoticeKey:
+    """Told once a round."""
+    return NoticeKey(f"r{round_}/failed")
+
+
+def job_archived(round_: int) -> NoticeKey:
+    """Told once a round."""
+    return NoticeKey(f"r{round_}/archived")
+
+
+def tells_of_a_finish(key: NoticeKey) -> bool:
+    """Whether this is the key of a `job_finished`, of whatever round."""
+    return key.endswith(_FINISHED)
+
+
+def pull_request_found(link: str) -> NoticeKey:
+    """Told once for each link, of any length."""
+    return NoticeKey(f"link/{sha256(link.encode('utf-8', 'replace')).hexdigest()[:16]}")
+
+
+def outage_started(count: int) -> NoticeKey:
+    """`count`: how many outages the thread was told of, with this one."""
+    return NoticeKey(f"out/{count}")
+
+
+def outage_ended(count: int) -> NoticeKey:
+    """`count`: as when it started."""
+    return NoticeKey(f"back/{count}")
+
+
+def request_delayed(request: Request) -> NoticeKey:
+    """Told once for a request, though its job can be read."""
+    return NoticeKey(f"{request.id}/out")
+
+
+def request_rejected(request: Request) -> NoticeKey:
+    """Told once for each attempt."""
+    return NoticeKey(f"{request.id}/refused/{request.attempts}")
+
+
+def request_uncertain(request: Request) -> NoticeKey:
+    """Told once for each attempt."""
+    return NoticeKey(f"{request.id}/unsure/{request.attempts}")
+
+
+def request_unreadable(request_id: str) -> NoticeKey:
+    """Told once for a request whose record is damaged."""
+    return NoticeKey(f"{request_id}/unreadable")
+
+
+def reply_edited(request: Request) -> NoticeKey:
+    """Told once for each edit."""
+    return NoticeKey(f"{request.id}/edited/{request.edited_at}")
+
+
+def reply_not_fully_sent(request: Request) -> NoticeKey:
+    """Told once for a reply, whatever becomes of it."""
+    return NoticeKey(f"{request.reply_id}/not_carried")
+
+
+def reaction(request: Request) -> NoticeKey:
+    """The one reaction on a reply."""
+    return NoticeKey(f"{request.reply_id}/mark")
+
+
+def reply_not_allowed(reply: Reply) -> NoticeKey:
+    """Told once for a reply of somebody who may not steer the job."""
+    return NoticeKey(f"{reply.message_ts}/external")
+
+
+def action_answered(source_key: str) -> NoticeKey:
+    """Told once for each click, which Slack may deliver again: `source_key` is made of Slack's own ids."""
+    return NoticeKey(source_key)
+
+
+def told_privately(key: NoticeKey) -> NoticeKey:
+    """Of a post that was given up, and goes to one person."""
+    return NoticeKey(f"{key}/told")
+
+
+def in_database(thread_id: str, key: NoticeKey) -> str:
+    """The key as rows and messages hold it: unique among all threads."""
+    return f"{thread_id}/{key}"
+
+
+def within_thread(thread_id: str, stored: str) -> NoticeKey:
+    """The key within its thread, of one as rows hold it."""
+    return NoticeKey(stored.removeprefix(f"{thread_id}/"))

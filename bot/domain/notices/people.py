@@ -1,0 +1,123 @@
+"""The people in notices: whom each is for or about, and which of its texts people wrote.
+
+A new kind does not pass the type checker till it stands in each of these functions, or in JobNews.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bot.domain.notices.messages import (
+    ActionAnswered,
+    CardChanged,
+    CardNotPosted,
+    NoticeMessage,
+    PostNotDelivered,
+    PromptRequested,
+    ReactionChanged,
+    ReplyEdited,
+)
+from bot.domain.notices.posts import (
+    AccessDenied,
+    JobNews,
+    OutageStarted,
+    Post,
+    ReplyNotFullySent,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+    UnknownNotice,
+)
+
+Change = Callable[[str], str]
+
+
+def person_of(message: NoticeMessage) -> str:
+    """The id of the person whom a message is for or about; empty where there is none."""
+    match message:
+        case CardChanged() | ReactionChanged():
+            return ""
+        case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | ActionAnswered():
+            return message.person_id
+        case UnknownNotice() | ReplyNotFullySent():
+            return message.person_id
+        case RequestRejected() | RequestUncertain():
+            return message.request.person_id
+        case OutageStarted() | AccessDenied():
+            return message.waiting.person_id if message.waiting else ""
+        case _:
+            _about_the_job: JobNews = message
+            return ""
+
+
+def addressed_to(post: Post, person_id: str) -> Post:
+    """The message with this person in the place of whom it addresses, where it addresses somebody."""
+    match post:
+        case RequestRejected() | RequestUncertain():
+            return replace(post, request=replace(post.request, person_id=person_id))
+        case ReplyNotFullySent():
+            return replace(post, person_id=person_id)
+        case OutageStarted() | AccessDenied() | UnknownNotice():
+            return post
+        case _:
+            about_the_job: JobNews = post
+            return about_the_job
+
+
+def texts_of(message: NoticeMessage) -> list[str]:
+    """Returns each text of a message that people wrote."""
+    texts: list[str] = []
+
+    def noted(text: str) -> str:
+        texts.append(text)
+        return text
+
+    map_texts(message, noted)
+    return texts
+
+
+def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
+    """The message with each text that people wrote as `change` makes it."""
+    match message:
+        case CardChanged() | ReactionChanged() | CardNotPosted() | ActionAnswered():
+            return message
+        case ReplyEdited():
+            return replace(message, text=change(message.text))
+        case PromptRequested():
+            return replace(message, prompt=change(message.prompt))
+        case PostNotDelivered():
+            return replace(message, post=_map_post(message.post, change))
+        case _:
+            return _map_post(message, change)
+
+
+def _map_post(post: Post, change: Change) -> Post:
+    match post:
+        case RequestRejected() | RequestUncertain():
+            return replace(post, request=_map_request(post.request, change))
+        case OutageStarted() | AccessDenied():
+            return replace(post, waiting=_map_request(post.waiting, change) if post.waiting else None)
+        case ReplyNotFullySent():
+            return replace(post, file_names=tuple(map(change, post.file_names)))
+        case UnknownNotice():
+            return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
+        case _:
+            about_the_job: JobNews = post
+            return about_the_job
+
+
+def _map_request(request: RequestSummary, change: Change) -> RequestSummary:
+    return replace(request, text=change(request.text))
+
+
+def _map_unknown(value: Any, change: Change) -> Any:
+    """Nobody knows here which texts people wrote, or where they are."""
+    match value:
+        case str():
+            return change(value)
+        case list() | tuple():
+            return [_map_unknown(item, change) for item in value]
+        case dict():
+            return {name: _map_unknown(item, change) for name, item in value.items()}
+        case _:
+            return value

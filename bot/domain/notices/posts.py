@@ -1,0 +1,204 @@
+"""The messages that go into a thread.
+
+Databases hold each message by its `kind` and fields: one that is renamed or changed needs a migration. Texts that
+people wrote hold marked mentions (bot.domain.mentions); `bot.domain.notices.people` says which those are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+from bot.domain.jobs import Problem
+from bot.domain.requests import RejectionReason, RequestKind
+
+
+class Delivery(StrEnum):
+    """How a notice reaches people."""
+
+    CARD = "card"
+    """The thread's first message: posted once, then kept at the newest state."""
+    POST = "post"
+    """A message in the thread."""
+    REACTION = "reaction"
+    """The one reaction on a reply that tells where it stands."""
+    EPHEMERAL = "ephemeral"
+    """A message for one person only, in the thread's channel."""
+
+
+@dataclass(frozen=True)
+class RequestSummary:
+    """The request that a notice is about. `text` is how a follow-up begins; kind None: not known any more."""
+
+    request_id: str
+    person_id: str
+    kind: RequestKind | None
+    text: str = ""
+
+
+class _InThread:
+    delivery: ClassVar = Delivery.POST
+
+
+@dataclass(frozen=True)
+class JobStarted(_InThread):
+    """The agent has begun. What the job API did not tell is empty."""
+
+    job_id: str
+    repository: str = ""
+    ref: str = ""
+    model: str = ""
+    kind: Literal["job_started"] = field(default="job_started", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobActiveAgain(_InThread):
+    """A job that had ended is at work, after a follow-up."""
+
+    kind: Literal["job_active_again"] = field(default="job_active_again", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobFinished(_InThread):
+    """`link` is empty without a pull request; `new`: it was not announced before; `changed`: another one was.
+
+    `again`: the thread was told before that the job finished.
+    """
+
+    link: str = ""
+    new: bool = False
+    changed: bool = False
+    again: bool = False
+    kind: Literal["job_finished"] = field(default="job_finished", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobFailed(_InThread):
+    """The job API gives no reason."""
+
+    kind: Literal["job_failed"] = field(default="job_failed", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobArchived(_InThread):
+    """The job takes no follow-ups any more."""
+
+    kind: Literal["job_archived"] = field(default="job_archived", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobDisappeared(_InThread):
+    """The job API does not know the job any more."""
+
+    kind: Literal["job_disappeared"] = field(default="job_disappeared", kw_only=True)
+
+
+@dataclass(frozen=True)
+class PullRequestFound(_InThread):
+    """A link that came before the end, or late, or instead of another one that was announced (`changed`)."""
+
+    link: str
+    changed: bool = False
+    kind: Literal["pull_request_found"] = field(default="pull_request_found", kw_only=True)
+
+
+@dataclass(frozen=True)
+class RecordDamaged(_InThread):
+    """The thread's state cannot be read any more."""
+
+    kind: Literal["record_damaged"] = field(default="record_damaged", kw_only=True)
+
+
+@dataclass(frozen=True)
+class OutageStarted(_InThread):
+    """The job API could not be asked. `reason` are our words, `problem_text` its own; before `until` (seconds since the
+    epoch) it asked not to be asked again. `waiting`: the request that waits for its end.
+    """
+
+    problem: Problem
+    reason: str = ""
+    problem_text: str = ""
+    until: int | None = None
+    waiting: RequestSummary | None = None
+    kind: Literal["outage_started"] = field(default="outage_started", kw_only=True)
+
+
+@dataclass(frozen=True)
+class AccessDenied(_InThread):
+    """The job API does not accept our key, with status 401 or 403. `waiting`: the request that waits for its end."""
+
+    status: int
+    waiting: RequestSummary | None = None
+    kind: Literal["access_denied"] = field(default="access_denied", kw_only=True)
+
+
+@dataclass(frozen=True)
+class OutageEnded(_InThread):
+    """`problem`: the one that is over."""
+
+    problem: Problem | None = None
+    kind: Literal["outage_ended"] = field(default="outage_ended", kw_only=True)
+
+
+@dataclass(frozen=True)
+class RequestRejected(_InThread):
+    """A request was not accepted, or to no purpose. `api_text` are the job API's words."""
+
+    request: RequestSummary
+    reason: RejectionReason
+    api_text: str = ""
+    kind: Literal["request_rejected"] = field(default="request_rejected", kw_only=True)
+
+
+@dataclass(frozen=True)
+class RequestUncertain(_InThread):
+    """It is not known whether a request was accepted; a person can send it again. `job_ended`: the job was not at work,
+    so that it would be seen to take a follow-up up.
+    """
+
+    request: RequestSummary
+    job_ended: bool = True
+    kind: Literal["request_uncertain"] = field(default="request_uncertain", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReplyNotFullySent(_InThread):
+    """A reply held more than words, or none. `file_names` are not all where there are many, or some have none."""
+
+    person_id: str
+    words_sent: bool
+    file_count: int = 0
+    file_names: tuple[str, ...] = ()
+    forwarded: bool = False
+    kind: Literal["reply_not_fully_sent"] = field(default="reply_not_fully_sent", kw_only=True)
+
+
+@dataclass(frozen=True)
+class UnknownNotice:
+    """What a newer version recorded, whose process shares our database."""
+
+    unknown_kind: str
+    fields: Mapping[str, Any]
+    delivery: Delivery = Delivery.POST
+    kind: Literal["unknown"] = field(default="unknown", kw_only=True)
+
+    @property
+    def person_id(self) -> str:
+        """Whom it is for, or about, if anybody."""
+        return str(self.fields.get("person_id") or "")
+
+
+JobNews = (
+    JobStarted
+    | JobActiveAgain
+    | JobFinished
+    | JobFailed
+    | JobArchived
+    | JobDisappeared
+    | PullRequestFound
+    | RecordDamaged
+    | OutageEnded
+)
+"""Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
+Post = JobNews | OutageStarted | AccessDenied | RequestRejected | RequestUncertain | ReplyNotFullySent | UnknownNotice
+"""A message in the thread."""

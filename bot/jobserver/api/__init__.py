@@ -1,0 +1,1 @@
+"""The job API over HTTP, and the document that describes it."""

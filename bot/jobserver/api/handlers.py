@@ -1,0 +1,138 @@
+"""The handlers of the job API: create, message, get, and the document that describes them."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from bot.jobserver.api.openapi import openapi_document
+from bot.jobserver.errors import (
+    IdempotencyKeyReusedError,
+    JobArchivedError,
+    JobNotFoundError,
+    RateLimitExceededError,
+    RequestRejectedError,
+)
+from bot.jobserver.models import AgentJob, ErrorBody, PromptBody
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.jobs import JobStore, JobTemplate, PromptRequest
+
+_STATUS: dict[type[RequestRejectedError], int] = {
+    JobArchivedError: 400,
+    JobNotFoundError: 404,
+    IdempotencyKeyReusedError: 422,
+    RateLimitExceededError: 429,
+}
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def error_response(_: web.Request, status: int, message: str) -> web.Response:
+    return web.json_response(text=ErrorBody(error=message).model_dump_json(), status=status)
+
+
+class JobApi:
+    """The handlers. `wake` is told the id of a job that got work."""
+
+    def __init__(
+        self, settings: JobServerSettings, jobs: JobStore, template: JobTemplate, *, wake: Callable[[str], None]
+    ) -> None:
+        self._settings = settings
+        self._jobs = jobs
+        self._template = template
+        self._wake = wake
+        self._key_digest = _digest(settings.api_key.get_secret_value())
+
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_post("/v2/agent/{project_id}/job", self.create)
+        app.router.add_get("/v2/agent/{project_id}/job/{job_id}", self.get)
+        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/message", self.message)
+        app.router.add_get("/openapi.json", self.openapi)
+        app.router.add_get("/health", self.health)
+
+    async def create(self, request: web.Request) -> web.Response:
+        return await self._submit(request, None, status=201)
+
+    async def message(self, request: web.Request) -> web.Response:
+        return await self._submit(request, request.match_info["job_id"], status=200)
+
+    async def get(self, request: web.Request) -> web.Response:
+        if unauthorized := self._unauthorized(request):
+            return unauthorized
+        try:
+            job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
+        except RequestRejectedError as error:
+            return _rejected(request, error)
+        return _job_response(job, 200)
+
+    async def openapi(self, _: web.Request) -> web.Response:
+        return web.json_response(openapi_document(self._settings.max_prompt_characters))
+
+    async def health(self, _: web.Request) -> web.Response:
+        await self._jobs.check()
+        return web.json_response({"status": "ok"})
+
+    async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
+        if unauthorized := self._unauthorized(request):
+            return unauthorized
+        key = request.headers.get("Idempotency-Key")
+        if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
+            return error_response(request, 400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
+        prompt = await self._prompt(request)
+        if isinstance(prompt, web.Response):
+            return prompt
+        try:
+            job = await self._jobs.submit(PromptRequest(self._settings.project_id, prompt, job_id, key), self._template)
+        except RequestRejectedError as error:
+            return _rejected(request, error)
+        self._wake(job.id)
+        return _job_response(job, status)
+
+    async def _prompt(self, request: web.Request) -> str | web.Response:
+        try:
+            prompt = PromptBody.model_validate_json(await request.read()).prompt
+        except ValidationError as error:
+            return error_response(request, 400, _what_is_wrong(error))
+        limit = self._settings.max_prompt_characters
+        if len(prompt) > limit:
+            return error_response(request, 413, f"the prompt is longer than {limit} characters")
+        return prompt
+
+    def _unauthorized(self, request: web.Request) -> web.Response | None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        # Digests have one length, so that the comparison tells nothing about the key's.
+        is_ours = hmac.compare_digest(_digest(token.strip()), self._key_digest)
+        if scheme.lower() != "bearer" or not is_ours:
+            response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
+            response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+        if request.match_info["project_id"] != self._settings.project_id:
+            return error_response(request, 404, "there is no such project here")
+        return None
+
+
+def _rejected(request: web.Request, error: RequestRejectedError) -> web.Response:
+    response = error_response(request, _STATUS[type(error)], str(error))
+    if isinstance(error, RateLimitExceededError):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode(errors="surrogateescape")).digest()
+
+
+def _job_response(job: AgentJob, status: int) -> web.Response:
+    return web.json_response(text=job.model_dump_json(by_alias=True), status=status)
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """Says it without repeating what was sent."""
+    first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return "the body is not JSON"
+    if not first["loc"]:
+        return 'the body must be an object: {"prompt": "..."}'
+    return f"prompt: {first['msg'].removeprefix('Value error, ')}"

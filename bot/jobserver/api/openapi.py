@@ -1,0 +1,86 @@
+"""The OpenAPI 3.1 document of the job API, made from the models that serve it."""
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from bot import __version__
+from bot.jobserver.models import AgentJob, ErrorBody, PromptBody
+
+_REF = "#/components/schemas/{model}"
+_ERRORS = {
+    "400": "The body is not usable, or the job is archived.",
+    "401": "The API key is missing or wrong.",
+    "404": "No such project or job.",
+    "413": "The prompt is too long.",
+    "422": "The Idempotency-Key was used for another request.",
+    "429": "Too many requests; Retry-After says how many seconds to wait.",
+}
+
+
+def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
+    """Returns the whole document, ready for JSON."""
+    _, definitions = models_json_schema(
+        [(AgentJob, "serialization"), (PromptBody, "validation"), (ErrorBody, "serialization")],
+        ref_template=_REF,
+    )
+    schemas = definitions["$defs"]
+    schemas["PromptBody"]["properties"]["prompt"]["maxLength"] = max_prompt_characters
+    for name in ("createdAt", "archivedAt"):
+        _mark_date_time(schemas["AgentJob"]["properties"][name])
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Pagehand job server", "version": __version__},
+        "paths": {
+            "/v2/agent/{projectId}/job": {"post": _post("createJob", "Create an agent job", "201")},
+            "/v2/agent/{projectId}/job/{id}/message": {
+                "post": _post("sendMessage", "Send a follow-up message", "200", "id")
+            },
+            "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
+        },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"apiKey": []}],
+    }
+
+
+def _mark_date_time(schema: dict[str, Any]) -> None:
+    for form in (schema, *schema.get("anyOf", ())):
+        if form.get("type") == "string":
+            form["format"] = "date-time"
+
+
+def _operation(name: str, summary: str, success: str, *more_parameters: str) -> dict[str, Any]:
+    codes = ("401", "404") if name == "getJob" else tuple(_ERRORS)
+    errors = {code: _json(_ERRORS[code], "ErrorBody") for code in codes}
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": [_parameter(parameter) for parameter in ("projectId", *more_parameters)],
+        "responses": {success: _json("The agent job.", "AgentJob"), **errors},
+    }
+
+
+def _post(name: str, summary: str, success: str, *more_parameters: str) -> dict[str, Any]:
+    operation = _operation(name, summary, success, *more_parameters)
+    operation["requestBody"] = {"required": True, **_json(None, "PromptBody")}
+    operation["parameters"].append(
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The same key with the same body gets the first answer, and nothing is done twice.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        }
+    )
+    return operation
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _json(description: str | None, model: str) -> dict[str, Any]:
+    content = {"content": {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}}
+    return content if description is None else {"description": description, **content}

@@ -1,0 +1,1 @@
+"""The built-in editor: no network, no model, and only what it surely understands."""

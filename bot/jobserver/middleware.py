@@ -1,0 +1,85 @@
+"""What every HTTP request has to pass: the Host it names, the Origin it comes from, and how errors are answered."""
+
+import logging
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+logger = logging.getLogger(__name__)
+ErrorResponseFactory = Callable[[web.Request, int, str], web.Response]
+"""Makes the answer to a request from a status and a message for people."""
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_MESSAGES = {
+    400: "This request could not be read.",
+    403: "This page cannot be used from there.",
+    404: "There is nothing at this address.",
+    405: "This address does not take this method.",
+    413: "This request is too large.",
+}
+_INTERNAL = "Something went wrong in the job server. Its log says what."
+
+
+def host_name(host_header: str) -> str:
+    """Returns the name in a Host header, without its port; empty if it makes no sense."""
+    try:
+        return urlsplit(f"//{host_header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def allowed_hosts(host: str, public_url: str) -> frozenset[str]:
+    """Returns the names under which the server may be addressed.
+
+    A request under another name may come from a page elsewhere whose name was pointed here (DNS rebinding).
+    """
+    return _LOOPBACK | {host.lower().strip("[]"), (urlsplit(public_url).hostname or "").lower()} - {""}
+
+
+def is_same_origin(origin: str | None, host_header: str, public_url: str) -> bool:
+    """Whether a form was sent from one of this server's own pages."""
+    if not origin:
+        return False
+    parts = urlsplit(public_url)
+    return origin.lower() in {f"http://{host_header}".lower(), f"{parts.scheme}://{parts.netloc}".lower()}
+
+
+def require_host(allowed: frozenset[str], error_response: ErrorResponseFactory) -> Middleware:
+    """Answers 403 to requests under any other name."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if host_name(request.host) not in allowed:
+            return error_response(request, 403, "This server is not known under that name: set its public address.")
+        return await handler(request)
+
+    return middleware
+
+
+def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
+    """Answers whatever a handler raises with a message for people; tracebacks go to the log only."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPError as error:
+            return _http_error(request, error, error_response)
+        except web.RequestPayloadError:
+            return error_response(request, 400, _MESSAGES[400])
+        except (web.HTTPException, ConnectionError):  # a redirect is an answer; a lost connection's client is gone
+            raise
+        except Exception:
+            logger.exception("%s failed", request.method)
+            return error_response(request, 500, _INTERNAL)
+
+    return middleware
+
+
+def _http_error(request: web.Request, error: web.HTTPError, error_response: ErrorResponseFactory) -> web.Response:
+    response = error_response(request, error.status, _MESSAGES.get(error.status, error.reason))
+    if "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response

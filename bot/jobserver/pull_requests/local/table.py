@@ -1,0 +1,122 @@
+"""The table of local pull requests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import aiosqlite
+
+from bot.jobserver.errors import PullRequestNotFoundError
+from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequestState
+from bot.jobserver.store.database import Database
+
+SCHEMA = """
+CREATE TABLE pull_requests (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, branch TEXT NOT NULL, base TEXT NOT NULL, title TEXT NOT NULL,
+    description TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('open', 'merged', 'closed')),
+    base_commit TEXT NOT NULL, head_commit TEXT NOT NULL, created_at TEXT NOT NULL, ended_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX one_open_a_branch ON pull_requests (branch) WHERE state = 'open';
+"""
+
+
+@dataclass(frozen=True)
+class PullRequestRow:
+    """A pull request as it is kept; the two commits are the ends of its diff."""
+
+    number: int
+    branch: str
+    base: str
+    title: str
+    description: str
+    state: PullRequestState
+    base_commit: str
+    head_commit: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class PullRequestTable:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database, *, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+
+    async def insert(self, new: NewPullRequest, *, base: str, base_commit: str, head_commit: str) -> PullRequestRow:
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "INSERT INTO pull_requests (branch, base, title, description, state, base_commit, head_commit, "
+                "created_at) VALUES (?, ?, ?, ?, 'open', ?, ?, ?) RETURNING *",
+                (new.branch, base, new.title, new.description, base_commit, head_commit, self._iso_now()),
+            )
+            rows = list(await cursor.fetchall())
+        return _from_row(rows[0])
+
+    async def get(self, number: int) -> PullRequestRow:
+        """Returns a pull request.
+
+        Raises:
+            PullRequestNotFoundError: there is none of this number.
+        """
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall("SELECT * FROM pull_requests WHERE number = ?", (number,))
+        for row in rows:
+            return _from_row(row)
+        raise PullRequestNotFoundError("there is no pull request of this number")
+
+    async def find_open(self, branch: str) -> PullRequestRow | None:
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT * FROM pull_requests WHERE branch = ? AND state = 'open'", (branch,)
+            )
+        return next((_from_row(row) for row in rows), None)
+
+    async def newest(self) -> list[PullRequestRow]:
+        """Returns the newest 500, the newest first."""
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall("SELECT * FROM pull_requests ORDER BY number DESC LIMIT 500")
+            return [_from_row(row) for row in rows]
+
+    async def add_to_description(self, number: int, addition: str) -> None:
+        """Adds a paragraph, unless it is there already."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
+                "WHERE number = :number AND instr(description, :addition) = 0",
+                {"number": number, "addition": addition},
+            )
+
+    async def set_commits(self, number: int, *, base_commit: str, head_commit: str) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE pull_requests SET base_commit = ?, head_commit = ? WHERE number = ?",
+                (base_commit, head_commit, number),
+            )
+
+    async def end(self, number: int, state: PullRequestState) -> None:
+        """Records that it was merged or closed."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE pull_requests SET state = ?, ended_at = ? WHERE number = ?",
+                (state.value, self._iso_now(), number),
+            )
+
+    def _iso_now(self) -> str:
+        return self._now().astimezone(UTC).isoformat()
+
+
+def _from_row(row: aiosqlite.Row) -> PullRequestRow:
+    ended_at = row["ended_at"]
+    return PullRequestRow(
+        number=row["number"],
+        branch=row["branch"],
+        base=row["base"],
+        title=row["title"],
+        description=row["description"],
+        state=PullRequestState(row["state"]),
+        base_commit=row["base_commit"],
+        head_commit=row["head_commit"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        ended_at=datetime.fromisoformat(ended_at) if ended_at else None,
+    )

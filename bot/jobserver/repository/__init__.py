@@ -1,0 +1,1 @@
+"""The git repository that jobs work on."""

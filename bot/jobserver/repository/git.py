@@ -1,0 +1,191 @@
+"""git, run so that neither the machine's settings nor the repository's contents can run anything else."""
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.jobserver import subprocesses
+from bot.jobserver.errors import GitError
+from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
+
+# Proxies, certificates and keys that reach the remote repository are the operator's business.
+_PASSED_VARIABLES = (
+    "PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND",
+    "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "all_proxy",
+)  # fmt: skip
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.symlinks=false",  # a link is checked out as a small text file: nothing can be reached through it
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "credential.helper=",
+    "diff.external=",
+    "push.followTags=false",
+)
+# For a directory git itself starts the other side, which would run that repository's hooks. `updateInstead` lets
+# a merge reach a branch that is checked out there, and is refused by git if that copy has uncommitted changes.
+_RECEIVE_PACK = "git -c core.hooksPath=/dev/null -c receive.denyCurrentBranch=updateInstead receive-pack"
+_TIME_LIMIT_S = 600.0
+_OUTPUT_LIMIT = 8_000_000
+_ERROR_LIMIT = 20_000
+
+
+def _environment(settings: JobServerSettings) -> dict[str, str]:
+    protocol = repository_protocol(settings.repository)
+    allowed = "http:https" if protocol in {"http", "https"} else protocol
+    author_name, _, author_address = settings.author.rstrip(">").rpartition("<")
+    name, _, address = (settings.committer or settings.author).rstrip(">").rpartition("<")
+    secret = settings.api_key.get_secret_value()
+    return {
+        **{name: os.environ[name] for name in _PASSED_VARIABLES if os.environ.get(name) not in {None, secret}},
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": allowed,
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_EDITOR": "true",
+        "GIT_PAGER": "cat",
+        "GIT_AUTHOR_NAME": author_name.strip(),
+        "GIT_AUTHOR_EMAIL": author_address,
+        "GIT_COMMITTER_NAME": name.strip(),
+        "GIT_COMMITTER_EMAIL": address,
+    }
+
+
+@dataclass(frozen=True)
+class GitResult:
+    """How a git command ended; `is_complete` is False where the output was cut off at 8 MB."""
+
+    exit_code: int
+    output: str
+    errors: str
+    is_complete: bool = True
+
+
+@dataclass(frozen=True)
+class Git:
+    """git for one configured repository. Names of branches are checked before they get near a command."""
+
+    address: str = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    is_local: bool
+
+    @classmethod
+    def for_settings(cls, settings: JobServerSettings) -> "Git":
+        is_local = repository_protocol(settings.repository) == "file"
+        return cls(settings.repository_address, _environment(settings), is_local)
+
+    async def try_run(self, directory: Path, *arguments: str, stdin: bytes = b"") -> GitResult:
+        """Runs git and returns how it ended, whatever its exit code.
+
+        Raises:
+            GitError: git cannot be started or took longer than ten minutes.
+        """
+        output, errors = io.BytesIO(), io.BytesIO()
+        kept = subprocesses.BoundedWriter(output, _OUTPUT_LIMIT)
+        kept_errors = subprocesses.BoundedWriter(errors, _ERROR_LIMIT)
+        command = self._command(directory, arguments, stdin)
+        try:
+            exit_code = await subprocesses.run(command, stdout=kept, stderr=kept_errors)
+        except OSError as error:
+            raise GitError("git cannot be started: is it installed?") from error
+        except subprocesses.ProcessTimeoutError:
+            raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
+        return GitResult(exit_code, _text(output), self._without_address(printable(_text(errors))), not kept.dropped)
+
+    def _command(self, directory: Path, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
+        # Without its own .git, a folder must not be taken for a part of a repository around it.
+        environment = {**self.environment, "GIT_CEILING_DIRECTORIES": str(directory.parent)}
+        options = [part for setting in _CONFIG for part in ("-c", setting)]
+        return subprocesses.Command(("git", *options, *arguments), directory, environment, _TIME_LIMIT_S, stdin)
+
+    async def run(self, directory: Path, *arguments: str, stdin: bytes = b"") -> str:
+        """Runs git and returns its standard output.
+
+        Raises:
+            GitError: with git's last words.
+        """
+        result = await self.try_run(directory, *arguments, stdin=stdin)
+        if result.exit_code:
+            words = " ".join(result.errors.split())[-500:] or f"exit code {result.exit_code}"
+            raise GitError(f"git {arguments[0]}: {words}")
+        if not result.is_complete:
+            raise GitError(f"git {arguments[0]}: its output is too long to be read")
+        return result.output
+
+    async def succeeds(self, directory: Path, *arguments: str) -> bool:
+        return (await self.try_run(directory, *arguments)).exit_code == 0
+
+    async def revision(self, directory: Path, ref: str) -> str | None:
+        """Returns the commit a full ref name points to, or None."""
+        result = await self.try_run(
+            directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+        )
+        return result.output.strip() if result.exit_code == 0 else None
+
+    async def default_branch(self, directory: Path) -> str:
+        """Returns the branch that the repository's HEAD names.
+
+        Raises:
+            GitError: the repository cannot be read or has no commits.
+        """
+        output = await self.run(directory, "ls-remote", "--symref", "--", self.address, "HEAD")
+        first = output.split("\n", 1)[0]
+        name = first.removeprefix("ref: refs/heads/").partition("\t")[0]
+        if not first.startswith("ref: refs/heads/") or not is_branch_name(name):
+            raise GitError("the repository has no commits on a branch yet")
+        return name
+
+    async def has_branch(self, directory: Path, branch: str) -> bool:
+        ref = self._ref(branch)
+        return bool(await self.run(directory, "ls-remote", "--", self.address, ref))
+
+    async def clone(self, directory: Path) -> None:
+        """Clones into an empty place, without a checkout, hooks, tags or submodules."""
+        await self.run(
+            directory.parent, "clone", "--quiet", "--no-local", "--no-tags", "--no-checkout", "--template=",
+            "--no-recurse-submodules", "--", self.address, str(directory),
+        )  # fmt: skip
+
+    async def push(self, directory: Path, revision: str, branch: str) -> GitResult:
+        """Pushes without force, so that somebody else's commits are never lost."""
+        receive = (f"--receive-pack={_RECEIVE_PACK}",) if self.is_local else ()
+        target = f"{revision}:{self._ref(branch)}"
+        return await self.try_run(
+            directory, "push", "--quiet", "--no-verify", "--recurse-submodules=no", *receive, "--", self.address, target
+        )
+
+    @staticmethod
+    def _ref(branch: str) -> str:
+        if not is_branch_name(branch):
+            raise GitError("this is not a branch name")
+        return f"refs/heads/{branch}"
+
+    def _without_address(self, text: str) -> str:
+        return text.replace(self.address, "the repository")
+
+
+def printable(text: str) -> str:
+    """Returns output of git for people: bytes that are not UTF-8 become question marks."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _text(stream: io.BytesIO) -> str:
+    return stream.getvalue().decode(errors="surrogateescape")

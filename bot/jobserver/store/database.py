@@ -1,0 +1,79 @@
+"""One SQLite file: durable, and one transaction at a time."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import aiosqlite
+
+from bot.jobserver.errors import JobServerError
+
+
+class Database:
+    """A connection with WAL and full synchronisation; `schema` is applied to a new file.
+
+    `user_version` 1 marks the schema, so that a later one can tell what it found.
+    """
+
+    _VERSION = 1
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self._path = path
+        self._schema = schema
+        self._lock = asyncio.Lock()
+        self._connection: aiosqlite.Connection | None = None
+
+    async def __aenter__(self) -> Self:
+        connection = await aiosqlite.connect(self._path, isolation_level=None)
+        self._connection = connection
+        connection.row_factory = aiosqlite.Row
+        await connection.execute("PRAGMA busy_timeout = 10000")
+        await connection.execute("PRAGMA journal_mode = WAL")
+        await connection.execute("PRAGMA synchronous = FULL")
+        await connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            await self._prepare()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
+
+    async def _prepare(self) -> None:
+        async with self.transaction() as connection:
+            row = await (await connection.execute("PRAGMA user_version")).fetchone()
+            version = row[0] if row else 0
+            if version > self._VERSION:
+                raise JobServerError(f"{self._path.name} was written by a newer version: update Pagehand")
+            if version == self._VERSION:
+                return
+            for statement in self._schema.split(";"):
+                await connection.execute(statement)
+            await connection.execute(f"PRAGMA user_version = {self._VERSION}")
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """Begins a transaction, which takes effect as a whole or not at all; the next one waits for its end."""
+        if self._connection is None:
+            raise JobServerError("the job server's database is closed")
+        async with self._lock:
+            connection = self._connection
+            try:
+                await connection.execute("BEGIN IMMEDIATE")
+                yield connection
+            except BaseException:
+                with contextlib.suppress(sqlite3.OperationalError):  # it had not begun
+                    await asyncio.shield(connection.execute("ROLLBACK"))
+                raise
+            await asyncio.shield(connection.execute("COMMIT"))

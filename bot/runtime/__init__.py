@@ -1,0 +1,1 @@
+"""What every program of Pagehand runs on, whatever it does."""

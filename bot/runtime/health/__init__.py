@@ -1,0 +1,1 @@
+"""How well things go: what fails, since when, and what is told of it."""

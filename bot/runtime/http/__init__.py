@@ -1,0 +1,1 @@
+"""HTTP as every part serves and calls it."""

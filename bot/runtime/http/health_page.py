@@ -1,0 +1,58 @@
+"""The health over HTTP, for load balancers, platforms and operators."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from aiohttp import web
+
+from bot.runtime.health.report import Health
+from bot.runtime.http.server import HttpServer, listening_socket
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[], Mapping[str, object]]
+
+
+def health_routes(health: Health) -> Sequence[web.RouteDef]:
+    """Returns the pages, for whatever server shows them: each answers 200, or 503 where its "ok" is false.
+
+    `/health/live`: the process and its event loop work; one that does not answer should be restarted.
+    `/health/ready`: Slack's requests arrive and can be recorded. `/health`: the whole picture.
+    """
+    pages: tuple[tuple[str, Report], ...] = (
+        ("/health", health.report),
+        ("/health/live", lambda: {"ok": True}),
+        ("/health/ready", health.readiness),
+    )
+    return [web.get(path, _page(report)) for path, report in pages]
+
+
+class HealthPage:
+    """Serves the health, where no other address of this process does."""
+
+    def __init__(self, health: Health, *, host: str, port: int) -> None:
+        self._health = health
+        self._host = host
+        self._port = port
+        self._server: HttpServer | None = None
+
+    async def start(self) -> None:
+        """Listens. Raises OSError where the port is taken."""
+        served = web.Application(client_max_size=1024)
+        served.router.add_routes(health_routes(self._health))
+        self._server = HttpServer(served)
+        await self._server.start(listening_socket(self._host, self._port))
+        logger.info("health is shown at %s, port %d", self._host, self._server.port)
+
+    async def stop(self) -> None:
+        """Listens no more."""
+        if self._server is not None:
+            await self._server.stop()
+
+
+def _page(report: Report) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def show(_: web.Request) -> web.Response:
+        shown = report()
+        return web.json_response(shown, status=200 if shown["ok"] else 503)
+
+    return show

@@ -1,0 +1,40 @@
+"""The header Retry-After, of any server's answer. Pure."""
+
+import math
+import re
+from email.utils import parsedate_to_datetime
+
+LONGEST_WAIT = 3600.0
+"""Seconds; a Retry-After above this is a mistake or a trap."""
+
+_SECONDS = re.compile(r"\d{1,20}(\.\d{1,20})?", re.ASCII)
+_LONGEST_DATE = 100
+
+
+def parse_retry_after(value: str, *, date: str = "", now: float) -> float | None:
+    """Returns the seconds to wait, from 0 to LONGEST_WAIT; None where the header says nothing usable.
+
+    Source: RFC 9110, 10.2.3 (seconds or a date; fractions are accepted too).
+
+    Args:
+        value: The header Retry-After; empty where there is none.
+        date: The header Date of the same answer. A date to wait for is measured on the server's own clock where it
+            tells it, since ours may be an hour off.
+        now: Seconds since the epoch on our clock.
+    """
+    value = value.strip()
+    if _SECONDS.fullmatch(value):
+        return min(float(value), LONGEST_WAIT)
+    until = _http_date(value)
+    if until is None:
+        return None
+    server_now = _http_date(date)
+    return min(max(until - (now if server_now is None else server_now), 0.0), LONGEST_WAIT)
+
+
+def _http_date(value: str) -> float | None:
+    try:
+        seconds = parsedate_to_datetime(value[:_LONGEST_DATE]).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):
+        return None
+    return seconds if math.isfinite(seconds) else None

@@ -1,0 +1,180 @@
+"""The job poller: reads each job when it is due, decides what follows, and records state and notices together."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.jobs import Problem
+from bot.domain.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, Polling, decide
+from bot.domain.threads import Thread
+from bot.errors import (
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiUnreachable,
+    JobApiUnreadable,
+    JobGone,
+    StoreError,
+    StoreUnavailable,
+)
+from bot.ports import HasNow, HasPolls, JobApi, Store
+from bot.runtime.tasks import BackgroundTasks
+from bot.scheduler.job_api_errors import unavailable
+from bot.scheduler.worker import Worker, WorkerSettings
+from bot.store_ports import PollResult
+
+logger = logging.getLogger(__name__)
+
+BATCH_WINDOW = 0.2
+"""Seconds over which results are gathered into one transaction: one commit then serves many polls."""
+MAX_UNSAVED = 1_000
+"""Polls that are under way or wait to be saved; then no more begin till some are saved."""
+
+
+@dataclass(frozen=True)
+class DuePoll:
+    """A job to poll. `now` is the store's time when it was claimed."""
+
+    thread: Thread
+    now: float
+
+
+class PollerTransaction(HasNow, HasPolls, Protocol):
+    """What polling touches."""
+
+
+class JobPoller(Worker[DuePoll]):
+    """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time."""
+
+    name = "job poller"
+
+    def __init__(
+        self,
+        store: Store,
+        job_api: JobApi,
+        settings: WorkerSettings,
+        *,
+        polling: Polling,
+        concurrency: int = 50,
+        batch_window: float = BATCH_WINDOW,
+        max_unsaved: int = MAX_UNSAVED,
+    ) -> None:
+        super().__init__(store, settings, concurrency=concurrency)
+        self._job_api = job_api
+        self._polling = polling
+        self._batch_window = batch_window
+        self._max_unsaved = max_unsaved
+        self._batch: list[tuple[PollResult, asyncio.Future[None]]] = []
+        self._unsaved = 0
+        self._saves = BackgroundTasks()
+        self._save_now = asyncio.Event()
+
+    def free_slots(self) -> int:
+        """Returns how many more jobs can be polled now. A result that waits to be saved takes up no slot, within a
+        bound on all that is not saved.
+        """
+        return min(super().free_slots() + self._unsaved, self._max_unsaved - len(self._tasks))
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
+        """Ends as every worker does, and saves at once what is gathered; cancels the saves that are late, too."""
+        self._save_now.set()
+        await super().stop(timeout)
+        await self._saves.cancel()
+
+    async def claim(self, limit: int) -> Sequence[DuePoll]:
+        """Claims polls that are due."""
+
+        async def work(tx: PollerTransaction) -> list[DuePoll]:
+            claimed = await tx.polls.claim(self._owner, lease=self._lease, limit=limit)
+            return [DuePoll(poll.thread, tx.now) for poll in claimed]
+
+        return await self._store.transact(work)
+
+    async def process(self, item: DuePoll, claimed_at: float) -> None:
+        """Polls one job. When the process was paused for too long, the claim is left to run out."""
+        if not self.lease_covers_call(claimed_at):
+            return
+        seen = await self._observe(item.thread)
+        now = item.now + self._now() - claimed_at
+        jitter = random.random()  # noqa: S311 - spreads polls, guards nothing
+        decision = decide(item.thread.state, seen, now, self._polling, jitter=jitter)
+        polled = PollResult(item.thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
+        await self._save(polled)
+
+    async def _observe(self, thread: Thread) -> Observation:
+        if thread.state.job is None:
+            return JobNotFound()
+        try:
+            job = await self._job_api.get(thread.project_id, thread.state.job.id)
+        except JobApiError as error:
+            if thread.state.outage_since is None:
+                logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, error)
+            return self._failure(error)
+        self.record_success()
+        return JobObserved(job)
+
+    def _failure(self, error: JobApiError) -> Observation:
+        match error:
+            case JobGone():
+                self.record_success()
+                return JobNotFound()
+            case JobApiNotAllowed():
+                self.record_failure(error)
+                return unavailable(error)
+            case JobApiUnreachable():
+                self.record_failure(error, retry_after=error.retry_after)
+                return unavailable(error)
+            case JobApiUnreadable():
+                self.record_failure(error, only_this_item=True)
+                return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY)
+            case _:
+                self.record_failure(error, only_this_item=True)
+                return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+
+    async def _save(self, polled: PollResult) -> None:
+        """Saves a result together with those of the others that come in at the same time."""
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._batch.append((polled, saved))
+        if len(self._batch) == 1:
+            self._saves.spawn(self._save_batch(), name="JobPoller save")
+        self._unsaved += 1
+        self._wake_if_slots_are_free()
+        try:
+            await saved
+        finally:
+            self._unsaved -= 1
+
+    async def _save_batch(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._save_now.wait(), self._batch_window)
+        batch, self._batch = self._batch, []
+        polls = [polled for polled, _ in batch]
+        try:
+            await self._save_all(polls)
+        finally:
+            for _, saved in batch:
+                if not saved.done():
+                    saved.set_result(None)
+        if any(polled.notices or polled.card_changed for polled in polls):
+            self._settings.on_commit()
+
+    async def _save_all(self, polls: Sequence[PollResult]) -> None:
+        """Saves results; each by itself where they cannot be saved together, so that a bad one holds back no other.
+
+        Nothing is lost of what cannot be saved: the claims run out, and the jobs are polled again.
+        """
+        try:
+            await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))
+        except StoreUnavailable as error:
+            self.record_failure(error)
+        except Exception as error:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
+            if len(polls) > 1:
+                for polled in polls:
+                    await self._save_all([polled])
+                return
+            reason = error if isinstance(error, StoreError) else type(error).__name__
+            logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread.id, reason)  # noqa: TRY400 - a traceback could quote the row
+            self.record_failure(reason, only_this_item=True)

@@ -1,0 +1,274 @@
+"""The outbox: the only one that speaks in threads. Says each notice once, in its thread's order."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar, assert_never
+
+from bot.domain.deliver import (
+    MAX_ATTEMPTS,
+    MAX_FAULTS,
+    DeliveryFailure,
+    DeliveryFault,
+    DeliveryRejected,
+    DeliveryUncertain,
+    GiveUp,
+    NotAllowed,
+    RateLimited,
+    RetryLater,
+    Unreachable,
+    after_failure,
+    rate_limit_delay,
+)
+from bot.domain.jobs import Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    ActionAnswered,
+    CardChanged,
+    CardNotPosted,
+    NewNotice,
+    Notice,
+    PostNotDelivered,
+    PromptRequested,
+    Reaction,
+    ReactionChanged,
+    ReplyEdited,
+)
+from bot.domain.notices.people import addressed_to
+from bot.domain.notices.posts import Delivery, Post
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread
+from bot.errors import (
+    ChatError,
+    ChatNotInChannel,
+    ChatUncertain,
+)
+from bot.ports import Chat, HasEarlyReplies, HasNoticeQueue, Store
+from bot.replies import RequestTransaction, record_reply
+from bot.scheduler.chat_errors import delivery_failure
+from bot.scheduler.worker import Worker, WorkerSettings
+from bot.store_ports import ClaimedNotice
+
+logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+
+class PausedTooLongError(Exception):
+    """The process was paused for so long that another may have taken the notice over."""
+
+
+class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, Protocol):
+    """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
+
+
+class Outbox(Worker[ClaimedNotice]):
+    """Delivers notices, each in at most `max_attempts`."""
+
+    name = "outbox"
+
+    def __init__(
+        self,
+        store: Store,
+        chat: Chat,
+        settings: WorkerSettings,
+        *,
+        concurrency: int = 16,
+        max_attempts: int = MAX_ATTEMPTS,
+    ) -> None:
+        super().__init__(store, settings, concurrency=concurrency)
+        self._max_attempts = max_attempts
+        self._chat = chat
+        self._held: dict[str, float] = {}
+        self._held_for_reactions: dict[str, float] = {}
+        self._reacting = 0
+
+    async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
+        """Claims notices that are due, none of the channels that Slack asked to leave alone for a while. Reactions get
+        half the slots at most: should Slack be slow to take them, posts find the others free.
+        """
+        self._held, self._held_for_reactions = self._still(self._held), self._still(self._held_for_reactions)
+        held = {"held_channels": tuple(self._held), "held_for_reactions": tuple(self._held_for_reactions)}
+        most = max(self._concurrency // 2 - self._reacting, 0)
+        claimed = await self._store.transact(
+            lambda tx: tx.notices.claim(self._owner, lease=self._lease, limit=limit, max_reactions=most, **held)
+        )
+        self._reacting += sum(_is_reaction(item) for item in claimed)
+        return claimed
+
+    async def process(self, item: ClaimedNotice, claimed_at: float) -> None:
+        """Delivers one notice, and records how that went."""
+        try:
+            ts = await self._deliver(item, claimed_at)
+        except PausedTooLongError:
+            return
+        except ChatError as error:
+            await self._failed(item, delivery_failure(error))
+        except Exception as error:
+            logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
+            await self._failed(item, DeliveryFault(f"unexpected {type(error).__name__}"))
+        else:
+            self.record_success()
+            await self.record(partial(self._record_delivered, item, ts))
+        finally:
+            self._reacting -= _is_reaction(item)
+
+    async def _failed(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
+        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        self._note(item, failure, jitter)
+        await self.record(partial(self._record_failed, item, failure, jitter))
+
+    def _note(self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float) -> None:
+        """Notes what a failure means for more than this one notice."""
+        match failure:
+            case RateLimited():
+                self.record_success()
+                self._hold(item, rate_limit_delay(item.notice, failure, jitter=jitter))
+            case Unreachable():
+                self.record_failure(failure.reason, retry_after=failure.retry_after)
+            case NotAllowed():
+                self.record_failure(failure.reason)
+            case DeliveryUncertain():
+                self.record_failure(failure.reason, only_this_item=True)
+            case DeliveryFault():
+                if item.notice.attempts < MAX_FAULTS:
+                    self.record_failure(failure.reason, only_this_item=True)
+            case DeliveryRejected():
+                self.record_success()
+            case _:
+                assert_never(failure)
+
+    async def _deliver(self, item: ClaimedNotice, claimed_at: float) -> str | None:
+        try:
+            return await self._speak(item.notice, item.thread, claimed_at)
+        except ChatNotInChannel:
+            self._require_lease(claimed_at)
+            await self._bounded(self._chat.join(item.thread.channel_id))
+            return await self._speak(item.notice, item.thread, claimed_at)
+
+    async def _speak(self, notice: Notice, thread: Thread, claimed_at: float) -> str | None:
+        self._require_lease(claimed_at)
+        match notice.message:
+            case ReactionChanged(at, reaction):
+                others = _replaced(notice, reaction)
+                await self._bounded(self._chat.reaction(thread, at, reaction, instead_of=others))
+                return None
+            case CardChanged() if thread.ts is not None:
+                await self._bounded(self._chat.update_card(thread, without_blocks=notice.without_blocks))
+                return thread.ts
+            case message if message.delivery is Delivery.EPHEMERAL:
+                await self._bounded(self._chat.tell(thread, notice))
+                return None
+            case _:
+                return await self._say_once(notice, thread, claimed_at)
+
+    async def _say_once(self, notice: Notice, thread: Thread, claimed_at: float) -> str:
+        if notice.uncertain:
+            found = await self._bounded(self._chat.find(thread, notice.key))
+            if found is not None:
+                return found
+            self._require_lease(claimed_at)
+        if notice.delivery is Delivery.CARD:
+            return await self._bounded(self._chat.post_card(thread, notice.key, without_blocks=notice.without_blocks))
+        return await self._bounded(self._chat.post(thread, notice))
+
+    async def _bounded(self, call: Awaitable[Answer]) -> Answer:
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                return await call
+        except TimeoutError:
+            raise ChatUncertain("no answer in time") from None
+
+    def _require_lease(self, claimed_at: float) -> None:
+        if not self.lease_covers_call(claimed_at):
+            raise PausedTooLongError
+
+    async def _record_delivered(self, item: ClaimedNotice, ts: str | None, tx: OutboxTransaction) -> None:
+        posted_card = item.notice.delivery is Delivery.CARD and item.thread.ts is None
+        thread = await tx.threads.get(item.thread.id) if posted_card else None
+        held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
+        if held and thread is not None and thread.ts is None and ts:
+            await tx.threads.set_card(thread.id, ts)
+            for reply in await tx.early_replies.take(thread.channel_id, ts):
+                await record_reply(tx, replace(thread, ts=ts), reply)
+
+    async def _record_failed(
+        self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
+    ) -> None:
+        match after_failure(item.notice, failure, tx.now, max_attempts=self._max_attempts, jitter=jitter):
+            case RetryLater() as later:
+                await tx.notices.postpone(
+                    item.notice,
+                    self._owner,
+                    due_in=later.due_in,
+                    uncertain=later.uncertain,
+                    without_blocks=later.without_blocks,
+                    problem=later.reason,
+                )
+            case GiveUp() as given_up:
+                await self._give_up(tx, item, given_up)
+            case other:
+                assert_never(other)
+
+    async def _give_up(self, tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp) -> None:
+        """Records why a notice cannot be said in its thread, and says it to the person who asked, where that works."""
+        notice = item.notice
+        thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
+        if thread is None or not await tx.notices.give_up(notice, self._owner, problem=given_up.reason):
+            return
+        # A scope that is missing is logged by its name, and not again for each notice that needs it.
+        level = logging.INFO if given_up.missing_scopes else logging.WARNING
+        logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
+        match notice.message:
+            case CardChanged() if thread.ts is None:
+                await self._call_off(tx, thread, _card_not_posted(thread, given_up))
+            case CardChanged() | ReactionChanged():
+                pass
+            case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | ActionAnswered():
+                pass
+            case post if post.delivery is Delivery.POST:
+                await tx.notices.add(thread.id, _not_delivered(notice, post, thread, given_up))
+
+    async def _call_off(self, tx: OutboxTransaction, thread: Thread, message: CardNotPosted) -> None:
+        """No card, no thread, no job: the person is told how to make room for it."""
+        start = await tx.requests.find_start(thread.id)
+        if start is not None:
+            await tx.requests.settle(start.id, RequestState.REJECTED, problem=message.reason)
+        state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
+        await tx.threads.save_state(thread.id, state, poll_in=None)
+        await tx.early_replies.take(thread.channel_id, "")
+        await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
+
+    def _hold(self, item: ClaimedNotice, seconds: float) -> None:
+        """Leaves the channel alone for a while. Slack limits each method by itself: reactions hold only reactions."""
+        held = self._held_for_reactions if _is_reaction(item) else self._held
+        held[item.thread.channel_id] = self._now() + seconds
+
+    def _still(self, held: dict[str, float]) -> dict[str, float]:
+        now = self._now()
+        return {channel: until for channel, until in held.items() if until > now}
+
+
+def _is_reaction(item: ClaimedNotice) -> bool:
+    return item.notice.delivery is Delivery.REACTION
+
+
+def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
+    return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
+
+
+def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
+    """Returns the notice that tells the requester what was to be posted."""
+    person_id = thread.requester_id
+    message = PostNotDelivered(person_id, addressed_to(post, person_id), given_up.in_doubt)
+    return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)
+
+
+def _replaced(notice: Notice, reaction: Reaction | None) -> list[Reaction]:
+    """The reactions that may be there already: what gets a second one had RECORDED first. Slack limits how often one
+    can be taken away, so none is tried in vain.
+    """
+    before = {0: [], 1: [Reaction.RECORDED]}.get(notice.revision, list(Reaction))
+    return [other for other in before if other is not reaction]

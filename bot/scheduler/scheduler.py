@@ -1,0 +1,100 @@
+"""The scheduler: the workers for what is recorded and due, and retention."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.observe import Polling
+from bot.ports import Chat, Clock, JobApi, People, Store
+from bot.runtime.clock import SteadyClock
+from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.health.report import ComponentStatus
+from bot.runtime.supervisor import Supervisor
+from bot.scheduler.job_poller import JobPoller
+from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_sender import RequestSender
+from bot.scheduler.retention import Retention
+from bot.scheduler.worker import Worker, WorkerSettings
+
+LEASE_MARGIN = 10.0
+"""Seconds that a claim outlives the longest call made under it."""
+CHAT_CALL_TIMEOUT = 14.0
+"""Seconds for one call, and for the names of those whom its text mentions."""
+CHAT_LEASE = 30.0
+
+
+@dataclass(frozen=True)
+class SchedulerSettings:
+    """How the scheduler works. Times are in seconds.
+
+    Attributes:
+        owner: This process's name in the database, unique to its start.
+        job_api_timeout: The most that a call of the job API takes.
+        idempotent: The job API promises that a repeated Idempotency-Key runs once.
+        polling: How often jobs are polled.
+        max_polls: Polls under way at a time.
+        keep_days: How long finished jobs are kept, in days.
+        recovery: How long things go well before an outage is over.
+    """
+
+    owner: str
+    job_api_timeout: float
+    idempotent: bool
+    polling: Polling
+    max_polls: int
+    keep_days: float
+    recovery: float = RECOVERY_SECONDS
+
+    def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+        """Returns the settings of the workers that call the job API."""
+        lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
+        return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
+
+    def for_chat(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+        """Returns the settings of the worker that calls Slack."""
+        return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
+
+
+class Scheduler:
+    """The workers of one process; those of any number of processes can work on one PostgreSQL.
+
+    Each claims twice a second even if nobody wakes it, so that it learns of what other processes record without a
+    LISTEN on the database, which connection poolers do not pass on.
+    """
+
+    def __init__(self, settings: SchedulerSettings, store: Store, job_api: JobApi, chat: Chat, people: People) -> None:
+        clock = SteadyClock()
+        calls = settings.for_job_api(clock, self.wake_senders)
+        polling = settings.polling
+        sender = RequestSender(store, job_api, calls, polling=polling, idempotent=settings.idempotent, people=people)
+        poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
+        outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders))
+        self.workers: tuple[Worker[Any], ...] = (sender, poller, outbox)
+        self._senders: tuple[Worker[Any], ...] = (sender, outbox)
+        self._retention = Retention(store, days=settings.keep_days)
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begins to work."""
+        for worker in self.workers:
+            supervisor.start(type(worker).__name__, worker.run)
+        supervisor.start(type(self._retention).__name__, self._retention.run)
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
+        """Claims nothing more, and gives what is under way `timeout` seconds to end."""
+        await asyncio.gather(*(worker.stop(timeout) for worker in self.workers))
+
+    def wake(self) -> None:
+        """Has every worker claim now: anything may be due."""
+        for worker in self.workers:
+            worker.wake()
+
+    def wake_senders(self) -> None:
+        """Has the workers claim that send what was just recorded; a job is never due at once, so polls wait."""
+        for sender in self._senders:
+            sender.wake()
+
+    def statuses(self) -> Iterator[ComponentStatus]:
+        """Yields how the workers are."""
+        for worker in self.workers:
+            yield worker.status()

@@ -1,0 +1,181 @@
+"""The frame of the scheduler's workers: claim what is due, process it side by side, wait to be woken."""
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from bot.errors import StoreError, StoreUnavailable
+from bot.ports import Clock, Store, Transaction
+from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
+from bot.runtime.health.report import ComponentStatus
+from bot.runtime.tasks import BackgroundTasks
+
+logger = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+RECORD_RETRY = 1.0
+"""Seconds before a result that could not be recorded is recorded again."""
+MIN_CLAIM_INTERVAL = 0.02
+"""Seconds at least between claims that found all there was: what is recorded meanwhile is claimed together, since each
+claim costs a transaction.
+"""
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """On what terms a worker works. Times are in seconds.
+
+    Attributes:
+        owner: This process's name in the database, unique to its start.
+        clock: Tells the time, that of a pause of the process included.
+        lease: How long the store keeps others away from what was claimed.
+        call_timeout: The most that one remote call takes; shorter than `lease`.
+        on_commit: Called after each commit that may have left work for other workers.
+        claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
+        recovery: How long things go well before an outage is over.
+    """
+
+    owner: str
+    clock: Clock
+    lease: float
+    call_timeout: float
+    on_commit: Callable[[], None]
+    claim_interval: float = 0.5
+    recovery: float = RECOVERY_SECONDS
+
+
+class Worker(ABC, Generic[Item]):
+    """Claims items as they fall due, and processes at most `concurrency` at a time. `name` stands in the health."""
+
+    name: str
+
+    def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int) -> None:
+        self._store = store
+        self._settings = settings
+        self._owner = settings.owner
+        self._lease = settings.lease
+        self._concurrency = concurrency
+        self._woken = asyncio.Event()
+        self._may_be_more = True
+        """Whether the last claim may have left something, for lack of free slots."""
+        self._stopping = False
+        self._running: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
+        self._outage = Outage(type(self).__name__, self._now, recovery=settings.recovery)
+
+    @abstractmethod
+    async def claim(self, limit: int) -> Sequence[Item]:
+        """Claims at most `limit` items that are due."""
+
+    @abstractmethod
+    async def process(self, item: Item, claimed_at: float) -> None:
+        """Processes one item. `claimed_at` is the monotonic time just before it was claimed."""
+
+    def wake(self) -> None:
+        """Has it claim now: something may be due."""
+        self._woken.set()
+
+    def free_slots(self) -> int:
+        """Returns how many more items can be processed now."""
+        return self._concurrency - len(self._tasks)
+
+    async def run(self) -> None:
+        """Works until `stop`."""
+        self._running = asyncio.current_task()
+        while not self._stopping:
+            self._woken.clear()
+            free, not_before = self.free_slots(), asyncio.get_running_loop().time() + MIN_CLAIM_INTERVAL
+            claimed = await self._claim_and_process(free) if free > 0 else 0
+            self._may_be_more = claimed >= free
+            if claimed == 0 or not self._may_be_more:
+                await self._wait(not_before)
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
+        """Claims nothing more, and gives what is under way `timeout` seconds to end; then cancels it."""
+        self._stopping = True
+        self.wake()
+        end = asyncio.get_running_loop().time() + timeout
+        if self._running is not None:  # it may be claiming: what it claims is under way, too
+            await asyncio.wait({self._running}, timeout=timeout)
+        await self._tasks.drain(end - asyncio.get_running_loop().time())
+
+    def lease_covers_call(self, claimed_at: float) -> bool:
+        """Whether a remote call that begins now would end before others may claim the item: not after a long pause."""
+        return self._now() + self._settings.call_timeout <= claimed_at + self._lease
+
+    async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
+        """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated."""
+        while True:
+            try:
+                await self._store.transact(work)
+                break
+            except StoreUnavailable as error:
+                self.record_failure(error)
+                await asyncio.sleep(RECORD_RETRY)
+        self._settings.on_commit()
+
+    def record_success(self) -> None:
+        """Notes that the worker gets somewhere."""
+        self._outage.record_success()
+
+    def record_failure(self, reason: object, *, only_this_item: bool = False, retry_after: float | None = None) -> None:
+        """Notes that the worker gets nowhere.
+
+        Args:
+            reason: Why, for the log and the health.
+            only_this_item: Others may do well, so that it counts for the health but is no outage to log.
+            retry_after: Seconds that the other side asks to wait.
+        """
+        self._outage.record_failure(reason, quiet=only_this_item, retry_after=retry_after)
+
+    def status(self) -> ComponentStatus:
+        """Returns whether the worker gets anywhere."""
+        return ComponentStatus(self.name, self._outage.seconds(), str(self._outage.reason))
+
+    async def _claim_and_process(self, limit: int) -> int:
+        claimed_at = self._now()
+        try:
+            items = await self.claim(limit)
+        except StoreError as error:
+            self.record_failure(error)
+            return 0
+        except Exception as error:
+            # A fault of ours must not end the worker: nobody would notice, and nothing would be done any more.
+            logger.exception("%s: cannot claim work", type(self).__name__)
+            self.record_failure(type(error).__name__)
+            return 0
+        if isinstance(self._outage.reason, StoreError):
+            self.record_success()
+        self._outage.end_if_over()
+        for item in items:
+            task = self._tasks.spawn(self._process(item, claimed_at), name=f"{type(self).__name__} item")
+            task.add_done_callback(lambda _: self._wake_if_slots_are_free())
+        return len(items)
+
+    async def _process(self, item: Item, claimed_at: float) -> None:
+        try:
+            await self.process(item, claimed_at)
+        except StoreError as error:
+            self.record_failure(error)
+        except Exception:
+            # A fault of ours in one item must not stop the others; its lease runs out, and it is tried again.
+            logger.exception("%s: an item could not be processed", type(self).__name__)
+
+    def _now(self) -> float:
+        return self._settings.clock.monotonic()
+
+    def _wake_if_slots_are_free(self) -> None:
+        """Claims the next items, where there are any, several at once: each claim costs a transaction."""
+        if self._may_be_more and self.free_slots() >= max(self._concurrency // 4, 1):
+            self.wake()
+
+    async def _wait(self, not_before: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), self._settings.claim_interval)
+        pause = not_before - asyncio.get_running_loop().time()
+        if pause > 0 and not self._stopping:
+            await asyncio.sleep(pause)

@@ -1,0 +1,25 @@
+"""What a person's message holds besides its words."""
+
+from typing import Any
+
+from bot.domain.requests import Attachments
+from bot.runtime.json_fields import objects_at, text_at
+from bot.slack.rendering.text import displayable
+
+MOST_FILES = 100
+
+
+def attachments_of(message: dict[str, Any]) -> Attachments:
+    """Returns the files and whether there is a forwarded message. A link with a preview is among the words already."""
+    shared = [item for item in objects_at(message, "attachments") if item.get("is_share") is True]
+    previews = [item for item in objects_at(message, "attachments") if item.get("is_msg_unfurl") is True]
+    has_text = bool(text_at(message, "text").strip())
+    return Attachments(_file_names(message), forwarded=bool(shared or (previews and not has_text)))
+
+
+def _file_names(message: dict[str, Any]) -> tuple[str, ...]:
+    """A deleted file stays in the list as a tombstone."""
+    if "files" not in message and message.get("subtype") == "file_share":
+        return ("",)
+    files = [file for file in objects_at(message, "files") if file.get("mode") != "tombstone"]
+    return tuple(displayable(text_at(file, "name") or text_at(file, "title")) for file in files[:MOST_FILES])

@@ -1,0 +1,108 @@
+"""Records what people ask for before it is acknowledged, within the 3 seconds that Slack waits for an answer."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+from bot.domain.requests import Person
+from bot.errors import ChatError, StoreUnavailable
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.tasks import BackgroundTasks
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
+from bot.slack.sending.ephemeral import EphemeralSender
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+RECORDING_TIMEOUT = 2.0
+"""Seconds that a command or a click waits for its row; Slack gives up after 3."""
+
+
+class NotRecorded(Exception):
+    """An event's row could not be written: it must not be acknowledged, so that Slack brings it again."""
+
+
+class RecordingOutcome(Enum):
+    """How recording went within the time that there is."""
+
+    RECORDED = auto()
+    FAILED = auto()
+    LATE = auto()
+
+
+class RequestRecorder:
+    """Runs the service's calls, and tells `recording_health` of those that fail.
+
+    A call that takes longer than `recording_timeout` seconds is not cut off, since it may be committing: it goes on in
+    the background.
+    """
+
+    def __init__(
+        self,
+        ephemeral_sender: EphemeralSender,
+        recording_health: RecordingHealth,
+        *,
+        recording_timeout: float = RECORDING_TIMEOUT,
+    ) -> None:
+        self._ephemeral_sender = ephemeral_sender
+        self._recording_health = recording_health
+        self._recording_timeout = recording_timeout
+        self._background = BackgroundTasks()
+
+    async def record_event(self, call: Coroutine[Any, Any, T]) -> T:
+        """Records an event, which Slack brings again where it is not acknowledged. Raises NotRecorded."""
+        try:
+            return await call
+        except Exception as error:  # noqa: BLE001 - whatever it was, Slack brings it again
+            self._note_failure(error)
+        raise NotRecorded
+
+    async def record_interaction(
+        self, call: Coroutine[Any, Any, None], person: Person, channel_id: str
+    ) -> RecordingOutcome:
+        """Records a command or a click, which Slack does not bring again. If it fails after the outcome was LATE, the
+        person is told.
+        """
+        task = self._background.spawn(self._succeeds(call), name="recording for Slack")
+        done, _ = await asyncio.wait({task}, timeout=self._recording_timeout)
+        if done:
+            return RecordingOutcome.RECORDED if task.result() else RecordingOutcome.FAILED
+        self._background.spawn(self._tell_late_failure(task, person, channel_id), name="telling of a late failure")
+        return RecordingOutcome.LATE
+
+    def tell_in_background(self, person: Person, channel_id: str, text: str) -> None:
+        """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost."""
+        self._background.spawn(self._tell(person, channel_id, text), name="telling one person")
+
+    async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
+        """Waits for what still runs in the background, then cuts it off."""
+        await self._background.drain(timeout)
+
+    async def _succeeds(self, call: Coroutine[Any, Any, None]) -> bool:
+        try:
+            await call
+        except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
+            self._note_failure(error)
+            return False
+        return True
+
+    async def _tell_late_failure(self, task: asyncio.Task[bool], person: Person, channel_id: str) -> None:
+        if not await task:
+            await self._tell(person, channel_id, NOT_RECORDED)
+
+    async def _tell(self, person: Person, channel_id: str, text: str) -> None:
+        try:
+            await self._ephemeral_sender.send(person.id, channel_id, Message(text))
+        except ChatError as error:
+            logger.warning("%s could not be told something: %s", person.id, error.reason)
+
+    def _note_failure(self, error: Exception) -> None:
+        """The error's words may hold what people wrote, so only those of our own class are logged."""
+        self._recording_health.missed(error)
+        if isinstance(error, StoreUnavailable):
+            logger.warning("not recorded, the database is unavailable: %s", error)
+        else:
+            logger.error("not recorded, because of an unexpected %s", type(error).__name__)

@@ -1,0 +1,134 @@
+"""Slack's Bolt app with Pagehand's listeners, and the one way by which payloads reach it."""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.slack.receiving.first_occurrences import FirstOccurrences
+from bot.slack.receiving.listeners import buttons, catch_all, commands, edits, replies
+from bot.slack.receiving.payload_filter import PayloadFilter
+from bot.slack.receiving.payloads.fields import payload_kind
+from bot.slack.receiving.payloads.http_body import parse_body
+from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, NotRecorded, RequestRecorder
+from bot.slack.receiving.service_port import ServicePort
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
+
+logger = logging.getLogger(__name__)
+
+
+class SlackApp:
+    """Takes Slack's payloads from a receiver and answers them.
+
+    Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
+    time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
+    answered without; `recording_health` is told of what could not be recorded.
+    """
+
+    def __init__(
+        self,
+        service: ServicePort,
+        *,
+        identity: Identity,
+        message_context: MessageContext,
+        ephemeral_sender: EphemeralSender,
+        recording_health: RecordingHealth | None = None,
+        recording_timeout: float = RECORDING_TIMEOUT,
+    ) -> None:
+        quiet_libraries()
+        health = recording_health or RecordingHealth(time.monotonic)
+        recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
+        self._recorder = recorder
+        self._first_occurrences = FirstOccurrences()
+        self._filter = PayloadFilter(identity, self._first_occurrences)
+        self.bolt = _bolt_app()
+        commands.register(self.bolt, service, recorder, ephemeral_sender, message_context, identity=identity)
+        edits.register(self.bolt, service, recorder, identity=identity)
+        replies.register(self.bolt, service, recorder, message_context, identity=identity)
+        buttons.register(self.bolt, service, recorder, ephemeral_sender, identity=identity)
+        catch_all.register(self.bolt, recorder, ephemeral_sender, message_context, self._first_occurrences)
+        self.bolt.error(self._on_error)
+
+    async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
+        """Answers a payload, from wherever it came. A status other than 200 means: do not acknowledge."""
+        response = self._filter.early_response(payload)
+        if response is not None:
+            return response
+        try:
+            # In this mode Bolt takes the payload as it is; the other one would have it read the body itself.
+            return await self.bolt.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
+        except Exception as error:  # noqa: BLE001 - Bolt trips over payloads that are not as documented
+            return self._acknowledge_unreadable(error, payload)
+
+    async def handle_http_body(self, body: str, content_type: str) -> BoltResponse:
+        """Answers the body of an HTTP request whose signature has been checked."""
+        payload = parse_body(body, content_type)
+        if payload is None:
+            logger.warning("a signed request cannot be read and is turned away: nothing that Slack documents")
+            return BoltResponse(status=400, body="")
+        return await self.handle_payload(payload)
+
+    async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
+        """Waits for what is still being recorded."""
+        await self._recorder.drain(timeout)
+
+    async def _on_error(self, error: Exception, body: dict[str, Any]) -> BoltResponse:
+        """Our listeners raise NotRecorded only; anything else is Bolt tripping over a payload."""
+        if isinstance(error, NotRecorded):
+            return BoltResponse(status=503)
+        return self._acknowledge_unreadable(error, body)
+
+    def _acknowledge_unreadable(self, error: Exception, payload: Any) -> BoltResponse:
+        """Answers what nobody can do anything with, and logs each kind of it once."""
+        kind, error_type = payload_kind(payload), type(error).__name__
+        if self._first_occurrences.is_first(f"{error_type}: {kind}"):
+            text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
+            logger.warning(text, kind, error_type)
+        return BoltResponse(status=200, body="")
+
+
+def _bolt_app() -> AsyncApp:
+    """Every check that would call Slack, or log what people wrote, is off; the receivers verify who is calling."""
+    bolt_logger = quiet_logger("bot.slack.bolt")
+    with _without_slack_environment():
+        return AsyncApp(
+            name="pagehand",
+            logger=bolt_logger,
+            client=AsyncWebClient(logger=bolt_logger, retry_handlers=[]),
+            signing_secret="",
+            authorize=_authorize,
+            process_before_response=True,
+            raise_error_for_unhandled_request=True,
+            request_verification_enabled=False,
+            ssl_check_enabled=False,
+            ignoring_self_events_enabled=False,
+            attaching_function_token_enabled=False,
+            attaching_conversation_kwargs_enabled=False,
+        )
+
+
+@contextmanager
+def _without_slack_environment() -> Iterator[None]:
+    """Bolt reads SLACK_... variables behind its caller's back; a client id and secret among them turn it to OAuth."""
+    hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("SLACK_")}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
+
+
+async def _authorize() -> AuthorizeResult:
+    """Slack's signature or our own socket says who is calling; `auth.test` at start-up said that the token is good."""
+    return AuthorizeResult(enterprise_id=None, team_id=None)

@@ -1,0 +1,200 @@
+"""Keeps connections to Slack open: each is followed by a new one before Slack closes it, and replaced when lost."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
+from bot.runtime.backoff import Backoff
+from bot.runtime.supervisor import Supervisor
+from bot.runtime.tasks import BackgroundTasks
+from bot.slack.receiving.transports.socket_mode_connection import Connection
+
+logger = logging.getLogger(__name__)
+
+RETRIES = Backoff(first=1.0, longest=30.0)
+LONG_OUTAGE = 300.0
+"""Seconds without any connection after which Pagehand counts as deaf."""
+_SHORT_LIFE = 5.0
+"""Seconds. Connections that end sooner, one after the other, are opened ever more slowly."""
+
+
+@dataclass(frozen=True)
+class SocketHealth:
+    """How many connections are open of how many wanted, and for how many seconds there has been none."""
+
+    connected: int
+    wanted: int
+    down_seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether Slack can reach Pagehand, or could a moment ago."""
+        return self.down_seconds < LONG_OUTAGE
+
+
+class ConnectionKeeper:
+    """Keeps as many connections open as there are slots.
+
+    Args:
+        new_connection: Makes a connection that is not open yet.
+        until_answered: Waits until what came through a connection is answered, but not for ever.
+        connections: How many slots there are.
+        monotonic: Tells seconds.
+        supervisor: Runs one task a slot.
+    """
+
+    def __init__(
+        self,
+        new_connection: Callable[[], Connection],
+        until_answered: Callable[[Connection], Awaitable[None]],
+        *,
+        connections: int,
+        monotonic: Callable[[], float],
+        supervisor: Supervisor,
+    ) -> None:
+        self._new_connection = new_connection
+        self._until_answered = until_answered
+        self._supervisor = supervisor
+        self._monotonic = monotonic
+        self._slots: list[Connection | None] = [None] * connections
+        self._keepers: list[asyncio.Task[None]] = []
+        self._retiring = BackgroundTasks()
+        self._down_since: float | None = monotonic()
+        self._outage_logged = False
+        self._last_failure = ""
+
+    def health(self) -> SocketHealth:
+        """Returns how many connections are open, and for how long there has been none."""
+        down = 0.0 if self._down_since is None else self._monotonic() - self._down_since
+        return SocketHealth(self._open_count(), len(self._slots), down)
+
+    async def start(self) -> None:
+        """Opens the connections. Raises ChatNotAllowed or ChatRejected where Slack does not take the app's token; where
+        Slack cannot be reached, it goes on trying by itself.
+        """
+        tries = await asyncio.gather(*(self._connect() for _ in self._slots), return_exceptions=True)
+        fatal = [error for error in tries if isinstance(error, BaseException) and not _is_temporary(error)]
+        if fatal:
+            await asyncio.gather(*(made.close() for made in tries if isinstance(made, Connection)))
+            raise fatal[0]
+        for slot, made in enumerate(tries):
+            if isinstance(made, Connection):
+                self._note_open(slot, made)
+            else:
+                self._note_failure(made)
+            name = f"connection {slot + 1} to Slack"
+            self._keepers.append(self._supervisor.start(name, partial(self._keep_or_drop, slot)))
+
+    async def stop_replacing(self) -> None:
+        """Leaves the connections as they are: from now on none is opened."""
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Closes every connection. `stop_replacing` comes first."""
+        await self._retiring.cancel()
+        await asyncio.gather(*(made.close() for made in self._slots if made is not None), return_exceptions=True)
+
+    async def _keep_or_drop(self, slot: int) -> None:
+        """Keeps a slot's connections; after a fault, whoever goes on begins with a new one."""
+        try:
+            await self._keep(slot)
+        except Exception:
+            current, self._slots[slot] = self._slots[slot], None
+            self._note_down()
+            if current is not None:
+                self._retire_later(current)
+            raise
+
+    async def _keep(self, slot: int) -> None:
+        """Waits for a connection's end and opens the next one before closing it, for ever."""
+        short_lived = 0
+        while True:
+            since, current = time.monotonic(), self._slots[slot]
+            if current is not None:
+                await current.ended()
+                await self._drop_lost(slot)
+            short_lived = short_lived + 1 if time.monotonic() - since < _SHORT_LIFE else 0
+            if short_lived > 1:
+                reason = current.disconnect_reason if current else "lost"
+                self._note_failure(ChatUnreachable(f"closed at once: {reason}"))
+                await asyncio.sleep(RETRIES.delay(short_lived - 1))
+            made = await self._reconnect(slot)
+            leaving = self._slots[slot]
+            self._note_open(slot, made)
+            if leaving is not None:
+                self._retire_later(leaving)
+
+    async def _reconnect(self, slot: int) -> Connection:
+        """Tries until a connection opens, ever more slowly."""
+        failures = 0
+        while True:
+            try:
+                return await self._connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, giving up would leave Pagehand deaf
+                failures += 1
+                await self._drop_lost(slot)
+                self._note_failure(error)
+                asked = error.retry_after if isinstance(error, ChatUnreachable) else None
+            await asyncio.sleep(max(asked or 0.0, RETRIES.delay(failures)))
+
+    async def _connect(self) -> Connection:
+        made = self._new_connection()
+        await made.open()
+        return made
+
+    async def _drop_lost(self, slot: int) -> None:
+        """Forgets a connection that is gone; one that Slack is about to close serves till then."""
+        current = self._slots[slot]
+        if current is not None and not await current.is_connected():
+            self._slots[slot] = None
+            self._note_down()
+            await current.close()
+
+    def _retire_later(self, connection: Connection) -> None:
+        self._retiring.spawn(self._retire(connection), name="retiring a connection to Slack")
+
+    async def _retire(self, connection: Connection) -> None:
+        """Closes a connection once what came through it is answered, or Slack has closed it."""
+        try:
+            await self._until_answered(connection)
+        finally:
+            await connection.close()
+
+    def _note_open(self, slot: int, made: Connection) -> None:
+        self._slots[slot] = made
+        if self._last_failure:
+            logger.info("a connection to Slack is open again: %d of %d", self._open_count(), len(self._slots))
+        self._last_failure, self._down_since, self._outage_logged = "", None, False
+
+    def _note_failure(self, error: object) -> None:
+        """Logs the first failure of each kind, and a long outage once."""
+        reason = error.reason if isinstance(error, ChatError) else type(error).__name__
+        self._note_down()
+        if reason != self._last_failure:
+            self._last_failure = reason
+            logger.warning(
+                "a connection to Slack cannot be opened (%s); %d of %d are open; trying on",
+                reason,
+                self._open_count(),
+                len(self._slots),
+            )
+        if not self._outage_logged and self.health().down_seconds >= LONG_OUTAGE:
+            self._outage_logged = True
+            logger.error("Slack cannot be reached (%s) for 5 minutes: Pagehand hears nothing", reason)
+
+    def _note_down(self) -> None:
+        if self._open_count() == 0 and self._down_since is None:
+            self._down_since = self._monotonic()
+
+    def _open_count(self) -> int:
+        return sum(made is not None and not made.closed for made in self._slots)
+
+
+def _is_temporary(error: BaseException) -> bool:
+    return isinstance(error, ChatError) and not isinstance(error, (ChatNotAllowed, ChatRejected))

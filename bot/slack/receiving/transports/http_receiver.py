@@ -1,0 +1,100 @@
+"""Receives over HTTP: serves the address that Slack sends signed requests to, and the pages for health checks."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from aiohttp import web
+from pydantic import SecretStr
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
+
+from bot.runtime.http.server import HttpServer, listening_socket
+from bot.runtime.logging import ThrottledLogger
+from bot.runtime.tasks import BackgroundTasks
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.http_signature import is_signed
+
+logger = logging.getLogger(__name__)
+
+EVENTS_PATH = "/slack/events"
+MAX_BODY = 3 << 20
+"""Bytes. The longest is the edit of a message of 40,000 characters (Slack's limit), which says all of it four times (as
+text and as blocks, after and before) with up to 12 bytes for a character.
+"""
+
+
+class HttpReceiver:
+    """Serves `/slack/events` on `host` and `port`, and with it `pages`, those for health checks. With port 0 it takes
+    any that is free; the property `port` tells which, after `start`.
+    """
+
+    def __init__(
+        self,
+        app: SlackApp,
+        signing_secret: SecretStr,
+        *,
+        host: str,
+        port: int,
+        pages: Sequence[web.RouteDef] = (),
+        concurrency: int = 64,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._app = app
+        self._signing_secret = signing_secret
+        self._host = host
+        self._port = port
+        self._pages = pages
+        self._concurrency = asyncio.Semaphore(concurrency)
+        self._now = now
+        self._server: HttpServer | None = None
+        self._throttled_log = ThrottledLogger(logger)
+        self._requests = BackgroundTasks(expected=Exception)  # the server, which awaits each, answers and logs
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._port if self._server is None else self._server.port
+
+    async def start(self) -> None:
+        """Listens. Raises OSError where the port is taken."""
+        web_app = web.Application(client_max_size=MAX_BODY)
+        web_app.router.add_post(EVENTS_PATH, self._serve)
+        web_app.router.add_routes(self._pages)
+        self._server = HttpServer(web_app)
+        await self._server.start(listening_socket(self._host, self._port))
+        logger.info("listening for Slack on port %d", self.port)
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - one deadline for all that is in flight
+        """Takes nothing new, and finishes what was begun."""
+        if self._server is None:
+            return
+        until = asyncio.get_running_loop().time() + timeout
+        await self._server.stop_listening()
+        await self._requests.drain(timeout)
+        await self._server.stop()
+        await self._app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        return await self._requests.spawn(self._respond(request), name="answering Slack")
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        try:
+            body = await request.read()
+        except web.RequestPayloadError:
+            raise web.HTTPBadRequest(text="not what its headers say") from None
+        headers = request.headers
+        timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+        secret = self._signing_secret.get_secret_value()
+        if not is_signed(secret, timestamp, signature, body, now=self._now()):
+            self._throttled_log.warning(
+                "a request that Slack did not sign, or signed over 5 minutes ago, is turned away"
+            )
+            raise web.HTTPUnauthorized(text="not signed by Slack")
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            raise web.HTTPBadRequest(text="not UTF-8") from None
+        async with self._concurrency:
+            response = await self._app.handle_http_body(text, headers.get("Content-Type", ""))
+        return await to_aiohttp_response(response)

@@ -1,0 +1,116 @@
+"""Receives over Socket Mode: each envelope is answered through the connection that it came through."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+
+from pydantic import SecretStr
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.runtime.supervisor import Supervisor
+from bot.runtime.tasks import BackgroundTasks
+from bot.slack.receiving.payloads.fields import log_safe
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.connection_keeper import ConnectionKeeper, SocketHealth
+from bot.slack.receiving.transports.socket_mode_connection import PING_INTERVAL, Connection, Envelope
+
+logger = logging.getLogger(__name__)
+
+_MOST_ENVELOPES = 2_000
+_RETIRING_SECONDS = 5.0
+
+
+class SocketReceiver:
+    """Two connections by default, so that Slack's regular refreshes leave no gap. Slack allows ten.
+
+    `client` makes the calls that open connections, with `app_token` (it begins with xapp-), and `supervisor` runs what
+    keeps them open. At most `concurrency` envelopes are worked on at the same time.
+    """
+
+    def __init__(
+        self,
+        app: SlackApp,
+        client: AsyncWebClient,
+        app_token: SecretStr,
+        *,
+        connections: int = 2,
+        concurrency: int = 64,
+        ping_interval: float = PING_INTERVAL,
+        monotonic: Callable[[], float] = time.monotonic,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._app = app
+        self._client = client
+        self._app_token = app_token
+        self._ping_interval = ping_interval
+        self._concurrency = asyncio.Semaphore(concurrency)
+        self._stopping = False
+        self._envelopes = BackgroundTasks()
+        self._connections = ConnectionKeeper(
+            self._new_connection,
+            self._until_answered,
+            connections=connections,
+            monotonic=monotonic,
+            supervisor=supervisor or Supervisor(),
+        )
+
+    def health(self) -> SocketHealth:
+        """Returns how many connections are open, and for how long there has been none."""
+        return self._connections.health()
+
+    async def start(self) -> None:
+        """Connects. Raises ChatNotAllowed or ChatRejected where Slack does not take the app's token; where Slack
+        cannot be reached, it goes on trying by itself.
+        """
+        await self._connections.start()
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - one deadline for all that is in flight
+        """Takes nothing new (Slack brings it again, elsewhere or later), finishes what was begun, and disconnects."""
+        self._stopping = True
+        until = asyncio.get_running_loop().time() + timeout
+        await self._connections.stop_replacing()
+        await self._envelopes.drain(timeout)
+        await self._app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
+        await self._connections.close()
+
+    def _new_connection(self) -> Connection:
+        token = self._app_token.get_secret_value()
+        return Connection(self._client, token, self._on_envelope, ping_interval=self._ping_interval)
+
+    async def _until_answered(self, connection: Connection) -> None:
+        unanswered = [task for task in self._envelopes if task.get_name() == _task_name(connection)]
+        if unanswered:
+            await asyncio.wait(unanswered, timeout=_RETIRING_SECONDS)
+
+    def _on_envelope(self, connection: Connection, envelope: Envelope) -> None:
+        """Starts work on an envelope. What is left alone here is not acknowledged, so Slack brings it again."""
+        if self._stopping:
+            return
+        if len(self._envelopes) >= _MOST_ENVELOPES:
+            logger.warning("an envelope is left for Slack to bring again: %d are waiting", len(self._envelopes))
+            return
+        self._envelopes.spawn(self._answer(connection, envelope), name=_task_name(connection))
+
+    async def _answer(self, connection: Connection, envelope: Envelope) -> None:
+        payload = envelope.get("payload")
+        if not isinstance(payload, dict):
+            kind = log_safe(envelope.get("type")) or "no type"
+            logger.warning("an envelope without a payload is acknowledged: %s", kind)
+            payload = {}
+        async with self._concurrency:
+            response = await self._app.handle_payload(payload)
+        if response.status != HTTPStatus.OK:
+            return
+        request = SocketModeRequest(type="", envelope_id=envelope["envelope_id"], payload=payload)
+        try:
+            await send_async_response(connection, request, response, time.time())
+        except Exception as error:  # noqa: BLE001 - whatever broke, the answer did not get out
+            logger.info("an acknowledgement did not reach Slack (%s)", type(error).__name__)
+
+
+def _task_name(connection: Connection) -> str:
+    return f"slack-envelope-{id(connection)}"

@@ -1,0 +1,121 @@
+"""The card: a thread's first message, which always shows the job's newest state."""
+
+from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.threads import Thread, ThreadState
+from bot.slack.rendering.blocks import (
+    MAX_TEXT,
+    OPEN_PULL_REQUEST,
+    SHOW_PROMPT,
+    Block,
+    Message,
+    actions,
+    button,
+    context_block,
+    link_button,
+    section,
+)
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.text import ELLIPSIS, link, moment, one_line, opening, person, pieces, quote, safe_url, shorten
+
+_SHOWN_CHARACTERS, _SHOWN_LINES = 300, 4
+_MAX_DETAIL = 300
+
+_UNSENT = {
+    Problem.OUT_OF_REACH: "Not sent yet: the job API cannot be reached. It is sent as soon as that answers.",
+    Problem.RATE_LIMITED: "Not sent yet: the job API's hourly allowance is used up{until}. It is sent as soon as there "
+    "is room again.",
+    Problem.BUSY: "Not sent yet: the job API is busy{until}. It is sent as soon as there is room again.",
+    Problem.FAULTY: "Not sent yet: the job API does not answer properly. It is sent as soon as that does.",
+    Problem.NOT_ALLOWED: "Not sent yet: the job API does not let Pagehand in. Please ask {ask}.",
+    Problem.REJECTED: "Not started: the request was refused.",
+    Problem.UNCERTAIN: "It is not known whether this was started; the thread tells more.",
+    Problem.GONE: "The job API does not know this job.",
+    Problem.CANNOT_POST: "Not started: Pagehand cannot post here.",
+}
+_BEHIND = {
+    Problem.OUT_OF_REACH: "The job API cannot be reached, so this may have changed since.",
+    Problem.RATE_LIMITED: "The job API's allowance is used up{until}, so this may have changed since.",
+    Problem.BUSY: "The job API is busy{until}, so this may have changed since.",
+    Problem.FAULTY: "The job API does not answer properly, so this may have changed since.",
+    Problem.NOT_ALLOWED: "The job API does not let Pagehand in, so this may have changed since. Please ask {ask}.",
+    Problem.REJECTED: "The last follow-up was refused; the thread tells more.",
+    Problem.UNCERTAIN: "It is not known whether the last follow-up arrived; the thread tells more.",
+    Problem.CANNOT_POST: "Pagehand cannot post in this channel.",
+}
+
+
+def card(thread: Thread, message_context: MessageContext) -> Message:
+    """The card of a thread as it is now."""
+    shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
+    requester, state = f"{person(thread.requester_id)} asked:", state_line(thread.state, message_context)
+    prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
+    blocks = [section(f"{requester}\n{prompt}"), section(state)]
+    details = _details(thread.state.job)
+    if details:
+        blocks.append(context_block(details))
+    buttons = _buttons(thread, cut=cut)
+    if buttons:
+        blocks.append(actions(*buttons))
+    text = "\n".join((f"{requester} {shorten(shown, 1_200)}", state, *details))
+    return Message(text if len(text) <= MAX_TEXT else f"{requester} {state}", tuple(blocks))
+
+
+def state_line(state: ThreadState, message_context: MessageContext) -> str:
+    """Where the job stands, in honest words: the job API tells a status and nothing more."""
+    if state.job is None:
+        words = _UNSENT[state.problem] if state.problem else "Waiting to be sent to the agent."
+        return _with_reason(_in_words(words, state, message_context), state)
+    if state.problem is Problem.GONE:
+        return _gone(state.job)
+    line = f"*{_status(state.job)}*"
+    if state.problem is None:
+        return line
+    return _with_reason(f"{line}\n{_in_words(_BEHIND[state.problem], state, message_context)}", state)
+
+
+def _gone(job: Job) -> str:
+    """What is gone is in no state any more; how it ended stays worth knowing."""
+    state = "*The job API no longer knows this job*"
+    return f"{state}\nWhen last seen: {_status(job)}" if job.ended else state
+
+
+def _in_words(form: str, state: ThreadState, message_context: MessageContext) -> str:
+    until = "" if state.problem_until is None else f", at least until {moment(state.problem_until)}"
+    return form.format(ask=message_context.ask, until=until)
+
+
+def _with_reason(words: str, state: ThreadState) -> str:
+    return f"{words}\n{quote(state.problem_text[:_MAX_DETAIL])}" if state.problem and state.problem_text else words
+
+
+def _status(job: Job) -> str:
+    if job.status == COMPLETED:
+        return "Finished with a pull request" if job.pr_link else "Finished without a pull request"
+    words = {
+        ACTIVE: "Active: the agent is at work",
+        FAILED: "Failed",
+        ARCHIVED: "Archived: no more follow-ups are sent to it",
+    }
+    return words.get(job.status) or f"Status: {one_line(job.status, 100)}"
+
+
+def _details(job: Job | None) -> list[str]:
+    if job is None:
+        return []
+    shown = [
+        ("Repository", link(job.repository, _MAX_DETAIL) if job.repository else ""),
+        ("Branch", one_line(job.ref, _MAX_DETAIL) if job.ref else ""),
+        ("Model", one_line(job.model, _MAX_DETAIL) if job.model else ""),
+        ("Pull request", link(job.pr_link, 1_000) if job.pr_link else ""),
+    ]
+    return [f"{name}: {value}" for name, value in shown if value]
+
+
+def _buttons(thread: Thread, *, cut: bool) -> list[Block]:
+    buttons = []
+    url = safe_url(thread.state.job.pr_link) if thread.state.job else None
+    if url is not None:
+        buttons.append(link_button("Open the pull request", OPEN_PULL_REQUEST, url))
+    if cut:
+        buttons.append(button("Show the whole request", SHOW_PROMPT, thread.id))
+    return buttons

@@ -1,0 +1,83 @@
+"""What is said to one person only. Pure."""
+
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, CardNotPosted, PromptRequested
+from bot.domain.threads import Thread
+from bot.slack.rendering.blocks import Message, paragraph, section
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.text import one_line, opening, pieces, quote, shorten
+
+_PROMPT_PIECE, _PIECES_A_MESSAGE = 2_800, 3
+"""Slack refuses messages whose blocks are too long together (its limit is not documented): stay under 9,000."""
+_IN_DOUBT = "It is not known whether this has reached the job's thread:"
+_NOT_INVITED = frozenset(
+    {"", "not_in_channel", "channel_not_found", "method_not_supported_for_channel_type", "private"}
+)
+_ANSWERS = {
+    ActionAnswer.SENT_AGAIN: "It is being sent again.",
+    ActionAnswer.ALREADY_ACCEPTED: "There is no need to: it has been sent or taken already.",
+    ActionAnswer.NOT_YOURS: "Only the person who wrote it can send it again.",
+    ActionAnswer.WITHDRAWN: (
+        "It was deleted in the meantime, or is not for the agent any more, so it is not sent again."
+    ),
+    ActionAnswer.NEW_WORDS_SENT: "The new words are on their way to the agent.",
+    ActionAnswer.NOTHING_NEW: "There is nothing new to send: what the reply says was sent, or it was deleted.",
+    ActionAnswer.SEE_THREAD: "It was not sent; the thread tells why.",
+    ActionAnswer.OTHER_WORKSPACE: "Only people of the workspace this job was started in can steer it.",
+    ActionAnswer.UNKNOWN_WORKSPACE: (
+        "Your reply was not sent: only people of the workspace this job was started in can steer it, and Slack did not "
+        "say which one you are from. That may pass: please write it again, as words alone."
+    ),
+}
+
+
+def answer(message: ActionAnswered) -> Message:
+    """The answer to a click, or to a reply that is not sent."""
+    return paragraph(_ANSWERS[message.answer])
+
+
+def in_doubt(message: Message) -> Message:
+    """A message that may be in the thread already."""
+    return Message(f"{_IN_DOUBT}\n{message.text}", (section(_IN_DOUBT), *message.blocks))
+
+
+def card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
+    """Why no job was started, and what to do about it; with what was asked for, since no card keeps it."""
+    if message.reason in _NOT_INVITED:
+        text = (
+            "Pagehand is not in this channel, so no job was started. Invite it with "
+            f"`/invite` {message_context.bot} and ask again."
+        )
+    elif message.reason == "is_archived":
+        text = "This channel is archived, so no job was started. Ask again in another one."
+    elif message.missing_scopes:
+        text = _not_granted(message, message_context)
+    else:
+        text = (
+            f"Slack does not let Pagehand post in this channel ({one_line(message.reason, 100)}), so no job was "
+            f"started. Ask again in another channel, or ask {message_context.ask}."
+        )
+    return paragraph(f"{text}\nYou asked:\n{quote(opening(thread.prompt, characters=300, lines=4)[0])}")
+
+
+def _not_granted(message: CardNotPosted, message_context: MessageContext) -> str:
+    scopes = one_line(", ".join(message.missing_scopes), 200)
+    ask = f"Please ask {message_context.ask} to grant it, and ask again afterwards."
+    if not message.may_be_posted:
+        return f"Slack has not granted Pagehand the scope {scopes}, so no job was started. {ask}"
+    return (
+        "Slack did not say whether the job's card arrived, and Pagehand may not look for it: it is not granted the "
+        f"scope {scopes}. So no job was started; should the card be there, it stands for nothing. {ask}"
+    )
+
+
+def whole_prompt(message: PromptRequested) -> list[Message]:
+    """All that was asked for, in as many messages as it takes."""
+    parts = pieces(message.prompt, _PROMPT_PIECE) or ["(empty)"]
+    made = []
+    for start in range(0, len(parts), _PIECES_A_MESSAGE):
+        group = parts[start : start + _PIECES_A_MESSAGE]
+        title = "The whole request:" if start == 0 else "It goes on:"
+        made.append(
+            Message(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
+        )
+    return made

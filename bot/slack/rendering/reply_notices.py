@@ -1,0 +1,53 @@
+"""What is said about replies that held more than words, or were changed after they were sent. Pure."""
+
+from bot.domain.notices.messages import EarlierWords, ReplyEdited
+from bot.domain.notices.posts import ReplyNotFullySent
+from bot.slack.rendering.blocks import SEND_NEW_WORDS, Message, button, paragraph
+from bot.slack.rendering.text import ELLIPSIS, one_line, opening, person, quote
+
+_MAX_NAME = 100
+_WHAT_TO_DO = "Write what matters as text in a reply, or put it where the agent can reach it and reply with the place."
+_CHANGED = {
+    EarlierWords.ACCEPTED: "You changed a reply after it was sent: the agent has the earlier words.",
+    EarlierWords.REJECTED: "You changed a reply that was not taken.",
+    EarlierWords.UNCERTAIN: "You changed a reply after it went out: if it arrived, the agent has the earlier words.",
+}
+
+
+def not_fully_sent(message: ReplyNotFullySent) -> Message:
+    """What of a reply was not sent, and what to do about it."""
+    who = f"{person(message.person_id)} " if message.person_id else ""
+    nothing = f"{who}Nothing was sent: your reply holds"
+    held = " and ".join(part for part in (_files(message), _forwarded(message)) if part)
+    if not held:
+        return paragraph(f"{nothing} no words for the agent. Write what it is to do in a reply.")
+    if message.words_sent:
+        return paragraph(
+            f"{who}Your words go to the agent, but not {held}: Pagehand cannot pass that on yet. {_WHAT_TO_DO}"
+        )
+    return paragraph(f"{nothing} {held} and no words, and Pagehand cannot pass that on yet. {_WHAT_TO_DO}")
+
+
+def edited(message: ReplyEdited) -> Message:
+    """The offer to send what a reply says after it was changed."""
+    shown, cut = opening(message.text, characters=300, lines=4)
+    now = quote(shown + (ELLIPSIS if cut else ""))
+    request = message.request_id[:2_000]
+    buttons = (button("Send the new words", SEND_NEW_WORDS, request),) if request else ()
+    return paragraph(
+        f"{_CHANGED[message.earlier]} It says now:\n{now}\nDo you want to send that as a follow-up?", *buttons
+    )
+
+
+def _files(message: ReplyNotFullySent) -> str:
+    count = message.file_count
+    if count == 0:
+        return ""
+    names = [one_line(name, _MAX_NAME) for name in message.file_names if name.strip()]
+    left = count - len(names)
+    listed = ", ".join(names) + (f" and {left} more" if names and left > 0 else "")
+    return f"{count} file{'s' if count > 1 else ''}" + (f" ({listed})" if listed else "")
+
+
+def _forwarded(message: ReplyNotFullySent) -> str:
+    return "a forwarded message" if message.forwarded else ""

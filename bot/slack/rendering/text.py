@@ -1,0 +1,128 @@
+"""Texts of people, agents and APIs made harmless for Slack, and cut to Slack's limits.
+
+Slack reads three characters of a message as markup (`&`, `<`, `>`); escaped, no text can mention, notify or link.
+Lengths are counted as Slack's clients count them, in UTF-16 units of the escaped text, which is never too few.
+"""
+
+import re
+import time
+from urllib.parse import urlsplit
+
+from bot.runtime.misleading_characters import MISLEADING, without_misleading
+
+ELLIPSIS = "…"
+MAX_URL = 3_000
+"""Slack's limit for the address of a button."""
+
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+_UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
+
+
+def displayable(text: str) -> str:
+    """Returns the text without what cannot be shown or sent: control characters (line breaks stay), halves of
+    characters, and what is invisible but misleads.
+    """
+    lines = without_misleading(text).replace("\r\n", "\n").replace("\r", "\n")
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub("", lines))
+
+
+def escape(text: str) -> str:
+    """Returns the text for a message's `text` and for mrkdwn with `verbatim`: nothing in it is markup any more."""
+    return "".join(_ESCAPES.get(character, character) for character in displayable(text))
+
+
+def width(text: str) -> int:
+    """Returns the length as Slack's clients count it."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Returns the escaped text, at most `limit` wide, with an ellipsis where it was cut."""
+    escaped = escape(text)
+    if width(escaped) <= limit:
+        return escaped
+    return escape(_head(displayable(text), limit - 1)) + ELLIPSIS
+
+
+def one_line(text: str, limit: int) -> str:
+    """Returns the escaped text on one line, at most `limit` wide."""
+    return shorten(" ".join(displayable(text).split()), limit)
+
+
+def quote(text: str) -> str:
+    """Returns the escaped text as a quotation; each line grows by one."""
+    return "\n".join(f">{line}" for line in escape(text).split("\n"))
+
+
+def pieces(text: str, limit: int) -> list[str]:
+    """Returns pieces of the text, each at most `limit` wide as a quotation, cut at a line break or space if near."""
+    rest, found = displayable(text), []
+    while rest:
+        head = _head(rest, limit - 1)
+        if len(head) < len(rest):
+            head = head[: _cut(head)]
+        found.append(head)
+        rest = rest[len(head) :]
+    return found
+
+
+def opening(text: str, *, characters: int, lines: int) -> tuple[str, bool]:
+    """Returns the first lines of a text, and whether that is less than the whole of it."""
+    whole = displayable(text).strip()
+    head = "\n".join(whole.split("\n")[:lines])
+    if len(head) > characters:
+        head = head[:characters]
+        head = head[: _cut(head)].rstrip()
+    return head, head != whole
+
+
+def safe_url(text: str | None) -> str | None:
+    """Returns the text if it can be a link: an http(s) address with a host that does not hide where it leads."""
+    if not text or width(text) > MAX_URL or not text.isprintable():
+        return None
+    if _UNSAFE_IN_URL.search(text) or MISLEADING.search(text):
+        return None
+    try:
+        parts = urlsplit(text)
+        named = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return text if named and parts.username is None else None
+
+
+def link(text: str | None, limit: int = 2_000) -> str:
+    """Returns the text as a link where it is a safe address that fits, else as escaped text."""
+    url = safe_url(text)
+    if url is not None and width(escape(url)) + 2 <= limit:
+        return f"<{escape(url)}>"
+    return one_line(text or "", limit)
+
+
+def person(user_id: str) -> str:
+    """Returns a mention, if this is a Slack user's id; else the escaped text."""
+    return f"<@{user_id}>" if _PERSON.fullmatch(user_id) else one_line(user_id, 200)
+
+
+def moment(seconds: int) -> str:
+    """Returns a time of day, in each reader's own zone; where that cannot be shown, in UTC."""
+    return f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>"
+
+
+def _head(text: str, limit: int) -> str:
+    """Returns the longest beginning that is at most `limit` wide once escaped and quoted (a line break costs two)."""
+    used = 0
+    for index, character in enumerate(text):
+        used += 2 if character == "\n" else width(_ESCAPES.get(character, character))
+        if used > limit:
+            return text[:index]
+    return text
+
+
+def _cut(head: str) -> int:
+    """Returns where to end a piece: after the last line break or space in its last fifth, else at its end."""
+    near = len(head) * 4 // 5
+    at = max(head.rfind("\n", near), head.rfind(" ", near))
+    return at + 1 if at >= near and at > 0 else len(head)

@@ -1,0 +1,94 @@
+"""What each error of Slack's Web API means (bot.errors): whether the call arrived, and what is to be done."""
+
+import time
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+
+from bot.errors import (
+    ChatBusy,
+    ChatError,
+    ChatMissingScope,
+    ChatNotAllowed,
+    ChatNotInChannel,
+    ChatRejected,
+    ChatUncertain,
+    ChatUnreachable,
+)
+from bot.runtime.http.retry_after import parse_retry_after
+from bot.runtime.json_fields import text_at
+from bot.slack.sending.scopes import missing_scopes_in
+
+NOT_IN_CHANNEL = frozenset({"not_in_channel"})
+NOT_ALLOWED = frozenset(
+    {
+        "accesslimited",
+        "account_inactive",
+        "ekm_access_denied",
+        "invalid_auth",
+        "not_allowed_token_type",
+        "not_authed",
+        "org_login_required",
+        "team_access_not_granted",
+        "token_expired",
+        "token_revoked",
+        "two_factor_setup_required",
+    }
+)
+"""About the token or the whole workspace. What is about one call (no_permission, access_denied) is rejected instead."""
+UNCERTAIN = frozenset(
+    {
+        "fatal_error",
+        "internal_error",
+        "request_timeout",
+        "service_unavailable",
+        "team_added_to_org",
+        "timeout",
+        "update_failed",
+    }
+)
+BUSY = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
+
+
+def chat_error_from(error: Exception) -> ChatError:
+    """Returns what a library's error means for the call that raised it."""
+    match error:
+        case SlackApiError():
+            return _error_answered(error)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.InvalidURL():
+            return ChatUnreachable(type(error).__name__)
+        case TimeoutError():
+            return ChatUncertain("no_answer_in_time")
+        case _:
+            return ChatUncertain(type(error).__name__)
+
+
+def _error_answered(error: SlackApiError) -> ChatError:
+    response = error.response
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    data = getattr(response, "data", None)
+    data = data if isinstance(data, dict) else {}
+    code = text_at(data, "error")
+    if status == HTTPStatus.TOO_MANY_REQUESTS or code in BUSY:
+        return ChatBusy(code or "ratelimited", retry_after=_retry_after(response))
+    if code in UNCERTAIN or not code or (isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR):
+        return ChatUncertain(code or f"status_{status}")
+    if code == "missing_scope":
+        return ChatMissingScope(missing_scopes_in(data))
+    return _error_of_code(code)
+
+
+def _error_of_code(code: str) -> ChatError:
+    """A code that nobody knows is about this one call."""
+    if code in NOT_IN_CHANNEL:
+        return ChatNotInChannel(code)
+    if code in NOT_ALLOWED:
+        return ChatNotAllowed(code)
+    return ChatRejected(code)
+
+
+def _retry_after(response: Any) -> float | None:
+    headers = getattr(response, "headers", {})
+    return parse_retry_after(headers.get("Retry-After", ""), date=headers.get("Date", ""), now=time.time())

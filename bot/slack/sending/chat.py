@@ -1,0 +1,180 @@
+"""Posts, updates, reactions and searches in Slack: bot.ports.Chat over Slack's Web API."""
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.domain.mentions import mentioned, with_names
+from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.notices.people import map_texts, person_of, texts_of
+from bot.domain.threads import Thread
+from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.ports import Chat, People
+from bot.runtime.json_fields import objects_at, text_at
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import call
+
+EVENT_TYPE = "pagehand_notice"
+_CLOCK_DIFFERENCE = 2 * 3_600.0
+"""Seconds by which our clock and Slack's may differ when a card is looked for."""
+_PAGE_SIZE, _MOST_PAGES = 200, 25
+
+
+class SlackChat(Chat):
+    """One for a process. `identity` is who we are there: only our own messages are taken for ours. `people` knows the
+    names of those whom a text mentions: shown as names, since a real mention would notify them.
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        identity: Identity,
+        message_context: MessageContext,
+        ephemeral_sender: EphemeralSender,
+        *,
+        people: People | None = None,
+    ) -> None:
+        self._client = client
+        self._identity = identity
+        self._message_context = message_context
+        self._ephemeral_sender = ephemeral_sender
+        self._people = people
+
+    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
+        """See Chat."""
+        message = card(await self._named(thread), self._message_context)
+        return await self._post(thread, message.without_blocks() if without_blocks else message, key, thread_ts=None)
+
+    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+        """See Chat. Without blocks, those of an earlier version go away."""
+        if thread.ts is None:
+            raise ChatRejected("card_not_posted")
+        message = card(await self._named(thread), self._message_context)
+        blocks = None if without_blocks else list(message.blocks)
+        await call(self._client.chat_update(channel=thread.channel_id, ts=thread.ts, text=message.text, blocks=blocks))
+
+    async def post(self, thread: Thread, notice: Notice) -> str:
+        """See Chat."""
+        message = (await self._messages(thread, notice))[0]
+        return await self._post(thread, message, notice.key, thread_ts=thread.ts)
+
+    async def find(self, thread: Thread, key: str) -> str | None:
+        """See Chat. Looks through at most 5,000 messages."""
+        cursor = ""
+        for _ in range(_MOST_PAGES):
+            answer = await call(self._page(thread, cursor))
+            found = self._ts_of(key, objects_at(answer, "messages"))
+            cursor = text_at(answer, "response_metadata", "next_cursor")
+            if found is not None or not cursor:
+                return found
+        return None
+
+    async def reaction(
+        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
+    ) -> None:
+        """See Chat. A message that was deleted needs no reaction."""
+        at = {"channel": thread.channel_id, "timestamp": message_ts}
+        try:
+            if reaction is not None:
+                await _call_unless_done(self._client.reactions_add(**at, name=reaction.value), "already_reacted")
+            for other in instead_of:
+                await _call_unless_done(self._client.reactions_remove(**at, name=other.value), "no_reaction")
+        except ChatRejected as rejected:
+            if rejected.reason != "message_not_found":
+                raise
+
+    async def tell(self, thread: Thread, notice: Notice) -> None:
+        """See Chat."""
+        person_id = person_of(notice.message)
+        if not person_id:
+            raise ChatRejected("nobody_to_tell")
+        for message in await self._messages(thread, notice):
+            await self._ephemeral_sender.send(person_id, thread.channel_id, message)
+
+    async def join(self, channel_id: str) -> None:
+        """See Chat. Slack answers for a private channel as if it did not exist; and where joining is not granted, an
+        invitation helps just as it does there.
+        """
+        try:
+            await call(self._client.conversations_join(channel=channel_id))
+        except ChatMissingScope:
+            raise ChatNotInChannel("not_in_channel") from None
+        except ChatRejected as rejected:
+            if rejected.reason in _NOT_JOINABLE:
+                raise ChatNotInChannel(rejected.reason) from None
+            raise
+
+    async def _messages(self, thread: Thread, notice: Notice) -> list[Message]:
+        names = await self._names(texts_of(notice.message))
+        message = map_texts(notice.message, lambda text: with_names(text, names))
+        return messages(await self._named(thread), replace(notice, message=message), self._message_context)
+
+    async def _named(self, thread: Thread) -> Thread:
+        return replace(thread, prompt=with_names(thread.prompt, await self._names([thread.prompt])))
+
+    async def _names(self, recorded: Sequence[str]) -> Mapping[str, str]:
+        """Returns the names of those whom recorded texts mention."""
+        ids = [user_id for text in recorded for user_id in mentioned(text)]
+        return await self._people.names(ids) if ids and self._people is not None else {}
+
+    async def _post(self, thread: Thread, message: Message, key: str, *, thread_ts: str | None) -> str:
+        answer = await call(
+            self._client.chat_postMessage(
+                channel=thread.channel_id,
+                thread_ts=thread_ts,
+                text=message.text,
+                blocks=list(message.blocks) or None,
+                metadata={"event_type": EVENT_TYPE, "event_payload": {"key": key}},
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+        )
+        ts = text_at(answer, "ts")
+        if not ts:
+            raise ChatUncertain("answer_without_ts")
+        return ts
+
+    def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
+        """Returns a thread's replies, or, before it has a card, the channel's newest messages since it was recorded."""
+        options: dict[str, Any] = {"limit": _PAGE_SIZE, "include_all_metadata": True}
+        if cursor:
+            options["cursor"] = cursor
+        if thread.ts is not None:
+            return self._client.conversations_replies(channel=thread.channel_id, ts=thread.ts, **options)
+        oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
+        return self._client.conversations_history(channel=thread.channel_id, oldest=oldest, **options)
+
+    def _ts_of(self, key: str, messages: list[dict[str, Any]]) -> str | None:
+        found = (message for message in messages if self._is_ours(message) and _key_of(message) == key)
+        return text_at(next(found, None), "ts") or None
+
+    def _is_ours(self, message: Mapping[str, Any]) -> bool:
+        ours = self._identity
+        return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
+            bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
+        )
+
+
+_NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})
+
+
+async def _call_unless_done(request: Awaitable[AsyncSlackResponse], already_done: str) -> None:
+    """Awaits a call; the error code `already_done` says that there was nothing left to do."""
+    try:
+        await call(request)
+    except ChatRejected as rejected:
+        if rejected.reason != already_done:
+            raise
+
+
+def _key_of(message: Mapping[str, Any]) -> str:
+    is_notice = text_at(message, "metadata", "event_type") == EVENT_TYPE
+    return text_at(message, "metadata", "event_payload", "key") if is_notice else ""

@@ -1,0 +1,58 @@
+"""Who Pagehand is in the workspace."""
+
+import logging
+from dataclasses import dataclass
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.errors import ChatError
+from bot.runtime.json_fields import text_at
+from bot.slack.sending.scopes import granted_scopes
+from bot.slack.sending.web_api import call, call_with_headers
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who Pagehand is in this workspace, by `auth.test`.
+
+    `enterprise_id` is the organization that the workspace belongs to, on Enterprise Grid; `app_id` is told by
+    `bots.info`. Both can be empty. `granted_scopes`: None where Slack's answer does not tell.
+    """
+
+    team_id: str
+    team: str
+    bot_user_id: str
+    bot_id: str
+    enterprise_id: str = ""
+    app_id: str = ""
+    granted_scopes: frozenset[str] | None = None
+
+
+async def identify(client: AsyncWebClient) -> Identity:
+    """Asks Slack who we are. Raises ChatError; ChatNotAllowed means a bad token: do not start with it."""
+    answer, headers = await call_with_headers(client.auth_test())
+    bot_id = text_at(answer, "bot_id")
+    return Identity(
+        team_id=text_at(answer, "team_id"),
+        team=text_at(answer, "team"),
+        bot_user_id=text_at(answer, "user_id"),
+        bot_id=bot_id,
+        enterprise_id=text_at(answer, "enterprise_id"),
+        app_id=await _app_id(client, bot_id),
+        granted_scopes=granted_scopes(headers),
+    )
+
+
+async def _app_id(client: AsyncWebClient, bot_id: str) -> str:
+    """Returns the app that a bot belongs to; empty where Slack does not say (the scope users:read is missing)."""
+    if not bot_id:
+        return ""
+    try:
+        return text_at(await call(client.bots_info(bot=bot_id)), "bot", "app_id")
+    except ChatError as error:
+        logger.info(
+            "Slack does not say which app this is (%s): what comes signed or by our socket is for us", error.reason
+        )
+        return ""

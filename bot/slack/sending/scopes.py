@@ -1,0 +1,117 @@
+"""Which scopes Pagehand needs of Slack, which of them the app was installed with, and what to do about the others.
+
+manifest.yml asks for the same ones. An app can have fewer all the same: what is added to a manifest is granted only
+when the app is installed again (docs.slack.dev, "Installing with OAuth"), and whoever installs it can leave some out.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bot.errors import CannotStart
+
+logger = logging.getLogger(__name__)
+
+HOW_TO_GRANT = (
+    "At api.slack.com/apps, choose your app and then OAuth & Permissions: add what is not among the Bot Token Scopes, "
+    "and click Reinstall to Workspace (Install App has the same button)."
+)
+_HEADER = "X-OAuth-Scopes"
+_SCOPE = re.compile(r"[a-z][a-z0-9_.:-]{0,60}")
+_MOST_NAMED = 200
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A scope by Slack's name, and what is true `without` it; where it is `required`, Pagehand does not start then."""
+
+    name: str
+    without: str
+    required: bool = False
+
+
+NEEDED_SCOPES = (
+    Scope("app_mentions:read", "a reply that mentions Pagehand is heard only as any other reply is"),
+    Scope(
+        "channels:history",
+        "replies in public channels never arrive, and a post whose answer was lost cannot be looked for",
+        required=True,
+    ),
+    Scope("channels:join", "Pagehand cannot join a public channel by itself, and has to be invited first"),
+    Scope("chat:write", "nothing can be posted", required=True),
+    Scope("commands", "there is no slash command", required=True),
+    Scope(
+        "groups:history",
+        "replies in private channels never arrive, and a post there whose answer was lost cannot be looked for",
+    ),
+    Scope("reactions:write", "replies get no marks"),
+    Scope("users:read", "people whom a request mentions reach the agent as ids instead of names"),
+)
+_WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
+
+
+class MissingScopes:
+    """The scopes that Slack is known not to have granted: each is logged once, and named by the health."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Slack's names, in alphabetical order."""
+        return tuple(sorted(self._names))
+
+    def warning(self) -> str:
+        """For the health: what is missing, and how to mend it."""
+        return f"Slack has not granted {', '.join(self.names)}. {HOW_TO_GRANT}" if self._names else ""
+
+    def add(self, names: Iterable[str]) -> None:
+        """Notes that these are not granted."""
+        for name in sorted(set(names) - self._names):
+            self._names.add(name)
+            without = _WITHOUT.get(name, "what needs it is left out")
+            logger.warning("Slack has not granted the scope %s: %s. %s", name, without, HOW_TO_GRANT)
+
+    def remove_granted(self, headers: Mapping[str, str]) -> None:
+        """Forgets those that an answer's headers name: what was missing may have been granted meanwhile."""
+        if self._names:
+            self._names -= granted_scopes(headers) or frozenset()
+
+
+def granted_scopes(headers: Mapping[str, str]) -> frozenset[str] | None:
+    """Returns the scopes that each of Slack's answers names; None where a stand-in or a proxy does not tell them."""
+    return frozenset(_names(headers.get(_HEADER))) or None
+
+
+def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
+    """Returns the scopes that Slack's answer `missing_scope` asks for. It names those for every kind of channel, where
+    one would do: of these, the ones that Pagehand needs.
+    """
+    provided = _names(answer.get("provided"))
+    missing = [name for name in _names(answer.get("needed")) if name not in provided]
+    return tuple([name for name in missing if name in _WITHOUT] or missing)
+
+
+def check_scopes(granted: frozenset[str] | None, missing_scopes: MissingScopes) -> None:
+    """Compares what is granted with what is needed. Raises CannotStart where a required scope is missing."""
+    if granted is None:
+        logger.info("whether all scopes are granted is not known: Slack's answer does not tell")
+        return
+    missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
+    if any(scope.required for scope in missing):
+        raise CannotStart(_why_it_cannot_start(missing))
+    missing_scopes.add(scope.name for scope in missing)
+
+
+def _why_it_cannot_start(missing: list[Scope]) -> str:
+    named = "\n".join(f"  {scope.name}: without it, {scope.without}" for scope in missing)
+    return f"Slack has not granted the app of SLACK_BOT_TOKEN all scopes.\n{named}\n{HOW_TO_GRANT}"
+
+
+def _names(value: object) -> list[str]:
+    """Returns the scopes of a list as Slack writes it; whatever else it may hold is left out."""
+    if not isinstance(value, str):
+        return []
+    names = (name.strip() for name in value.split(",", _MOST_NAMED))
+    return [name for name in names if _SCOPE.fullmatch(name)]

@@ -1,0 +1,102 @@
+"""Calls of Slack's Web API, bounded in time, with foreign errors made ours (bot.errors) by what is to be done."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.errors import ChatMissingScope, ChatUncertain
+from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
+from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.slack_proxy import slack_proxy
+
+CALL_SECONDS = 10.0
+CONNECT_SECONDS = 5.0
+_GRACE_SECONDS = 1.0
+"""How much longer a call gets than its HTTP request, whose own time limit tells more exactly what happened."""
+
+
+def new_session() -> aiohttp.ClientSession:
+    """Returns the one session of a process for all calls to Slack; its owner closes it."""
+    timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
+    return aiohttp.ClientSession(timeout=timeout)
+
+
+class _Client(AsyncWebClient):
+    """Bounds the time of each call, and notes which scopes the answers show to be missing, whoever makes the call and
+    whatever comes of it.
+    """
+
+    def __init__(self, *, missing_scopes: MissingScopes, call_seconds: float, **options: Any) -> None:
+        super().__init__(timeout=int(call_seconds), **options)
+        self._missing_scopes = missing_scopes
+        self._call_seconds = call_seconds
+
+    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
+        """See AsyncWebClient, whose methods all come through here."""
+        try:
+            async with asyncio.timeout(self._call_seconds + _GRACE_SECONDS):
+                response = await super().api_call(api_method, **options)
+        except SlackApiError as error:
+            chat_error = chat_error_from(error)
+            if isinstance(chat_error, ChatMissingScope):
+                self._missing_scopes.add(chat_error.scopes)
+            raise
+        self._missing_scopes.remove_granted(response.headers)
+        return response
+
+
+def new_client(
+    token: str,
+    session: aiohttp.ClientSession,
+    *,
+    base_url: str | None = None,
+    missing_scopes: MissingScopes | None = None,
+    call_seconds: float = CALL_SECONDS,
+) -> AsyncWebClient:
+    """Returns a client that never repeats a call by itself: a repeated post would be said twice, and the outbox knows
+    better.
+
+    Args:
+        token: The bot's or, for opening sockets, the app's.
+        session: For all HTTP requests.
+        base_url: Another address than Slack's own.
+        missing_scopes: Is told what the answers show.
+        call_seconds: For how long each call may take.
+    """
+    quiet_libraries()
+    client = _Client(
+        missing_scopes=missing_scopes or MissingScopes(),
+        call_seconds=call_seconds,
+        token=token,
+        base_url=base_url or AsyncWebClient.BASE_URL,
+        session=session,
+        retry_handlers=[],
+        logger=quiet_logger("bot.slack.web_client"),
+    )
+    client.proxy = slack_proxy(client.base_url)
+    return client
+
+
+async def call(request: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
+    """Awaits one call of a client and returns its answer. Raises ChatError, whose words hold no address or token."""
+    answer, _ = await call_with_headers(request)
+    return answer
+
+
+async def call_with_headers(
+    request: Awaitable[AsyncSlackResponse],
+) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """As `call`, for those who need the answer's headers too."""
+    try:
+        response = await request
+    except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours
+        raise chat_error_from(error) from None
+    if not isinstance(response.data, dict):
+        raise ChatUncertain("unreadable_answer")
+    return response.data, response.headers

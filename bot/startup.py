@@ -1,0 +1,54 @@
+"""What can keep the bot from starting: a Slack that is away or refuses a token, a database with other tables."""
+
+import asyncio
+import logging
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
+from bot.ports import Store
+from bot.runtime.backoff import Backoff
+from bot.slack.sending.identity import Identity, identify
+from bot.store.schema.migration import SchemaState, migrate, schema_state
+from bot.store.store import open_store
+
+logger = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first=1.0, longest=30.0)
+
+
+async def wait_for_identity(client: AsyncWebClient) -> Identity:
+    """Asks Slack who we are, again and again while it cannot be reached. Raises CannotStart for a bad token."""
+    failures = 0
+    while True:
+        try:
+            return await identify(client)
+        except (ChatUnreachable, ChatUncertain) as error:
+            failures += 1
+            if failures == 1:
+                words = "Slack cannot be reached (%s), trying again. Check this machine's network and SLACK_API_URL."
+                logger.warning(words, error.reason)
+            await asyncio.sleep(BACKOFF.delay(failures))
+        except ChatError as error:
+            raise token_refused(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
+
+
+def token_refused(error: ChatError, setting: str, page: str) -> CannotStart:
+    """Returns what to do about a token that Slack does not accept. `page` is where the app's settings show it."""
+    return CannotStart(
+        f"Slack does not accept {setting} ({error.reason}). Check it, and its scopes, on your app's page at "
+        f"api.slack.com/apps, under {page}."
+    )
+
+
+async def open_current_store(url: str) -> Store:
+    """Opens the database; one that is new, or SQLite's own, is brought to the current schema first.
+
+    Raises SchemaMismatch where that is left to `pagehand migrate`, StoreError where the database cannot be had.
+    """
+    state = await schema_state(url)
+    if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
+        await migrate(url)
+    elif state is SchemaState.OLDER:
+        raise SchemaMismatch("The database's tables are older than this Pagehand: run `pagehand migrate` first.")
+    return await open_store(url)

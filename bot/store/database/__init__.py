@@ -1,0 +1,1 @@
+"""Databases: their addresses, engines and errors, and how transactions run in them."""

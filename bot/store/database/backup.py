@@ -1,0 +1,56 @@
+"""A copy of a running SQLite database."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from bot.errors import ConfigError, StoreUnavailable
+from bot.store.database.files import owner_only
+from bot.store.database.url import existing_file
+
+_IN_DOUBT = (
+    "UPDATE notices SET uncertain = 1 WHERE due_at IS NOT NULL",
+    "UPDATE requests SET state = 'sending', claimed_by = 'backup', claimed_until = 0 WHERE state = 'waiting'",
+    "UPDATE notices SET revision = revision + 2 WHERE key LIKE '%/mark'",
+)
+"""What is open in the copy may be said and sent by the time it is restored: it is looked up, or asked about, first. And
+a reply may carry any reaction by then. A backup is made before the schema is brought up to date, too: so none of these
+names a column that an older schema lacks.
+"""
+
+
+async def backup(url: str, target: Path) -> None:
+    """Copies the SQLite database at `url` into a new file, while it is in use.
+
+    Raises ConfigError where it is another database, StoreUnavailable where the file is there already or the copy fails.
+    """
+    source = await asyncio.to_thread(existing_file, url)
+    if source is None:
+        raise ConfigError(["DATABASE_URL is not a SQLite database: for PostgreSQL, use pg_dump."])
+    if await asyncio.to_thread(target.exists):
+        raise StoreUnavailable(f"{target} is there already: name a new file.")
+    try:
+        await asyncio.to_thread(_copy, source, target)
+    except sqlite3.Error as error:
+        # A copy that does not note this would say and send again what is open in it.
+        await asyncio.to_thread(target.unlink, missing_ok=True)
+        raise StoreUnavailable(f"The copy failed: {error}.") from None
+
+
+def _copy(source: Path, target: Path) -> None:
+    made = owner_only(target)
+    try:
+        _copy_into(source, target)
+    except sqlite3.Error:
+        if made:
+            target.unlink(missing_ok=True)
+        raise
+
+
+def _copy_into(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source, timeout=30.0)) as database:
+        database.execute("VACUUM INTO ?", (str(target),))
+    with closing(sqlite3.connect(target)) as copy, copy:
+        for statement in _IN_DOUBT:
+            copy.execute(statement)

@@ -1,0 +1,136 @@
+"""What can go wrong with a database: what it is in Pagehand's words, and whether trying again helps."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import asyncpg
+from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from bot.errors import SchemaMismatch, StoreError, StoreUnavailable
+from bot.runtime.backoff import Backoff
+
+T = TypeVar("T")
+
+RETRY_FOR = 10.0
+"""Seconds after which no new attempt is made."""
+_BACKOFF = Backoff(first=0.02, longest=1.0, spread=(0.5, 1.0))
+
+_FULL = "The database's disk is full. Nothing was lost; make room on it and Pagehand goes on by itself."
+_MIXED_UP = "A connection pooler mixes up what is prepared. Add ?statement_cache_size=0 to DATABASE_URL."
+_SCHEMA = "The database's tables are not those that this version of Pagehand knows. Run `pagehand migrate`."
+
+_SQLITE_TRANSIENT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SQLITE_LASTING: dict[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_FULL: (StoreUnavailable, _FULL),
+    sqlite3.SQLITE_IOERR: (StoreUnavailable, "The database's disk could not be read or written."),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreUnavailable,
+        "The database's file could not be opened. Check its path and its owner.",
+    ),
+    sqlite3.SQLITE_READONLY: (StoreUnavailable, "The database's file may not be written. Check its owner."),
+    sqlite3.SQLITE_CORRUPT: (StoreError, "The database's file is damaged. Restore it from a backup."),
+    sqlite3.SQLITE_NOTADB: (StoreError, "The database's file is not a SQLite database. Check its path."),
+}
+_POSTGRES_LASTING: dict[str, tuple[type[StoreError], str]] = {
+    "53100": (StoreUnavailable, _FULL),
+    "42P01": (SchemaMismatch, _SCHEMA),
+    "42703": (SchemaMismatch, _SCHEMA),
+    "26000": (StoreError, _MIXED_UP),
+    "42P05": (StoreError, _MIXED_UP),
+    "28P01": (StoreError, "The database refuses the password. Check DATABASE_URL."),
+    "28000": (StoreError, "The database refuses this user. Check DATABASE_URL."),
+    "3D000": (StoreError, "There is no database of this name. Check DATABASE_URL."),
+    "42501": (StoreError, "The database's user may not do this. Let it create and change tables in its schema."),
+}
+"""By SQLSTATE."""
+_POSTGRES_TRANSIENT = ("08", "40", "53", "55", "57", "25P03", "25P04", "25006")
+"""Beginnings of SQLSTATEs: connection lost, rolled back, too much in use, locked, shut down or cancelled, idle for
+too long, at work for too long, read-only for the moment (a standby that is taking over)."""
+_CUT_OFF = (
+    OSError,
+    TimeoutError,
+    InterfaceError,
+    PoolTimeout,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the server ended the connection between asyncpg's answer and its next question
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`transient`: worth another try at once."""
+
+    error: StoreError
+    transient: bool = False
+
+
+def classify(error: Exception) -> Failure | None:
+    """What a database's error means in Pagehand's words; None for one that no database raised."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    sqlstate = getattr(cause, "sqlstate", None)
+    if isinstance(cause, sqlite3.Error):
+        return _sqlite_failure(cause)
+    if sqlstate is not None:
+        return _postgres_failure(str(sqlstate), type(cause).__name__)
+    if isinstance(error, _CUT_OFF) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+        return Failure(StoreUnavailable(f"The database cannot be reached ({type(cause).__name__})."), transient=True)
+    return Failure(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
+
+
+def _unexpected(cause: object) -> StoreError:
+    return StoreError(f"The database did not do what was asked ({type(cause).__name__}).")
+
+
+def _sqlite_failure(cause: sqlite3.Error) -> Failure:
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in _SQLITE_TRANSIENT:
+        return Failure(StoreUnavailable("The database is locked by another program."), transient=True)
+    if code in _SQLITE_LASTING:
+        kind, words = _SQLITE_LASTING[code]
+        return Failure(kind(words))
+    if str(cause).startswith(("no such table", "no such column")):
+        return Failure(SchemaMismatch(_SCHEMA))
+    return Failure(_unexpected(cause))
+
+
+def _postgres_failure(sqlstate: str, name: str) -> Failure:
+    if sqlstate in _POSTGRES_LASTING:
+        kind, words = _POSTGRES_LASTING[sqlstate]
+        return Failure(kind(words))
+    # A migration by another instance makes the statements prepared before it void; SQLAlchemy prepares them anew.
+    if sqlstate.startswith(_POSTGRES_TRANSIENT) or name == "InvalidCachedStatementError":
+        return Failure(
+            StoreUnavailable(f"The database is not available at the moment (SQLSTATE {sqlstate})."), transient=True
+        )
+    return Failure(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
+
+
+async def retry_transient(attempt: Callable[[float], Awaitable[T]], *, retry_for: float = RETRY_FOR) -> T:
+    """Awaits `attempt`, again and again while what stops it may pass.
+
+    Args:
+        attempt: Gets the time on the loop's clock after which no new attempt is made.
+        retry_for: The seconds till then.
+
+    Raises:
+        StoreError: What the database's error means.
+    """
+    clock = asyncio.get_running_loop().time
+    end, failures = clock() + retry_for, 0
+    while True:
+        try:
+            return await attempt(end)
+        except Exception as error:
+            failure = classify(error)
+            if failure is None:
+                raise
+            failures += 1
+            wait = _BACKOFF.delay(failures, jitter=random.random())  # noqa: S311 - jitter, not a secret
+            if not failure.transient or clock() + wait > end:
+                raise failure.error from error
+        await asyncio.sleep(wait)

@@ -1,0 +1,238 @@
+"""SQLite in a thread of its own: units of work go there whole, those that people wait for first, and share commits."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from sqlalchemy import Connection, Engine
+
+from bot.errors import StoreUnavailable
+from bot.store.database.timings import StoreTimings
+from bot.store.database.unit_of_work import ThreadConnection, UnitOfWork, Work, deliver
+
+MOST_IN_A_ROW = 20
+"""Urgent units after which one of the others has its turn, so that no flood of commands stops all work."""
+
+
+@dataclass
+class _Queue:
+    """Units that wait for their turn. Guarded by `changed`."""
+
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    urgent: deque[UnitOfWork] = field(default_factory=deque)
+    others: deque[UnitOfWork] = field(default_factory=deque)
+    in_a_row: int = 0
+    closing: bool = False
+
+    def next(self) -> UnitOfWork | None:
+        """Takes out the next unit; None where none waits."""
+        if self.urgent and (not self.others or self.in_a_row < MOST_IN_A_ROW):
+            self.in_a_row += 1
+            return self.urgent.popleft()
+        self.in_a_row = 0
+        return self.others.popleft() if self.others else None
+
+
+class SqliteThread:
+    """Runs units of work in transactions of one connection, in a thread that starts with the first of them.
+
+    Units that come in while others run, or while the disk is waited for, share the next transaction: each within a
+    savepoint of its own, so that one that fails takes back only what it did itself. None is answered before the commit.
+    """
+
+    def __init__(self, engine: Engine, timings: StoreTimings) -> None:
+        self._engine = engine
+        self._timings = timings
+        self._queue = _Queue()
+        self._thread: threading.Thread | None = None
+
+    async def run(self, work: Work, *, urgent: bool, end: float) -> Any:
+        """Runs `work` in a transaction and commits it.
+
+        Args:
+            work: Awaits nothing but its connection.
+            urgent: Goes before all that is not.
+            end: The time on the loop's clock at which waiting for its turn ends with StoreUnavailable.
+        """
+        loop = asyncio.get_running_loop()
+        unit = UnitOfWork(work, loop.create_future())
+        self._add(unit, urgent=urgent)
+        timer = loop.call_at(end, self._give_up, unit)
+        try:
+            return await unit.answer
+        finally:
+            timer.cancel()
+            if unit.answer.cancelled():
+                self._withdraw(unit)
+
+    async def close(self) -> None:
+        """Ends the thread once all that waits is done, and gives back the connection; in bounded time, or behind."""
+        thread = self._thread
+        if thread is None:
+            return
+        with self._queue.changed:
+            self._queue.closing = True
+            self._queue.changed.notify()
+        await asyncio.to_thread(thread.join, self._timings.closing)
+
+    # -- in the loop's thread -------------------------------------------------------------------------------------
+
+    def _add(self, unit: UnitOfWork, *, urgent: bool) -> None:
+        queue = self._queue
+        with queue.changed:
+            (queue.urgent if urgent else queue.others).append(unit)
+            if self._thread is None:
+                queue.closing = False
+                self._thread = threading.Thread(target=self._work, name="sqlite", daemon=True)
+                self._thread.start()
+            queue.changed.notify()
+
+    def _withdraw(self, unit: UnitOfWork) -> bool:
+        """Takes out a unit that waits; False where it has begun."""
+        with self._queue.changed:
+            for waiting in (self._queue.urgent, self._queue.others):
+                if unit in waiting:
+                    waiting.remove(unit)
+                    return True
+        return False
+
+    def _give_up(self, unit: UnitOfWork) -> None:
+        if self._withdraw(unit) and not unit.answer.done():
+            unit.answer.set_exception(StoreUnavailable("The database is too busy."))
+
+    # -- in the database's thread ---------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        connection = _Connection(self._engine)
+        while (first := self._wait()) is not None:
+            units = [first]
+            try:
+                self._transaction(connection, units)
+            except BaseException as fault:  # noqa: BLE001 - even a fault of ours must leave nobody waiting
+                connection.close()  # whatever it was in the middle of
+                for unit in units:
+                    unit.error = unit.error or fault
+            deliver(units)
+            del first, units  # what they hold is not kept till the next one comes
+        connection.close()
+
+    def _wait(self) -> UnitOfWork | None:
+        """The next unit; None when the thread is to end."""
+        queue = self._queue
+        with queue.changed:
+            while (unit := queue.next()) is None:
+                if queue.closing:
+                    self._thread = None
+                    return None
+                queue.changed.wait()
+            return unit
+
+    def _transaction(self, connection: "_Connection", units: list[UnitOfWork]) -> None:
+        """Runs a unit, and those that come in meanwhile, in one transaction, or each in its own where that fails."""
+        try:
+            driver = connection.begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+            self._fail_alike(units, error)
+            return
+        try:
+            until = time.monotonic() + self._timings.sharing
+            connection.run(units[0], first=True)
+            while (unit := self._further(until)) is not None:
+                units.append(unit)
+                connection.run(unit)
+            driver.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 - the same
+            connection.roll_back()
+            self._one_by_one(connection, units, error)
+
+    def _further(self, until: float) -> UnitOfWork | None:
+        if time.monotonic() > until:
+            return None
+        with self._queue.changed:
+            return self._queue.next()
+
+    def _fail_alike(self, units: list[UnitOfWork], error: Exception) -> None:
+        """All that waits has waited for the same lock: each decides by itself whether to try again."""
+        with self._queue.changed:
+            while (unit := self._queue.next()) is not None:
+                units.append(unit)
+        for unit in units:
+            unit.error = error
+
+    @staticmethod
+    def _one_by_one(connection: "_Connection", units: Sequence[UnitOfWork], error: Exception) -> None:
+        """Those that failed together may have been innocent: each gets a transaction of its own."""
+        for unit in units:
+            if len(units) == 1:
+                unit.error = unit.error or error
+                return
+            try:
+                driver = connection.begin()
+                connection.run(unit, first=True)
+                driver.execute("COMMIT")
+            except Exception as its_own:  # noqa: BLE001 - the same
+                connection.roll_back()
+                unit.error = unit.error or its_own
+
+
+class _TransactionLostError(Exception):
+    """SQLite has rolled back all of a transaction, not only the unit that failed."""
+
+
+class _Connection:
+    """The thread's connection, opened when it is needed. Transactions are begun and ended past SQLAlchemy."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._open: tuple[Connection, sqlite3.Connection] | None = None
+
+    def begin(self) -> sqlite3.Connection:
+        """Begins as the writer: a transaction that begins as a reader cannot wait for the lock later."""
+        _, driver = self._opened()
+        driver.execute("BEGIN IMMEDIATE")
+        return driver
+
+    def run(self, unit: UnitOfWork, *, first: bool = False) -> None:
+        """Runs a unit: one that fails, or that nobody waits for any more, leaves nothing behind. All but the first of
+        a transaction get a savepoint; the commit releases them.
+        """
+        connection, driver = self._opened()
+        if not first:
+            driver.execute("SAVEPOINT unit")
+        unit.run(ThreadConnection(connection))
+        if not driver.in_transaction:
+            raise _TransactionLostError from unit.error
+        if unit.error is None and not unit.answer.cancelled():
+            return
+        if first:
+            driver.execute("ROLLBACK")
+            driver.execute("BEGIN IMMEDIATE")
+        else:
+            driver.execute("ROLLBACK TO unit")
+
+    def roll_back(self) -> None:
+        """Ends a transaction that failed; where even that fails, the next one gets another connection."""
+        try:
+            if self._open is not None and self._open[1].in_transaction:
+                self._open[1].execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        opened, self._open = self._open, None
+        if opened is not None:
+            with suppress(Exception):
+                opened[0].close()
+
+    def _opened(self) -> tuple[Connection, sqlite3.Connection]:
+        if self._open is None:
+            connection = self._engine.connect()
+            self._open = connection, cast("sqlite3.Connection", connection.connection.driver_connection)
+        return self._open

@@ -1,0 +1,82 @@
+"""Replies that come before it is known where the card is that they answer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, exists, select, true
+
+from bot.domain.notices.posts import Delivery
+from bot.domain.requests import Reply
+from bot.store.schema.rows import early_reply_from, early_reply_values
+from bot.store.schema.tables import early_replies, notices, threads
+from bot.store.session import InsertInto, Session, for_each_dialect
+
+_CARDS_ON_THEIR_WAY = (
+    select(threads.c.created_at)
+    .where(
+        threads.c.channel_id == bindparam("channel"),
+        threads.c.ts.is_(None),
+        exists().where(
+            notices.c.thread_id == threads.c.id, notices.c.delivery == Delivery.CARD, notices.c.due_at.is_not(None)
+        ),
+    )
+    .order_by(threads.c.id)
+)
+_LOCKED_CARDS_ON_THEIR_WAY = _CARDS_ON_THEIR_WAY.with_for_update(of=threads, key_share=True)
+_OF_CHANNEL = (
+    select(early_replies).where(early_replies.c.channel_id == bindparam("channel")).order_by(early_replies.c.message_ts)
+)
+_THREAD_OF_KEPT = select(early_replies.c.thread_ts).where(
+    early_replies.c.channel_id == bindparam("channel"), early_replies.c.message_ts == bindparam("written")
+)
+_CLOCK_DIFFERENCE = 60.0
+"""Seconds that Slack's clock, which makes every `ts`, may differ from ours."""
+
+
+def _keep_newest(into: InsertInto) -> Executable:
+    insert = into(early_replies)
+    return insert.on_conflict_do_update(
+        index_elements=[early_replies.c.channel_id, early_replies.c.message_ts],
+        set_={name: insert.excluded[name] for name in ("text", "attachments", "edited_at", "withdrawn")},
+        where=early_replies.c.edited_at < insert.excluded.edited_at,
+    )
+
+
+_KEEP = for_each_dialect(_keep_newest)
+
+
+class EarlyReplies:
+    """ports.EarlyReplies."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def keep(self, reply: Reply) -> bool:
+        session = self._session
+        expected = await session.rows(_LOCKED_CARDS_ON_THEIR_WAY, channel=reply.channel_id)
+        if not reply.thread_ts:
+            kept = await session.rows(_THREAD_OF_KEPT, channel=reply.channel_id, written=reply.message_ts)
+            reply = replace(reply, thread_ts=kept[0][early_replies.c.thread_ts] if kept else "")
+        if not any(_seconds(reply.thread_ts) >= row[threads.c.created_at] - _CLOCK_DIFFERENCE for row in expected):
+            return False
+        await session.execute(_KEEP[session.dialect], early_reply_values(reply))
+        return True
+
+    async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        session = self._session
+        kept = await session.rows(_OF_CHANNEL, channel=channel_id)
+        if not kept:
+            return []
+        gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts
+        if not await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id):
+            gone = true()
+        await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
+        return [early_reply_from(row) for row in kept if row["thread_ts"] == thread_ts]
+
+
+def _seconds(ts: str) -> float:
+    """The time in a `ts`; nothing that cannot be read is late enough to answer a card."""
+    try:
+        return float(ts)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,217 @@
+"""What Pagehand owes the threads: recording it, and the outbox, which is the queue of what is to be said.
+
+A result counts only while its owner holds the claim.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Double,
+    Executable,
+    Integer,
+    RowMapping,
+    Update,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal_column,
+    not_,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.notices.posts import Delivery
+from bot.store.claims import FREE, candidates, claim_candidates, claim_of, claiming, first_of_thread
+from bot.store.schema.column_types import CleanText
+from bot.store.schema.rows import LASTING, notice_from, notice_values, thread_from, thread_to_speak_in
+from bot.store.schema.tables import NoticeState, notices, threads
+from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store_ports import ClaimedNotice
+
+_BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
+_CARD_NOT_POSTED = and_(
+    notices.c.delivery == Delivery.CARD,
+    # Named in words: nothing around an upsert's SET is a SELECT that SQLAlchemy could correlate with, so that it would
+    # put `notices` into the FROM, and the answer would be that of any notice.
+    exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.ts.is_(None)),
+)
+_SENDING = notices.c.state == NoticeState.SENDING
+
+
+def _add_or_reopen(into: InsertInto) -> Executable:
+    """A notice under way stays claimed: its holder's result closes only the revision that was delivered."""
+    insert = into(notices)
+    new = insert.excluded
+    return insert.on_conflict_do_update(
+        index_elements=[notices.c.key],
+        set_={
+            "message": new.message,
+            "person_id": new.person_id,
+            "revision": notices.c.revision + 1,
+            "state": case((_SENDING, notices.c.state), else_=NoticeState.WAITING),
+            "due_at": case((_SENDING, notices.c.due_at), else_=new.due_at),
+            "attempts": case((_SENDING, notices.c.attempts), else_=0),
+            "without_blocks": False,
+            # Whether a card's post arrived stays open till its ts is known; all else can safely be done twice.
+            "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
+            "problem": "",
+        },
+    )
+
+
+_ADD = for_each_dialect(lambda into: into(notices).on_conflict_do_nothing(index_elements=[notices.c.key]))
+_ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
+
+_IS_REACTION = notices.c.delivery == Delivery.REACTION
+_FIRST = first_of_thread(
+    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
+    notices,
+    lambda table: table.c.id,
+    in_order=lambda table: table.c.delivery != Delivery.REACTION,
+)
+_CANDIDATES = candidates(
+    notices,
+    _FIRST,
+    or_(_IS_REACTION, threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))),
+    or_(not_(_IS_REACTION), threads.c.channel_id.not_in(bindparam("held_for_reactions", expanding=True))),
+    or_(not_(_IS_REACTION), bindparam("max_reactions", type_=Integer) > 0),
+)
+_CLAIM = claiming(
+    notices,
+    _FIRST,
+    state=NoticeState.SENDING,
+    uncertain=or_(notices.c.uncertain, _SENDING),
+)
+_CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
+_NEWEST = notices.c.revision == bindparam("claimed_revision")
+
+
+def _ending(state: NoticeState, **values: Any) -> Update:
+    """Ends the revision that was claimed: a newer one is due at once."""
+    return (
+        update(notices)
+        .where(_CLAIMED)
+        .values(
+            state=case((_NEWEST, state), else_=NoticeState.WAITING),
+            due_at=case((_NEWEST, null()), else_=bindparam("now", type_=Double)),
+            attempts=case((_NEWEST, notices.c.attempts), else_=0),
+            **values,
+            **FREE,
+        )
+    )
+
+
+_DELIVERED = _ending(
+    NoticeState.DONE,
+    posted_ts=func.coalesce(bindparam("posted", type_=CleanText), notices.c.posted_ts),
+    uncertain=False,
+    problem="",
+)
+_GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
+_POSTPONE = (
+    update(notices)
+    .where(_CLAIMED)
+    .values(
+        state=NoticeState.WAITING,
+        due_at=bindparam("next_at", type_=Double),
+        uncertain=or_(notices.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
+        without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
+        problem=bindparam("why"),
+        **FREE,
+    )
+)
+
+
+class Notices:
+    """ports.NoticeQueue."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, thread_id: str, notice: NewNotice) -> None:
+        await self._session.lock_thread(thread_id)
+        await self.insert([(thread_id, notice)])
+
+    async def insert(self, new: Iterable[tuple[str, NewNotice]]) -> None:
+        """Records what is to be said in threads that are locked, or in which nobody else has anything to say."""
+        session = self._session
+        once: list[dict[str, Any]] = []
+        lasting: list[dict[str, Any]] = []
+        for thread_id, notice in new:
+            rows = lasting if notice.message.delivery in LASTING else once
+            rows.append(notice_values(thread_id, notice, session.now))
+        if once:
+            await session.execute(_ADD[session.dialect], once)
+        if lasting:
+            await session.execute(_ADD_OR_REOPEN[session.dialect], lasting)
+
+    async def has(self, thread_id: str, key: NoticeKey) -> bool:
+        return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
+
+    async def claim(
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        held_channels: Sequence[str] = (),
+        held_for_reactions: Sequence[str] = (),
+        max_reactions: int | None = None,
+    ) -> Sequence[ClaimedNotice]:
+        session = self._session
+        max_reactions = limit if max_reactions is None else max_reactions
+        held = {"held_channels": list(held_channels), "held_for_reactions": list(held_for_reactions)}
+        found = await session.rows(_CANDIDATES, now=session.now, limit=limit, max_reactions=max_reactions, **held)
+        found = _with_few_reactions(found, max_reactions)
+        claimed, _ = await claim_candidates(session, _CLAIM, found, claim_of(session, owner, lease), _claimed)
+        return claimed
+
+    async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
+        return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
+
+    async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
+        return await self._result(_GIVE_UP, notice, owner, now=self._session.now, why=problem)
+
+    async def postpone(
+        self,
+        notice: Notice,
+        owner: str,
+        *,
+        due_in: float,
+        uncertain: bool = False,
+        without_blocks: bool = False,
+        problem: str = "",
+    ) -> bool:
+        values = {
+            "next_at": self._session.now + due_in,
+            "may_have_arrived": uncertain,
+            "refused_blocks": without_blocks,
+            "why": problem,
+        }
+        return await self._result(_POSTPONE, notice, owner, **values)
+
+    async def _result(self, statement: Update, notice: Notice, owner: str, **values: Any) -> bool:
+        held = {"notice": notice.id, "owner": owner, "claimed_revision": notice.revision}
+        result = await self._session.execute(statement, held | values)
+        return result.rowcount == 1
+
+
+def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
+    notice = notice_from(now)
+    # A card shows what is known of the job; anything else can be said without that.
+    thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
+    return ClaimedNotice(notice, thread)
+
+
+def _with_few_reactions(found: Sequence[RowMapping], most: int) -> list[RowMapping]:
+    reactions = [row[notices.c.id] for row in found if row[notices.c.delivery] == Delivery.REACTION]
+    left_out = set(reactions[most:])
+    return [row for row in found if row[notices.c.id] not in left_out]

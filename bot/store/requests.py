@@ -1,0 +1,186 @@
+"""What people asked for: recording it, reading and changing it, and the queue of what is to be sent."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Double,
+    FromClause,
+    RowMapping,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import RequestRejected, RequestSummary
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread, read_each
+from bot.store.notices import Notices
+from bot.store.schema.rows import request_from, request_values, thread_from
+from bot.store.schema.tables import requests, threads
+from bot.store.session import Session, for_each_dialect
+from bot.store_ports import ClaimedRequest
+
+_ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
+_BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
+_THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
+_START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
+_WAITING_FOLLOW_UPS = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state == RequestState.WAITING,
+    )
+    .order_by(requests.c.written_at, requests.c.recorded_at, requests.c.id)
+)
+_BY_REPLY = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.written_at == bindparam("written"),
+    )
+    .order_by(requests.c.recorded_at, requests.c.id)
+    .with_for_update()
+)
+_CLAIMED_BY = (
+    select(requests.c.id)
+    .where(
+        requests.c.id == bindparam("request"),
+        requests.c.claimed_by == bindparam("owner"),
+        requests.c.state == RequestState.SENDING,
+    )
+    .with_for_update()
+)
+_SETTLE = (
+    update(requests)
+    .where(requests.c.id == bindparam("request"))
+    .values(
+        state=bindparam("state_now"),
+        problem=bindparam("why"),
+        due_at=bindparam("next_at", type_=Double),
+        uncertain=or_(requests.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
+        **FREE,
+    )
+)
+_SETTLE_AFRESH = _SETTLE.values(first_tried_at=None)
+
+
+def _place(table: FromClause) -> ColumnElement[Any]:
+    start_first = case((table.c.kind == RequestKind.START, 0), else_=1)
+    return tuple_(start_first, table.c.written_at, table.c.recorded_at, table.c.id)
+
+
+_FIRST = first_of_thread(requests, _place)
+_CANDIDATES = candidates(
+    requests,
+    _FIRST,
+    or_(
+        and_(requests.c.kind == RequestKind.START, threads.c.ts.is_not(None)),
+        and_(requests.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None)),
+    ),
+)
+_CLAIM = claiming(
+    requests,
+    _FIRST,
+    state=RequestState.SENDING,
+    first_tried_at=func.coalesce(requests.c.first_tried_at, NOW),
+    uncertain=or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
+)
+
+
+class Requests:
+    """ports.RequestQueue."""
+
+    def __init__(self, session: Session, notices: Notices) -> None:
+        self._session = session
+        self._notices = notices
+
+    async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
+        session, waits = self._session, request.state is RequestState.WAITING
+        values = request_values(request) | {"due_at": session.now + due_in if waits else None}
+        added = await session.execute(_ADD[session.dialect], values)
+        return added.rowcount == 1
+
+    async def get(self, request_id: str) -> Request | None:
+        for row in await self._session.rows(_THREAD_OF, request=request_id):
+            await self._session.lock_thread(row[requests.c.thread_id])
+        rows = await self._session.rows(_BY_ID, request=request_id)
+        return request_from(rows[0]) if rows else None
+
+    async def find_start(self, thread_id: str) -> Request | None:
+        rows = await self._session.rows(_START, thread=thread_id)
+        return request_from(rows[0]) if rows else None
+
+    async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
+        rows = await self._session.rows(_BY_REPLY, thread=thread_id, written=message_ts)
+        return [request_from(row) for row in rows]
+
+    async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
+        rows = await self._session.rows(_WAITING_FOLLOW_UPS, thread=thread_id)
+        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        await self._session.end_unreadable(requests, unreadable)
+        return readable
+
+    async def save(self, request: Request, *, due_in: float = 0.0) -> None:
+        names = ("text", "latest_text", "edited_at", "state", "problem")
+        values: dict[str, Any] = {name: getattr(request, name) for name in names}
+        if request.state is RequestState.WAITING:
+            values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
+        elif request.state is not RequestState.SENDING:
+            values["due_at"] = None
+        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+
+    async def set_text(self, request_id: str, text: str) -> None:
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))
+
+    async def settle(
+        self,
+        request_id: str,
+        state: RequestState,
+        *,
+        problem: str = "",
+        due_in: float = 0.0,
+        afresh: bool = False,
+        uncertain: bool = False,
+    ) -> None:
+        values = {
+            "request": request_id,
+            "state_now": state,
+            "why": problem,
+            "next_at": self._session.now + due_in if state is RequestState.WAITING else None,
+            "may_have_arrived": uncertain,
+        }
+        await self._session.execute(_SETTLE_AFRESH if afresh else _SETTLE, values)
+
+    async def is_claimed_by(self, request_id: str, owner: str) -> bool:
+        return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
+        session = self._session
+        found = await session.rows(_CANDIDATES, now=session.now, limit=limit)
+        claim = claim_of(session, owner, lease)
+        claimed, unreadable = await claim_candidates(session, _CLAIM, found, claim, _claimed)
+        await self._notices.insert((row[threads.c.id], _unreadable(row)) for row in unreadable)
+        return claimed
+
+
+def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:
+    uncertain = before[requests.c.state] == RequestState.SENDING
+    return ClaimedRequest(request_from(now), thread_from(before), uncertain)
+
+
+def _unreadable(row: RowMapping) -> NewNotice:
+    """Tells that a request that cannot be read, or whose thread cannot, was not sent."""
+    request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
+    return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))

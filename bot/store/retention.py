@@ -1,0 +1,100 @@
+"""Deleting: what is old and finished, and what somebody wants forgotten."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, Column, Delete, Double, Select, bindparam, delete, exists, or_, select, true
+
+from bot.domain.requests import RequestKind
+from bot.store.schema.tables import early_replies, notices, polls, requests, threads
+from bot.store.session import Session
+from bot.store_ports import Deleted
+
+_BEFORE = bindparam("before", type_=Double)
+_OPEN = [
+    exists().where(table.c.thread_id == threads.c.id, table.c.due_at.is_not(None), condition)
+    for table, condition in (
+        (polls, true()),
+        (notices, true()),
+        # A follow-up without a job waits for a person to send the start again: after so long, nobody will.
+        (
+            requests,
+            or_(
+                requests.c.kind == RequestKind.START,
+                threads.c.job_id.is_not(None),
+                requests.c.recorded_at >= _BEFORE,
+            ),
+        ),
+    )
+]
+_FINISHED = (
+    select(threads.c.id)
+    .where(threads.c.updated_at < _BEFORE, *(~is_open for is_open in _OPEN))
+    .order_by(threads.c.updated_at)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_DELETE_THREADS = delete(threads).where(threads.c.id.in_(_IDS))
+_DELETE_REQUESTS = delete(requests).where(requests.c.id.in_(_IDS))
+_DELETE_NOTICES = delete(notices).where(notices.c.id.in_(_IDS))
+# They would go with the threads by themselves, but not be counted.
+_DELETE_REQUESTS_OF_THREADS = delete(requests).where(requests.c.thread_id.in_(_IDS))
+_DELETE_NOTICES_OF_THREADS = delete(notices).where(notices.c.thread_id.in_(_IDS))
+
+
+def _some_of(key: Column[Any], whose: Column[Any], order: Column[Any]) -> Select[Any]:
+    """The ids of at most so many rows of a person or a channel, locked, in the order of the index that leads there:
+    else PostgreSQL may look for the first few of many from the table's beginning, past all that is deleted already.
+    """
+    some = select(key).where(whose == bindparam("whose")).order_by(order)
+    return some.limit(bindparam("limit")).with_for_update()
+
+
+_THREADS_OF_PERSON = _some_of(threads.c.id, threads.c.requester_id, threads.c.created_at)
+_THREADS_OF_CHANNEL = _some_of(threads.c.id, threads.c.channel_id, threads.c.ts)
+_REQUESTS_OF_PERSON = _some_of(requests.c.id, requests.c.person_id, requests.c.recorded_at)
+_NOTICES_TO_PERSON = _some_of(notices.c.id, notices.c.person_id, notices.c.id)
+_DELETE_EARLY_OF_PERSON = delete(early_replies).where(early_replies.c.person_id == bindparam("whose"))
+_DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_id == bindparam("whose"))
+
+
+class Retention:
+    """ports.Retention."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def delete_finished(self, *, before: float, limit: int) -> int:
+        ids = await self._ids(_FINISHED, before=before, limit=limit)
+        # Their polls, requests and notices go with them.
+        return await self._delete(_DELETE_THREADS, ids)
+
+    async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
+        whole_threads = await self._delete_threads(_THREADS_OF_PERSON, person_id, limit)
+        requests_left = await self._ids(_REQUESTS_OF_PERSON, whose=person_id, limit=limit)
+        notices_left = await self._ids(_NOTICES_TO_PERSON, whose=person_id, limit=limit)
+        return whole_threads + Deleted(
+            requests=await self._delete(_DELETE_REQUESTS, requests_left),
+            notices=await self._delete(_DELETE_NOTICES, notices_left),
+            early_replies=(await self._session.execute(_DELETE_EARLY_OF_PERSON, {"whose": person_id})).rowcount,
+        )
+
+    async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
+        whole_threads = await self._delete_threads(_THREADS_OF_CHANNEL, channel_id, limit)
+        early = await self._session.execute(_DELETE_EARLY_OF_CHANNEL, {"whose": channel_id})
+        return whole_threads + Deleted(early_replies=early.rowcount)
+
+    async def _delete_threads(self, some: Select[Any], whose: str, limit: int) -> Deleted:
+        ids = await self._ids(some, whose=whose, limit=limit)
+        return Deleted(
+            notices=await self._delete(_DELETE_NOTICES_OF_THREADS, ids),
+            requests=await self._delete(_DELETE_REQUESTS_OF_THREADS, ids),
+            jobs=await self._delete(_DELETE_THREADS, ids),
+        )
+
+    async def _ids(self, some: Select[Any], **values: object) -> Sequence[Any]:
+        return (await self._session.execute(some, values)).scalars().all()
+
+    async def _delete(self, statement: Delete, ids: Sequence[Any]) -> int:
+        return (await self._session.execute(statement, {"ids": ids})).rowcount if ids else 0

@@ -1,0 +1,1 @@
+"""The tables, how rows and values become each other, and the schema's versions."""

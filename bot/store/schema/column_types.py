@@ -1,0 +1,62 @@
+"""Columns of text, as both databases can store it."""
+
+import hashlib
+from typing import Any
+
+from sqlalchemy import Dialect, Text
+from sqlalchemy.types import TypeDecorator
+
+LONGEST_KEY = 255
+"""Characters. A key is in a unique index, and PostgreSQL refuses index rows beyond about 2,700 bytes."""
+
+
+def storable(text: str) -> str:
+    """The text with a replacement character for what a database refuses: NUL and lone surrogates."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def storable_json(value: Any) -> Any:
+    """`value` (of JSON's types) with all its texts storable."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable(key): storable_json(item) for key, item in value.items()}
+        case list():
+            return [storable_json(item) for item in value]
+        case _:
+            return value
+
+
+def shortened_key(key: str) -> str:
+    """The key itself, or, where it is too long for an index, its beginning and a digest of it all."""
+    key = storable(key)
+    if len(key) <= LONGEST_KEY:
+        return key
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"{key[: LONGEST_KEY - len(digest) - 1]}~{digest}"
+
+
+class CleanText(TypeDecorator[str]):
+    """A text column; whatever is written or looked up there is made storable first."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        return None if value is None else storable(value)
+
+
+class KeyText(CleanText):
+    """A text column with a unique index over keys that others make."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        return None if value is None else shortened_key(value)

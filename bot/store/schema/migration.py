@@ -1,0 +1,116 @@
+"""The schema's versions: which one a database has, and bringing it to ours."""
+
+import logging
+from enum import StrEnum
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.errors import SchemaMismatch
+from bot.store.database.engine import engine_for
+from bot.store.database.errors import retry_transient
+
+VERSION_TABLE = "pagehand_schema"
+_MIGRATING = 7_248_913_520_846
+"""PostgreSQL's advisory lock that means "somebody migrates Pagehand's tables"; any number that is nobody else's."""
+_LONGEST_STATEMENT = 3600.0
+"""Seconds; an index of a big table takes its time, and so does waiting for somebody who makes one."""
+
+_WORDS = {
+    "empty": "The database has no tables yet. Run `pagehand migrate`.",
+    "older": "The database is of an older version of Pagehand. Make a backup, then run `pagehand migrate`.",
+    "newer": "The database is of a newer version of Pagehand. Install that version, or restore a backup from before.",
+}
+
+logger = logging.getLogger(__name__)
+
+
+class SchemaState(StrEnum):
+    """A database's schema, compared with the one that this program knows."""
+
+    EMPTY = "empty"
+    OLDER = "older"
+    CURRENT = "current"
+    NEWER = "newer"
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def state_of(connection: Connection) -> SchemaState:
+    """The state of the database at the other end of a connection."""
+    script = ScriptDirectory.from_config(_config())
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    version = context.get_current_revision()
+    if version is None:
+        return SchemaState.EMPTY
+    if version == script.get_current_head():
+        return SchemaState.CURRENT
+    known = {revision.revision for revision in script.walk_revisions()}
+    return SchemaState.OLDER if version in known else SchemaState.NEWER
+
+
+def require_current(connection: Connection) -> None:
+    """Raises SchemaMismatch, with what to do, where the schema is not ours."""
+    state = state_of(connection)
+    if state is not SchemaState.CURRENT:
+        raise SchemaMismatch(_WORDS[state])
+
+
+async def schema_state(url: str) -> SchemaState:
+    """The state of a database's schema. Raises what `open_store` raises for a database that cannot be opened."""
+    engine = engine_for(url)
+
+    async def once(_end: float) -> SchemaState:
+        async with engine.begin() as connection:
+            return await connection.run_sync(state_of)
+
+    try:
+        return await retry_transient(once)
+    finally:
+        await engine.dispose()
+
+
+async def migrate(url: str) -> None:
+    """Brings a database's schema to ours, in one transaction: all of it, or nothing where something fails. Several
+    processes may do this at once: one migrates, the others wait for it.
+
+    Raises:
+        SchemaMismatch: It is newer than this program.
+        StoreError: It cannot be opened or changed.
+    """
+    engine = engine_for(url, statement_timeout=_LONGEST_STATEMENT)
+    try:
+        await retry_transient(lambda _end: _migrate_once(engine))
+    finally:
+        await engine.dispose()
+
+
+async def _migrate_once(engine: AsyncEngine) -> None:
+    async with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
+        await connection.run_sync(_upgrade)
+
+
+def _upgrade(connection: Connection) -> None:
+    state = state_of(connection)
+    if state is SchemaState.CURRENT:
+        return
+    if state is SchemaState.NEWER:
+        raise SchemaMismatch(_WORDS[state])
+    if state is SchemaState.OLDER:
+        logger.info("The database's schema is being brought up to date. With a million jobs this takes minutes.")
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    logger.info("The database's schema was brought up to date (it was %s).", state)

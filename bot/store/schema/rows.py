@@ -1,0 +1,161 @@
+"""Rows to values and back."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+from sqlalchemy import RowMapping
+
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.notices.people import person_of
+from bot.domain.notices.posts import Delivery
+from bot.domain.requests import Attachments, Person, Reply, Request
+from bot.domain.threads import Thread, ThreadState
+from bot.errors import UnreadableRow
+from bot.store.schema.messages import json_text, message_from, message_text
+from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads
+
+_STATE = TypeAdapter(ThreadState)
+_THREAD = TypeAdapter(Thread)
+_REQUEST = TypeAdapter(Request)
+_NOTICE = TypeAdapter(Notice)
+_ATTACHMENTS = TypeAdapter(Attachments)
+
+_THREAD_FIELDS = [
+    threads.c[name]
+    for name in ("id", "team_id", "channel_id", "ts", "requester_id", "prompt", "project_id", "created_at", "revision")
+]
+_REQUEST_FIELDS = [requests.c[name] for name in Request.__dataclass_fields__]
+_NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
+LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
+"""The deliveries whose notice is one row for good, which opens again."""
+
+
+def _read(
+    adapter: TypeAdapter[Any],
+    name: str,
+    values: dict[str, Any],
+    read: Callable[[str], Any] = from_json,
+    **texts: str,
+) -> Any:
+    try:
+        return adapter.validate_python(values | {field: read(text) for field, text in texts.items()})
+    except ValueError as error:
+        # Pydantic's own words would quote what people wrote.
+        raise UnreadableRow(f"{name} cannot be read") from error
+
+
+def state_json(state: ThreadState) -> str:
+    """What is known, as JSON."""
+    return json_text(_STATE.dump_python(state, mode="json"))
+
+
+def thread_values(thread: Thread) -> dict[str, Any]:
+    """The row of a thread."""
+    return {column.key: getattr(thread, column.key) for column in _THREAD_FIELDS} | state_values(thread.state)
+
+
+def state_values(state: ThreadState) -> dict[str, Any]:
+    """The columns that hold what is known."""
+    return {"state": state_json(state), "job_id": state.job.id if state.job else None}
+
+
+def request_values(request: Request) -> dict[str, Any]:
+    """The row of a request, but for its time and claim."""
+    return {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
+
+
+def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
+    """The row of a new notice, due at once."""
+    return {
+        "key": keys.in_database(thread_id, notice.key),
+        "thread_id": thread_id,
+        "delivery": notice.message.delivery,
+        "message": message_text(notice.message),
+        "person_id": person_of(notice.message) or None,
+        "created_at": now,
+        "state": NoticeState.WAITING,
+        "revision": 0,
+        "attempts": 0,
+        "uncertain": False,
+        "without_blocks": False,
+        "problem": "",
+        "due_at": now,
+    }
+
+
+def thread_from(row: RowMapping) -> Thread:
+    """The thread of a row that has the columns of `threads`; raises UnreadableRow."""
+    return _thread_from(row, row[threads.c.state])
+
+
+def thread_to_speak_in(row: RowMapping) -> Thread:
+    """The thread of such a row for whoever only posts there: what is known of its job is left out if it cannot be read.
+    Raises UnreadableRow.
+    """
+    try:
+        return thread_from(row)
+    except UnreadableRow:
+        return _thread_from(row, state_json(ThreadState()))
+
+
+def _thread_from(row: RowMapping, state: str) -> Thread:
+    values = {column.key: row[column] for column in _THREAD_FIELDS}
+    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, state=state)
+    return thread
+
+
+def request_from(row: RowMapping) -> Request:
+    """The request of a row that has the columns of `requests`; raises UnreadableRow."""
+    values = {column.key: row[column] for column in _REQUEST_FIELDS}
+    request: Request = _read(_REQUEST, f"request {values['id']}", values)
+    return request
+
+
+def notice_from(row: RowMapping) -> Notice:
+    """The notice of a row that has the columns of `notices`; raises UnreadableRow."""
+    values = {column.key: row[column] for column in _NOTICE_FIELDS}
+    read = partial(message_from, delivery=row[notices.c.delivery])
+    notice: Notice = _read(_NOTICE, f"notice {values['id']}", values, read, message=row[notices.c.message])
+    return notice
+
+
+def early_reply_values(reply: Reply) -> dict[str, Any]:
+    """The row of a reply whose thread is not known yet."""
+    return {
+        "channel_id": reply.channel_id,
+        "message_ts": reply.message_ts,
+        "thread_ts": reply.thread_ts,
+        "person_id": reply.person.id,
+        "team_id": reply.person.team_id,
+        "text": reply.text,
+        "attachments": json_text(_ATTACHMENTS.dump_python(reply.attachments, mode="json")) if reply.attachments else "",
+        "edited_at": reply.edited_at,
+        "withdrawn": reply.withdrawn,
+    }
+
+
+def early_reply_from(row: RowMapping) -> Reply:
+    """The reply of a row that has the columns of `early_replies`."""
+    columns = early_replies.c
+    return Reply(
+        Person(row[columns.person_id], row[columns.team_id]),
+        row[columns.channel_id],
+        row[columns.thread_ts],
+        row[columns.message_ts],
+        row[columns.text],
+        _attachments(row[columns.attachments]),
+        row[columns.edited_at],
+        row[columns.withdrawn],
+    )
+
+
+def _attachments(text: str) -> Attachments:
+    """What a kept reply holds besides words. One that cannot be read is not worth losing the words for."""
+    try:
+        return _ATTACHMENTS.validate_json(text) if text else Attachments()
+    except ValueError:
+        return Attachments()

@@ -1,0 +1,198 @@
+"""The tables. A change here needs a migration; a test compares the two.
+
+One rule is common to polls, requests and notices: `due_at` is when the row may next be taken (NULL: nothing is left
+to do), and it can be taken while nobody's claim on it lasts (`claimed_until`). Times are seconds since the epoch.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from bot.domain.notices.posts import Delivery
+from bot.domain.requests import RequestKind, RequestState
+from bot.store.schema.column_types import CleanText, KeyText
+
+LAST_TIME = 100_000_000_000
+"""No time beyond this one (the year 5138) is a time; refuses NaN and infinity too."""
+
+
+class NoticeState(StrEnum):
+    """Where a notice stands: the first two are open."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    DONE = "done"
+    GIVEN_UP = "given_up"
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+    listed = ", ".join(f"'{word}'" for word in words)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+def _time(column: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)
+
+
+def _queue_rules() -> tuple[CheckConstraint, ...]:
+    return (
+        CheckConstraint("(due_at IS NOT NULL) = (state IN ('waiting', 'sending'))", name="open_is_due"),
+        CheckConstraint("(claimed_by IS NOT NULL) = (state = 'sending')", name="sending_is_claimed"),
+        CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+        CheckConstraint("attempts >= 0", name="attempts"),
+        _time("due_at"),
+        _time("claimed_until"),
+    )
+
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("id", KeyText, primary_key=True),
+    Column("team_id", CleanText, nullable=False),
+    Column("channel_id", CleanText, nullable=False),
+    Column("ts", CleanText),
+    Column("requester_id", CleanText, nullable=False),
+    Column("prompt", CleanText, nullable=False),
+    Column("project_id", CleanText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("job_id", CleanText),
+    Column("state", CleanText, nullable=False),
+    Column("revision", Integer, nullable=False),
+    UniqueConstraint("channel_id", "ts"),
+    CheckConstraint("revision >= 0", name="revision"),
+    _time("created_at"),
+    _time("updated_at"),
+)
+"""`state` is the JSON of a ThreadState; `job_id` repeats the id of its job, which follow-ups wait for; `updated_at` is
+when `state` changed last."""
+
+polls = Table(
+    "polls",
+    metadata,
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
+    _time("due_at"),
+    _time("claimed_until"),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", KeyText, primary_key=True),
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("source_key", KeyText, nullable=False, unique=True),
+    Column("person_id", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+    Column("written_at", CleanText().with_variant(CleanText(collation="C"), "postgresql"), nullable=False),
+    Column("recorded_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("first_tried_at", Double),
+    Column("problem", CleanText, nullable=False),
+    Column("edited_at", CleanText, nullable=False),
+    Column("latest_text", CleanText),
+    Column("uncertain", Boolean, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    _one_of("kind", RequestKind),
+    _one_of("state", RequestState),
+    _time("recorded_at"),
+    _time("first_tried_at"),
+    *_queue_rules(),
+)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("key", KeyText, nullable=False, unique=True),
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), nullable=False),
+    Column("delivery", Text, nullable=False),
+    Column("message", CleanText, nullable=False),
+    Column("person_id", CleanText),
+    Column("created_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("uncertain", Boolean, nullable=False),
+    Column("without_blocks", Boolean, nullable=False),
+    Column("posted_ts", CleanText),
+    Column("problem", CleanText, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    _one_of("delivery", Delivery),
+    _one_of("state", NoticeState),
+    CheckConstraint("revision >= 0", name="revision"),
+    _time("created_at"),
+    *_queue_rules(),
+    sqlite_autoincrement=True,
+)
+"""`message` is the JSON of a NoticeMessage; `delivery` repeats how it reaches people, and `person_id` whom it is for or
+about. Ids are never used again, so that their order is the order of recording."""
+
+early_replies = Table(
+    "early_replies",
+    metadata,
+    Column("channel_id", KeyText, primary_key=True),
+    Column("message_ts", KeyText, primary_key=True),
+    Column("thread_ts", CleanText, nullable=False),
+    Column("person_id", CleanText, nullable=False),
+    Column("team_id", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+    Column("attachments", CleanText, nullable=False),
+    Column("edited_at", CleanText, nullable=False),
+    Column("withdrawn", Boolean, nullable=False),
+)
+"""Replies whose thread is unknown while a card is on its way into their channel. `attachments` is JSON (empty: none).
+"""
+
+Index(None, threads.c.updated_at)
+Index(None, threads.c.requester_id, threads.c.created_at)
+Index(None, requests.c.person_id, requests.c.recorded_at)
+Index(None, early_replies.c.person_id)
+Index(
+    None,
+    notices.c.person_id,
+    notices.c.id,
+    postgresql_where=notices.c.person_id.is_not(None),
+    sqlite_where=notices.c.person_id.is_not(None),
+)
+for _queue in (polls, requests, notices):
+    Index(
+        None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
+    )
+for _queue in (requests, notices):
+    Index(None, _queue.c.thread_id, _queue.c.due_at)

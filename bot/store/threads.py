@@ -1,0 +1,84 @@
+"""The threads, with what is known of their jobs."""
+
+from typing import Any
+
+from sqlalchemy import Double, Select, bindparam, insert, select, update
+
+from bot.domain.threads import Thread, ThreadState
+from bot.store.schema.rows import state_values, thread_from, thread_values
+from bot.store.schema.tables import polls, threads
+from bot.store.session import Session, for_each_dialect
+
+_ADD = for_each_dialect(lambda into: into(threads).on_conflict_do_nothing(index_elements=[threads.c.id]))
+_ADD_POLL = insert(polls)
+_BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
+_BY_CARD = (
+    select(threads)
+    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("card_ts"))
+    .with_for_update(key_share=True)
+)
+_SET_CARD = update(threads).where(threads.c.id == bindparam("thread")).values(ts=bindparam("card_ts"))
+SAVE_STATE = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"))
+    .values(
+        state=bindparam("state_now"),
+        job_id=bindparam("job_now"),
+        revision=threads.c.revision + 1,
+        updated_at=bindparam("now", type_=Double),
+    )
+)
+_POLL_AT = (
+    update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=bindparam("next_at", type_=Double))
+)
+_END_POLL = (
+    update(polls)
+    .where(polls.c.thread_id == bindparam("thread"))
+    .values(due_at=None, claimed_by=None, claimed_until=None)
+)
+
+
+def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any]:
+    """The values of SAVE_STATE."""
+    values = state_values(state)
+    return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
+
+
+class Threads:
+    """ports.Threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, thread: Thread) -> bool:
+        session = self._session
+        added = await session.execute(_ADD[session.dialect], thread_values(thread) | {"updated_at": session.now})
+        if added.rowcount == 1:
+            session.note_locked([thread.id])  # nobody else sees it before the commit
+            await session.execute(_ADD_POLL, {"thread_id": thread.id})
+        return added.rowcount == 1
+
+    async def get(self, thread_id: str) -> Thread | None:
+        return await self._locked(_BY_ID, thread=thread_id)
+
+    async def find_by_card(self, channel_id: str, ts: str) -> Thread | None:
+        return await self._locked(_BY_CARD, channel=channel_id, card_ts=ts)
+
+    async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
+        session = self._session
+        await session.execute(SAVE_STATE, saved_state(thread_id, state, session.now))
+        if poll_in is None:
+            await session.execute(_END_POLL, {"thread": thread_id})
+        else:
+            await session.execute(_POLL_AT, {"thread": thread_id, "next_at": session.now + poll_in})
+
+    async def set_card(self, thread_id: str, ts: str) -> None:
+        await self._session.execute(_SET_CARD, {"thread": thread_id, "card_ts": ts})
+
+    async def _locked(self, statement: Select[Any], **values: object) -> Thread | None:
+        rows = await self._session.rows(statement, **values)
+        if not rows:
+            return None
+        thread = thread_from(rows[0])
+        self._session.note_locked([thread.id])
+        return thread

@@ -1,0 +1,27 @@
+"""A transaction, put together from what it can do."""
+
+from bot.store.claims import Claims
+from bot.store.database_check import DatabaseCheck
+from bot.store.early_replies import EarlyReplies
+from bot.store.notices import Notices
+from bot.store.polls import Polls
+from bot.store.requests import Requests
+from bot.store.retention import Retention
+from bot.store.session import Session
+from bot.store.threads import Threads
+
+
+class SqlTransaction:
+    """ports.Transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.now = session.now
+        self.threads = Threads(session)
+        self.notices = Notices(session)
+        self.requests = Requests(session, self.notices)
+        self.polls = Polls(session, self.notices)
+        self.early_replies = EarlyReplies(session)
+        self.claims = Claims(session)
+        self.retention = Retention(session)
+        self.database_check = DatabaseCheck(session)

@@ -1,0 +1,274 @@
+"""The small ports of the store: what can be done in a transaction, a port for each subject, and the values they take.
+
+Which of them a transaction has is told in `bot.ports`; which rows are locked, and in which order, in
+`bot.store.session`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Protocol
+
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.requests import Reply, Request, RequestState
+from bot.domain.threads import Thread, ThreadState
+
+
+@dataclass(frozen=True)
+class ClaimedRequest:
+    """`uncertain`: an earlier holder died or was paused while sending, so it may have arrived."""
+
+    request: Request
+    thread: Thread
+    uncertain: bool
+
+
+@dataclass(frozen=True)
+class ClaimedNotice:
+    """A notice to deliver, with its thread as it is now."""
+
+    notice: Notice
+    thread: Thread
+
+
+@dataclass(frozen=True)
+class ClaimedPoll:
+    """A job to poll, with its thread as known when claimed."""
+
+    thread: Thread
+
+
+@dataclass(frozen=True)
+class PollResult:
+    """The result of one poll of a thread as it was when claimed: its state now, and what people are told of it."""
+
+    thread: Thread
+    state: ThreadState
+    notices: Sequence[NewNotice]
+    card_changed: bool
+    next_poll_in: float | None
+    """Seconds till the next poll; None ends the polling."""
+
+
+@dataclass(frozen=True)
+class LongOpenJobs:
+    """How many jobs have been open for long without a change, and for how many seconds the oldest has."""
+
+    count: int
+    oldest: float
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How much was deleted; false where that is nothing."""
+
+    jobs: int = 0
+    requests: int = 0
+    notices: int = 0
+    early_replies: int = 0
+
+    def __add__(self, other: "Deleted") -> "Deleted":
+        return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __bool__(self) -> bool:
+        return any(astuple(self))
+
+
+class Threads(Protocol):
+    """The threads, with what is known of their jobs."""
+
+    async def add(self, thread: Thread) -> bool:
+        """Records a new thread, which is not polled yet since it has no job; False where its id is known already."""
+
+    async def get(self, thread_id: str) -> Thread | None:
+        """The thread, locked till the end of the transaction."""
+
+    async def find_by_card(self, channel_id: str, ts: str) -> Thread | None:
+        """The thread whose card has this `ts`, locked till the end of the transaction."""
+
+    async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
+        """Saves what is known, raises the thread's revision (so that the result of a poll under way is dropped), and
+        has the job polled in that many seconds (None: no more). Whoever polls meanwhile keeps the claim till that ends.
+        """
+
+    async def set_card(self, thread_id: str, ts: str) -> None:
+        """Records where the card was posted. Requests of the thread can go out from now on."""
+
+
+class Requests(Protocol):
+    """What people asked for."""
+
+    async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
+        """Records a request, due in that many seconds; False, and nothing recorded, where its `source_key` is known
+        already.
+        """
+
+    async def get(self, request_id: str) -> Request | None:
+        """One request, locked, its thread before it."""
+
+    async def find_start(self, thread_id: str) -> Request | None:
+        """The request that started the thread."""
+
+    async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
+        """What was asked for by one reply and its edits, locked (the thread has to be, too), oldest first."""
+
+    async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
+        """The thread's follow-ups that wait to be sent, in the order they were written."""
+
+    async def save(self, request: Request, *, due_in: float = 0.0) -> None:
+        """Saves a request's texts, edit, state and problem. One that waits keeps its due time, or is due in that many
+        seconds where it had none; the claim of one that is being sent stays.
+        """
+
+    async def settle(
+        self,
+        request_id: str,
+        state: RequestState,
+        *,
+        problem: str = "",
+        due_in: float = 0.0,
+        afresh: bool = False,
+        uncertain: bool = False,
+    ) -> None:
+        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim. `afresh`: it counts as
+        not tried before. `uncertain`: it may have arrived, which is never unlearnt.
+        """
+
+
+class RequestQueue(Requests, Protocol):
+    """The same, and sending them."""
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
+        """Takes due requests: the first open one of each thread (a start before follow-ups, these by `written_at`),
+        a start only once the card is posted, a follow-up only once the job has its id. Marks them SENDING, counts the
+        attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and its row says so.
+        """
+
+    async def is_claimed_by(self, request_id: str, owner: str) -> bool:
+        """Whether `owner` still has the claim on a request that is being sent: it has until somebody else takes it,
+        even when its lease ran out. The request is locked.
+        """
+
+    async def set_text(self, request_id: str, text: str) -> None:
+        """Records what a request says from now on."""
+
+
+class Notices(Protocol):
+    """What Pagehand owes the threads."""
+
+    async def add(self, thread_id: str, notice: NewNotice) -> None:
+        """Records a notice. A key that is known already in the thread is left alone; of a CARD or REACTION with a known
+        key the row gets the new message, a higher revision, and opens again.
+        """
+
+    async def has(self, thread_id: str, key: NoticeKey) -> bool:
+        """Whether a notice with this key was recorded in the thread, which is locked."""
+
+
+class NoticeQueue(Notices, Protocol):
+    """The same, and delivering them. Each result is False where `owner` had lost the claim."""
+
+    async def claim(
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        held_channels: Sequence[str] = (),
+        held_for_reactions: Sequence[str] = (),
+        max_reactions: int | None = None,
+    ) -> Sequence[ClaimedNotice]:
+        """Takes due notices: any REACTION (at most `max_reactions`), and of all others the first open one of each
+        thread (by id); no reaction of the channels held for those, nothing else of the held channels. Counts the
+        attempt. One whose lease ran out while it was being sent is taken as uncertain.
+        """
+
+    async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
+        """Ends a notice (a CARD or REACTION of a newer revision stays open). `ts` is the message's, if there is one."""
+
+    async def postpone(
+        self,
+        notice: Notice,
+        owner: str,
+        *,
+        due_in: float,
+        uncertain: bool = False,
+        without_blocks: bool = False,
+        problem: str = "",
+    ) -> bool:
+        """Makes a notice due again in that many seconds. `uncertain`: it may have arrived, which counts till it is
+        delivered. `without_blocks`: Slack refused it with them.
+        """
+
+    async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
+        """Ends a notice that cannot be delivered (a newer revision is tried all the same); the reason is kept."""
+
+
+class Polls(Protocol):
+    """When each job is polled next, and by whom."""
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedPoll]:
+        """Takes polls that are due and that nobody holds, the most overdue first."""
+
+    async def save(self, results: Sequence[PollResult], owner: str) -> int:
+        """Saves the results of polls that `owner` still holds and whose thread has the same revision as when claimed:
+        what is known, the notices, the card where it changed, the next due time; frees the claims. Others are dropped
+        (their claim is freed, if `owner` still holds it, and they are due when whoever changed the thread said).
+        Returns how many were saved. Unchanged ones cost one row update.
+        """
+
+
+class EarlyReplies(Protocol):
+    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card that
+    Slack shows before we know where it is.
+    """
+
+    async def keep(self, reply: Reply) -> bool:
+        """Keeps a reply; False, and nothing kept, where no card is on its way. Of several versions of a reply the
+        newest is kept, whatever their order; one without its thread changes only what is kept.
+        """
+
+    async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
+        go too, unread, once no card is on its way into the channel any more.
+        """
+
+
+class Claims(Protocol):
+    """Claims of every kind."""
+
+    async def release(self, owner: str) -> None:
+        """Frees all that `owner` holds: polls as they were; notices and requests that it holds become due at once, as
+        uncertain (what was not begun can be put back by `settle` and `postpone` before).
+        """
+
+
+class Retention(Protocol):
+    """Deleting."""
+
+    async def delete_finished(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` threads, with all that belongs to them, that did not change since `before` and in
+        which nothing is open: no polling, no request, no notice. Returns how many.
+        """
+
+    async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
+        """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and
+        requests and notices of theirs in others; at most `limit` of each. Nothing deleted: nothing is left.
+        """
+
+    async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
+        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, and
+        the early replies. Nothing deleted: nothing is left.
+        """
+
+
+class DatabaseCheck(Protocol):
+    """How the database is."""
+
+    async def try_write(self) -> None:
+        """Writes what a person's request would take in room and leaves nothing behind, so that the transaction fails
+        where nothing can be recorded: the disk is full, the database is read-only, somebody else has it locked.
+        """
+
+    async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
+        """Jobs that are still polled and have not changed since `before`, among the `limit` that are polled next."""

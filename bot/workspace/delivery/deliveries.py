@@ -1,0 +1,141 @@
+"""Brings payloads to the app and waits for its acknowledgement, over Socket Mode or signed HTTP alike.
+
+Events that are not acknowledged are sent again up to three times; commands and presses are not.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from bot.runtime.tasks import BackgroundTasks
+from bot.workspace.delivery.transport import NotDeliveredError, Transport
+from bot.workspace.model.changes import Changes
+from bot.workspace.model.entities import Json
+from bot.workspace.wire.envelopes import Ack, Envelope, EnvelopeType
+
+RETRY_DELAYS = (0.0, 60.0, 300.0)
+MAX_RECORDS = 100_000
+Result = TypeVar("Result")
+
+
+@dataclass
+class DeliveryRecord:
+    """What became of one payload.
+
+    Args:
+        envelope: The payload, as it was sent first.
+        attempts: How often it was sent.
+        acked: Whether the app acknowledged it.
+        failed: Slack's word for why the last attempt failed, if it did.
+    """
+
+    envelope: Envelope
+    attempts: int = 0
+    acked: bool = False
+    failed: str | None = None
+
+
+class Deliveries:
+    """Sends payloads and keeps a record of the last ones.
+
+    Args:
+        transport: The way to the app.
+        changes: Told whenever a record changes.
+        ack_timeout: Seconds an app has for its acknowledgement (Slack: 3), after which an event is sent again.
+        retry_delays: Seconds before each resending where nothing was listening (Slack: at once, 1 and 5 minutes).
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        changes: Changes,
+        *,
+        ack_timeout: float = 3.0,
+        retry_delays: tuple[float, ...] = RETRY_DELAYS,
+    ) -> None:
+        self.ack_timeout = ack_timeout
+        self.records: list[DeliveryRecord] = []
+        self._transport = transport
+        self._changes = changes
+        self._retry_delays = retry_delays
+        self._tasks = BackgroundTasks(expected=NotDeliveredError)  # told to whoever made the request
+
+    async def settled(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - the word of asyncio's own wait_for
+        """Waits until nothing is on its way to the app any more.
+
+        Raises:
+            TimeoutError: Something still was, after so many seconds.
+        """
+        await self._changes.wait_for(lambda: not self._tasks, timeout, what="the end of all deliveries")
+
+    def send_event(self, payload: Json) -> None:
+        """Delivers an event in the background, with resending."""
+        record = self._record("events_api", payload)
+        self._spawn(self._send_until_acked(record))
+
+    async def request(self, envelope_type: EnvelopeType, payload: Json) -> Ack:
+        """Delivers a command or a press, once, and returns the app's acknowledgement.
+
+        It goes on its way even if whoever asked is gone before the acknowledgement.
+
+        Raises:
+            NotDeliveredError: No acknowledgement in time, nowhere to send it, or the workspace has stopped.
+        """
+        record = self._record(envelope_type, payload)
+        task = self._spawn(self._attempt(record, record.envelope))
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise NotDeliveredError("stopped")
+        return task.result()
+
+    async def stop(self) -> None:
+        """Gives up whatever is on its way."""
+        await self._tasks.cancel()
+
+    def _record(self, envelope_type: EnvelopeType, payload: Json) -> DeliveryRecord:
+        record = DeliveryRecord(Envelope(str(uuid4()), envelope_type, payload))
+        self.records.append(record)
+        if len(self.records) > MAX_RECORDS:
+            del self.records[: MAX_RECORDS // 2]
+        return record
+
+    def _spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        task = self._tasks.spawn(work, name="a delivery")
+        task.add_done_callback(lambda _: self._changes.notify())
+        return task
+
+    async def _send_until_acked(self, record: DeliveryRecord) -> None:
+        envelope, first = record.envelope, record.envelope
+        for attempt in range(len(self._retry_delays) + 1):
+            try:
+                await self._attempt(record, envelope)
+            except NotDeliveredError as error:
+                if not error.retry or attempt == len(self._retry_delays):
+                    return
+                if error.reason != "timeout":
+                    await self._wait_before_retry(error, self._retry_delays[attempt])
+                envelope = Envelope(first.id, first.type, first.payload, attempt + 1, error.reason)
+            else:
+                return
+
+    async def _wait_before_retry(self, error: NotDeliveredError, delay: float) -> None:
+        """Waits; where no connection was open, a new one ends the wait early."""
+        if error.reason == "no_connection":
+            await self._transport.wait_until_connected(delay or self.ack_timeout)
+        else:
+            await asyncio.sleep(delay)
+
+    async def _attempt(self, record: DeliveryRecord, envelope: Envelope) -> Ack:
+        record.attempts += 1
+        try:
+            ack = await self._transport.send(envelope, self.ack_timeout)
+        except NotDeliveredError as error:
+            record.failed = error.reason
+            raise
+        else:
+            record.acked, record.failed = True, None
+            return ack
+        finally:
+            self._changes.notify()

@@ -1,0 +1,81 @@
+"""Delivery by signed HTTP requests, for apps that have a request URL instead of Socket Mode."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable
+
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
+
+from bot.workspace.delivery.transport import NotDeliveredError
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.wire.envelopes import Ack, Envelope
+from bot.workspace.wire.signed_requests import JSON_TYPE, encoded_body, read_ack_body, retry_headers, signed_headers
+
+MAX_ANSWER_BYTES = 1 << 20
+
+
+class SignedHttp:
+    """Posts envelopes to the app's URLs. Any 2xx within the time is the acknowledgement."""
+
+    def __init__(self, app: AppConfig, signing_secret: str, now: Callable[[], float] = time.time) -> None:
+        self._app = app
+        self._secret = signing_secret
+        self._now = now
+        self._session: ClientSession | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Always true: a URL cannot tell whether something listens."""
+        return True
+
+    async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - as the protocol has it
+        """Waits the time out, since a URL cannot tell whether something listens."""
+        await asyncio.sleep(timeout)
+
+    async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
+        body, content_type = encoded_body(envelope)
+        return await self._post(self._url(envelope), body, content_type, retry_headers(envelope), ack_timeout)
+
+    async def verify_request_url(self, ack_timeout: float = 3.0) -> bool:
+        """Sends ``url_verification``, as Slack does when the URL is set. Returns whether the challenge came back."""
+        challenge = hashlib.sha256(str(self._now()).encode()).hexdigest()[:40]
+        payload = {"type": "url_verification", "challenge": challenge, "token": ""}
+        url = self._app.request_url or ""
+        try:
+            ack = await self._post(url, json.dumps(payload).encode(), JSON_TYPE, {}, ack_timeout)
+        except NotDeliveredError:
+            return False
+        return challenge in (ack.payload.get("challenge"), ack.payload.get("text"))
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    def _url(self, envelope: Envelope) -> str:
+        if envelope.type == "slash_commands":
+            command = self._app.command(envelope.payload["command"])
+            return (command and command.url) or self._app.request_url or ""
+        if envelope.type == "interactive":
+            return self._app.interactivity_url or self._app.request_url or ""
+        return self._app.request_url or ""
+
+    async def _post(self, url: str, body: bytes, content_type: str, more: dict[str, str], seconds: float) -> Ack:
+        headers = signed_headers(self._secret, str(int(self._now())), body, content_type) | more
+        self._session = self._session or ClientSession()
+        timeout = ClientTimeout(total=seconds)
+        try:
+            async with self._session.post(url, data=body, headers=headers, timeout=timeout) as answer:
+                return await _acknowledgement(answer)
+        except TimeoutError:
+            raise NotDeliveredError("http_timeout") from None
+        except (ClientError, OSError, ValueError):
+            raise NotDeliveredError("connection_failed") from None
+
+
+async def _acknowledgement(answer: ClientResponse) -> Ack:
+    retry = answer.headers.get("X-Slack-No-Retry") != "1"
+    if not 200 <= answer.status < 300:  # noqa: PLR2004 - any 2xx
+        raise NotDeliveredError("http_error", retry=retry)
+    return read_ack_body(await answer.content.read(MAX_ANSWER_BYTES))

@@ -1,0 +1,70 @@
+"""The listening socket, which can go away and come back at the same address."""
+
+import socket
+
+from aiohttp import web
+
+
+class Listener:
+    """Serves an application. In an outage it refuses connections as a machine that is down does."""
+
+    def __init__(self) -> None:
+        self.origin = ""
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self._address = ("", 0)
+        self._held: socket.socket | None = None
+        """Keeps the port during an outage: the system might give it to somebody else's connection."""
+
+    async def start(self, application: web.Application, host: str, port: int) -> str:
+        """Listens. Returns the origin."""
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, host, port)
+        await self._site.start()
+        bound = self._runner.addresses[0]
+        self._address = (host, bound[1])
+        shown = f"[{host}]" if ":" in host else host
+        self.origin = f"http://{shown}:{bound[1]}"
+        return self.origin
+
+    async def stop(self) -> None:
+        self._release()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+            self.origin = ""
+
+    async def begin_outage(self) -> None:
+        """Stops listening and breaks every connection."""
+        if self._runner is None or self._site is None:
+            return
+        await self._site.stop()
+        self._site = None
+        self._held = _bound(*self._address)
+        server = self._runner.server
+        for connection in server.connections if server else ():
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    async def end_outage(self) -> None:
+        """Listens again, at the same address."""
+        if self._runner is None or self._site is not None:
+            return
+        self._release()
+        self._site = web.TCPSite(self._runner, *self._address)
+        await self._site.start()
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Returns a socket that has an address without listening there: who connects is refused."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    held = socket.socket(family, kind, protocol)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # beside connections that are ending
+    held.bind(address)
+    return held

@@ -1,0 +1,138 @@
+"""The app as it is installed in the workspace: its names, scopes, commands and events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Self
+
+DEFAULT_SCOPES = frozenset(
+    {
+        "app_mentions:read",
+        "channels:history",
+        "channels:join",
+        "channels:read",
+        "chat:write",
+        "commands",
+        "groups:history",
+        "groups:read",
+        "im:history",
+        "im:read",
+        "im:write",
+        "reactions:read",
+        "reactions:write",
+        "users:read",
+    }
+)
+DEFAULT_EVENTS = frozenset(
+    {
+        "app_mention",
+        "channel_archive",
+        "channel_left",
+        "group_left",
+        "member_joined_channel",
+        "message.channels",
+        "message.groups",
+        "message.im",
+        "reaction_added",
+    }
+)
+
+
+class MessagesTab(Enum):
+    """What people can do in their direct conversation with the app, which is the Messages tab of its App Home."""
+
+    OPEN = auto()
+    """Write, and run slash commands."""
+    READ_ONLY = auto()
+    """Read what the app writes."""
+    OFF = auto()
+    """Nothing, and the app cannot write there either."""
+
+
+@dataclass(frozen=True)
+class SlashCommand:
+    """A slash command; ``command`` has its slash, ``url`` is for HTTP delivery only."""
+
+    command: str
+    description: str = ""
+    usage_hint: str = ""
+    should_escape: bool = False
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class AppConfig:
+    """What Slack knows of an app.
+
+    Args:
+        name: The bot's user name, as in ``@pagehand``.
+        display_name: The name shown beside its messages.
+        scopes: The bot scopes granted.
+        commands: Its slash commands.
+        events: Bot events subscribed to, as the manifest names them (``message.channels``).
+        request_url: Where events go when they are delivered by signed HTTP instead of Socket Mode.
+        interactivity_url: Where presses of buttons go then.
+        messages_tab: What people can do in their direct conversation with it.
+    """
+
+    name: str = "pagehand"
+    display_name: str = "Pagehand"
+    scopes: frozenset[str] = DEFAULT_SCOPES
+    commands: tuple[SlashCommand, ...] = (
+        SlashCommand("/docs", "Hand over a documentation task", "what to do", should_escape=True),
+    )
+    events: frozenset[str] = DEFAULT_EVENTS
+    request_url: str | None = None
+    interactivity_url: str | None = None
+    messages_tab: MessagesTab = MessagesTab.OPEN
+    app_id: str = "A0PAGEHND"
+    bot_id: str = "B0PAGEHND"
+    bot_user_id: str = "U0PAGEHND"
+
+    @property
+    def socket_mode(self) -> bool:
+        return self.request_url is None
+
+    def command(self, name: str) -> SlashCommand | None:
+        return next((command for command in self.commands if command.command == name), None)
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:
+        """Returns the app that Slack would make of a parsed manifest.
+
+        Raises:
+            KeyError: The manifest has no display information or scopes.
+        """
+        features = manifest.get("features") or {}
+        settings = manifest.get("settings") or {}
+        subscriptions = settings.get("event_subscriptions") or {}
+        interactivity = settings.get("interactivity") or {}
+        title = manifest["display_information"]["name"]
+        bot_name = (features.get("bot_user") or {}).get("display_name", title)
+        http = not settings.get("socket_mode_enabled", False)
+        return cls(
+            name=bot_name.lower().replace(" ", ""),
+            display_name=bot_name,
+            scopes=frozenset(manifest["oauth_config"]["scopes"]["bot"]),
+            commands=tuple(_command(entry) for entry in features.get("slash_commands") or ()),
+            events=frozenset(subscriptions.get("bot_events") or ()),
+            request_url=subscriptions.get("request_url") if http else None,
+            interactivity_url=interactivity.get("request_url") if http else None,
+            messages_tab=_messages_tab(features.get("app_home") or {}),
+        )
+
+
+def _messages_tab(app_home: Mapping[str, Any]) -> MessagesTab:
+    if not app_home.get("messages_tab_enabled", False):
+        return MessagesTab.OFF
+    return MessagesTab.READ_ONLY if app_home.get("messages_tab_read_only_enabled", False) else MessagesTab.OPEN
+
+
+def _command(entry: Mapping[str, Any]) -> SlashCommand:
+    return SlashCommand(
+        command=entry["command"],
+        description=entry.get("description", ""),
+        usage_hint=entry.get("usage_hint", ""),
+        should_escape=bool(entry.get("should_escape", False)),
+        url=entry.get("url"),
+    )

@@ -1,0 +1,128 @@
+"""What a workspace is made of. Plain data; ids, names and times are Slack's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Json = dict[str, Any]
+ChangeKind = Literal[
+    "message_posted",
+    "message_changed",
+    "message_deleted",
+    "ephemeral_shown",
+    "ephemeral_changed",
+    "ephemeral_deleted",
+    "reaction_added",
+    "reaction_removed",
+    "member_joined",
+    "member_left",
+    "channel_created",
+    "channel_archived",
+    "channel_unarchived",
+]
+
+
+@dataclass(frozen=True)
+class Team:
+    id: str
+    name: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of the workspace, or of another team that shares a channel with it. Bots are users too."""
+
+    id: str
+    name: str
+    real_name: str
+    team_id: str
+    color: str = "4a5568"
+    is_bot: bool = False
+    is_admin: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+
+
+@dataclass
+class Channel:
+    """A conversation: public, private, or direct (then ``user`` is the person on the other side of the bot)."""
+
+    id: str
+    name: str
+    created: int
+    creator: str
+    is_private: bool = False
+    is_im: bool = False
+    is_ext_shared: bool = False
+    is_archived: bool = False
+    topic: str = ""
+    purpose: str = ""
+    user: str | None = None
+    members: list[str] = field(default_factory=list)
+
+    @property
+    def scope_family(self) -> str:
+        """The first half of the scopes that this kind of conversation needs, as in ``groups:history``."""
+        if self.is_im:
+            return "im"
+        return "groups" if self.is_private else "channels"
+
+
+@dataclass
+class Message:
+    """A message as Slack keeps it: ``text`` is escaped, ``blocks`` are only those an app gave.
+
+    ``ephemeral_to`` is the one person who sees it; such a message is in no history.
+    """
+
+    channel: str
+    ts: str
+    user: str
+    text: str
+    blocks: list[Json] | None = None
+    attachments: list[Json] | None = None
+    thread_ts: str | None = None
+    subtype: str | None = None
+    bot_id: str | None = None
+    app_id: str | None = None
+    client_msg_id: str | None = None
+    metadata: Json | None = None
+    files: list[Json] | None = None
+    inviter: str | None = None
+    edited_by: str | None = None
+    edited_ts: str | None = None
+    ephemeral_to: str | None = None
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def is_reply(self) -> bool:
+        return self.thread_ts is not None and self.thread_ts != self.ts
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that happened in a workspace.
+
+    Args:
+        kind: What happened.
+        channel: Where; a channel id.
+        actor: Who did it; a user id.
+        at: When, as a Slack timestamp unique in the workspace.
+        message: The message concerned, as it now is.
+        previous: The message as it was, for changes and deletions.
+        name: A reaction's name.
+        inviter: Who brought a new member in.
+    """
+
+    kind: ChangeKind
+    channel: str
+    actor: str
+    at: str
+    message: Message | None = None
+    previous: Message | None = None
+    name: str = ""
+    inviter: str | None = None
+
+
+Observer = Callable[[Change], None]

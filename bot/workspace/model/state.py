@@ -1,0 +1,230 @@
+"""The state of a workspace: users, channels, membership, messages, reactions.
+
+Every change is told to the observers, in order, after it has been made.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+
+from bot.workspace.model.block_kit import assign_ids
+from bot.workspace.model.conversation import Conversation
+from bot.workspace.model.entities import Change, ChangeKind, Channel, Message, Observer, Team, User
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.timestamps import Timestamps
+
+TOMBSTONE = "This message was deleted."
+SLACKBOT = "USLACKBOT"
+
+
+class State:
+    """Everything there is in a workspace. Users and channels are found by id or, where a person would, by name."""
+
+    def __init__(self, team: Team, now: Callable[[], float] = time.time) -> None:
+        self.team = team
+        self.now = now
+        self.timestamps = Timestamps(now)
+        self.teams: dict[str, Team] = {team.id: team}
+        self.users: dict[str, User] = {}
+        self.channels: dict[str, Channel] = {}
+        self.observers: list[Observer] = []
+        self._conversations: dict[str, Conversation] = {}
+        self._ephemerals: dict[str, dict[str, Message]] = {}
+
+    # users and channels
+
+    def add_user(self, user: User) -> User:
+        self.users[user.id] = user
+        return user
+
+    def find_user(self, name: str) -> User | None:
+        """Returns a user by id, name or ``@name``."""
+        bare = name.removeprefix("@")
+        return self.users.get(bare) or next((user for user in self.users.values() if user.name == bare), None)
+
+    def user_id(self, name: str) -> str | None:
+        """Returns the id of the user who has just this name."""
+        found = self.find_user(name)
+        return found.id if found and found.name == name else None
+
+    def add_channel(self, channel: Channel) -> Channel:
+        self.channels[channel.id] = channel
+        self._conversations.setdefault(channel.id, Conversation())
+        self._notify("channel_created", channel, channel.creator)
+        return channel
+
+    def find_channel(self, name: str) -> Channel | None:
+        """Returns a channel by id, name or ``#name``."""
+        bare = name.removeprefix("#")
+        if found := self.channels.get(bare):
+            return found
+        return next((c for c in self.channels.values() if not c.is_im and c.name == bare), None)
+
+    def channel_id(self, name: str) -> str | None:
+        """Returns the id of the channel that has just this name."""
+        found = self.find_channel(name)
+        return found.id if found and found.name == name else None
+
+    def direct_channel(self, bot: str, user: str) -> Channel:
+        """Returns the direct conversation of a bot and a person, opened if it was not."""
+        for channel in self.channels.values():
+            if channel.is_im and channel.user == user and bot in channel.members:
+                return channel
+        members = [bot, user]
+        created = Channel(f"D0{user[1:]}", "", int(self.now()), bot, is_im=True, user=user, members=members)
+        return self.add_channel(created)
+
+    def join(self, channel: Channel, user: str, inviter: str | None = None) -> None:
+        """Makes a user a member, with the message that tells the channel. A member already: nothing happens."""
+        if user in channel.members:
+            return
+        self._require_unarchived(channel)
+        channel.members.append(user)
+        text = f"<@{user}> has joined the channel"
+        self._add(Message(channel.id, self.timestamps.next(), user, text, subtype="channel_join", inviter=inviter))
+        self._notify("member_joined", channel, user, inviter=inviter)
+
+    def leave(self, channel: Channel, user: str) -> None:
+        if user not in channel.members:
+            return
+        channel.members.remove(user)
+        text = f"<@{user}> has left the channel"
+        self._add(Message(channel.id, self.timestamps.next(), user, text, subtype="channel_leave"))
+        self._notify("member_left", channel, user)
+
+    def set_archived(self, channel: Channel, actor: str, *, archived: bool) -> None:
+        if channel.is_archived != archived:
+            channel.is_archived = archived
+            self._notify("channel_archived" if archived else "channel_unarchived", channel, actor)
+
+    # messages
+
+    def conversation(self, channel: Channel) -> Conversation:
+        return self._conversations[channel.id]
+
+    def message(self, channel: Channel, ts: str) -> Message:
+        if found := self.conversation(channel).get(ts):
+            return found
+        raise SlackError("message_not_found")
+
+    def post(self, message: Message) -> Message:
+        """Puts a message into its channel. Its timestamp is given here; a reply's thread is its root's."""
+        channel = self.channels[message.channel]
+        self._require_unarchived(channel)
+        message.ts = self.timestamps.next()
+        if message.thread_ts is not None:
+            root = self.conversation(channel).get(message.thread_ts)
+            if root is None:
+                raise SlackError("thread_not_found")
+            message.thread_ts = root.thread_ts or root.ts
+        assign_ids(message.blocks)
+        return self._add(message)
+
+    def edit(self, message: Message, actor: str, **fields: object) -> Message:
+        """Replaces fields of a message; the message and its place stay."""
+        channel = self.channels[message.channel]
+        self._require_unarchived(channel)
+        previous = deepcopy(message)
+        for name, value in fields.items():
+            setattr(message, name, value)
+        assign_ids(message.blocks)
+        self._notify("message_changed", channel, actor, message=message, previous=previous)
+        return message
+
+    def delete(self, message: Message, actor: str) -> None:
+        """Removes a message. A thread's first message with replies leaves a tombstone."""
+        channel = self.channels[message.channel]
+        self._require_unarchived(channel)
+        conversation = self.conversation(channel)
+        previous = deepcopy(message)
+        if conversation.reply_count(message.ts):
+            fields = {"text": TOMBSTONE, "user": SLACKBOT, "subtype": "tombstone", "blocks": None}
+            self.edit(message, actor, **fields, attachments=None, bot_id=None, metadata=None, files=None, reactions={})
+            return
+        conversation.remove(message)
+        self._notify("message_deleted", channel, actor, message=previous, previous=previous)
+
+    def _add(self, message: Message) -> Message:
+        channel = self.channels[message.channel]
+        self.conversation(channel).add(message)
+        self._notify("message_posted", channel, message.user, message=message)
+        return message
+
+    # messages that one person sees
+
+    def show_ephemeral(self, message: Message) -> Message:
+        channel = self.channels[message.channel]
+        message.ts = self.timestamps.next()
+        assign_ids(message.blocks)
+        self._ephemerals.setdefault(channel.id, {})[message.ts] = message
+        self._notify("ephemeral_shown", channel, message.user, message=message)
+        return message
+
+    def ephemeral(self, channel: Channel, ts: str, user: str) -> Message | None:
+        found = self._ephemerals.get(channel.id, {}).get(ts)
+        return found if found and found.ephemeral_to == user else None
+
+    def ephemerals(self, channel: Channel, user: str) -> list[Message]:
+        return [m for m in self._ephemerals.get(channel.id, {}).values() if m.ephemeral_to == user]
+
+    def edit_ephemeral(self, message: Message, **fields: object) -> None:
+        for name, value in fields.items():
+            setattr(message, name, value)
+        assign_ids(message.blocks)
+        self._notify("ephemeral_changed", self.channels[message.channel], message.user, message=message)
+
+    def delete_ephemeral(self, message: Message) -> None:
+        if self._ephemerals.get(message.channel, {}).pop(message.ts, None):
+            self._notify("ephemeral_deleted", self.channels[message.channel], message.user, message=message)
+
+    # reactions
+
+    def react(self, message: Message, user: str, name: str) -> None:
+        self._require_unarchived(self.channels[message.channel])
+        users = message.reactions.setdefault(name, [])
+        if user in users:
+            raise SlackError("already_reacted")
+        users.append(user)
+        self._notify("reaction_added", self.channels[message.channel], user, message=message, name=name)
+
+    def unreact(self, message: Message, user: str, name: str) -> None:
+        self._require_unarchived(self.channels[message.channel])
+        users = message.reactions.get(name, [])
+        if user not in users:
+            raise SlackError("no_reaction")
+        users.remove(user)
+        if not users:
+            del message.reactions[name]
+        self._notify("reaction_removed", self.channels[message.channel], user, message=message, name=name)
+
+    # what was kept from before
+
+    def restore(self, users: Iterable[User], channels: Iterable[Channel], messages: Iterable[Message]) -> None:
+        """Takes up a kept workspace, telling nobody."""
+        self.users.update((user.id, user) for user in users)
+        for channel in channels:
+            self.channels[channel.id] = channel
+            self._conversations.setdefault(channel.id, Conversation())
+        for message in messages:
+            self._conversations[message.channel].add(message)
+            self.timestamps.advance_past(message.ts)
+
+    def _require_unarchived(self, channel: Channel) -> None:
+        if channel.is_archived:
+            raise SlackError("is_archived")
+
+    def _notify(
+        self,
+        kind: ChangeKind,
+        channel: Channel,
+        actor: str,
+        *,
+        message: Message | None = None,
+        previous: Message | None = None,
+        name: str = "",
+        inviter: str | None = None,
+    ) -> None:
+        at = message.ts if kind == "message_posted" and message else self.timestamps.next()
+        change = Change(kind, channel.id, actor, at, message, previous, name, inviter)
+        for observer in tuple(self.observers):
+            observer(change)

@@ -1,0 +1,92 @@
+"""How Slack stores text: escaped, with mentions, channels and links in angle brackets."""
+
+import re
+from collections.abc import Callable
+
+from bot.workspace.model.errors import SlackError
+
+TEXT_LIMIT = 40_000
+_CONTROL = re.compile(r"<((?:[@#!][^<>\n]+)|(?:(?:https?|mailto|tel|slack)[^<>\n]*))>")
+_BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt);)")
+_ESCAPED_URL = r"https?://(?:&amp;|[^\s<>|&])*(?:&amp;|[^\s<>|&.,;:!?'\")\]`*~])"
+_URL = re.compile(_ESCAPED_URL)
+_TYPED = re.compile(
+    rf"(?P<url>{_ESCAPED_URL})"
+    r"|(?<![\w@])@(?P<person>[a-z0-9][a-z0-9._-]*)"
+    r"|(?<![\w#&])#(?P<channel>[a-z0-9][a-z0-9_-]*)"
+)
+_EMOJI_NAME = re.compile(r"[a-z0-9_+'\-]{1,100}(?:::skin-tone-[2-6])?")
+_BROADCASTS = frozenset({"here", "channel", "everyone"})
+
+FindId = Callable[[str], str | None]
+"""Returns the id of a user or channel of that name, or None."""
+
+
+def escape(text: str) -> str:
+    """Escapes the three characters that Slack's text format gives a meaning."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unescape(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def stored_app_text(text: str) -> str:
+    """Returns text given by an app as Slack stores it: its control sequences stay, all else is escaped once."""
+    kept: list[str] = []
+    position = 0
+    for match in _CONTROL.finditer(text):
+        kept.append(_escape_once(text[position : match.start()]))
+        kept.append(match.group(0))
+        position = match.end()
+    kept.append(_escape_once(text[position:]))
+    return "".join(kept)[:TEXT_LIMIT]
+
+
+def _escape_once(text: str) -> str:
+    escaped = _BARE_AMPERSAND.sub("&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
+    return _URL.sub(lambda match: f"<{match.group(0)}>", escaped)
+
+
+def stored_typed_text(text: str, user_id: FindId, channel_id: FindId) -> str:
+    """Returns text that a person typed as Slack stores it: ``@name``, ``#channel`` and URLs become references.
+
+    Args:
+        text: The characters typed.
+        user_id: Finds the user of a name.
+        channel_id: Finds the channel of a name.
+    """
+
+    def reference(match: re.Match[str]) -> str:
+        if match["url"]:
+            return f"<{match['url']}>"
+        if match["person"]:
+            return _user_reference(match["person"], user_id) or match.group(0)
+        found = channel_id(match["channel"])
+        return f"<#{found}|{match['channel']}>" if found else match.group(0)
+
+    return _TYPED.sub(reference, escape(text))
+
+
+def _user_reference(name: str, user_id: FindId) -> str | None:
+    """Returns the reference for a name, which at a sentence's end may have taken its full stop with it."""
+    if name in _BROADCASTS:
+        return f"<!{name}>"
+    if found := user_id(name):
+        return f"<@{found}>"
+    bare = name.rstrip("._-")
+    if bare != name and (found := user_id(bare)):
+        return f"<@{found}>{name[len(bare) :]}"
+    return None
+
+
+def emoji_name(text: str) -> str:
+    """Returns a reaction's name without its colons. Whether Slack has an emoji of that name is not looked up.
+
+    Raises:
+        SlackError: ``invalid_name``.
+    """
+    name = text.strip(":")
+    if not _EMOJI_NAME.fullmatch(name):
+        raise SlackError("invalid_name")
+    return name

@@ -1,0 +1,88 @@
+"""The web page's endpoints: its files, what it shows, and what people do on it."""
+
+from pathlib import Path
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from bot.workspace.delivery.transport import Transport
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Change
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.state import State
+from bot.workspace.page.guard import guarded
+from bot.workspace.page.operations import Operations
+from bot.workspace.page.rendering import PageRenderer
+from bot.workspace.page.streams import Streams
+from bot.workspace.people import Actor, People
+
+STATIC = Path(__file__).parent / "static"
+_STATIC_NAME = r"{name:(?:[a-z]+/)?[a-z][a-z0-9_-]*\.[a-z0-9]+}"
+
+
+class Page:
+    """The page.
+
+    Args:
+        state: The workspace.
+        app: The app.
+        people: Those who use the page.
+        transport: The way to the app, of which the page shows whether it is open.
+    """
+
+    def __init__(self, state: State, app: AppConfig, people: People, transport: Transport) -> None:
+        self._people = people
+        self._transport = transport
+        self._renderer = PageRenderer(state, app)
+        self._streams = Streams(self._renderer)
+        self._operations = Operations(people, app)
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        return [
+            web.get("/", guarded(self._index)),
+            web.get(r"/archives/{channel:\w+}/{message:p\d+}", guarded(self._permalink)),
+            web.get(f"/page/static/{_STATIC_NAME}", guarded(self._static)),
+            web.get("/page/snapshot", guarded(self._snapshot)),
+            web.get("/page/stream", guarded(self._stream)),
+            *(web.post(f"/page/{name}", guarded(handler)) for name, handler in self._operations.handlers().items()),
+        ]
+
+    def show_change(self, change: Change) -> None:
+        """Shows a change on every page whose person may see it."""
+        self._streams.show_change(change)
+
+    def show_link(self) -> None:
+        """Shows on every page whether an app is connected."""
+        self._streams.show_link(connected=self._transport.connected)
+
+    def close(self) -> None:
+        self._streams.close()
+
+    async def _index(self, _: web.Request) -> web.StreamResponse:
+        return web.FileResponse(STATIC / "index.html")
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        path = STATIC / request.match_info["name"]
+        if not path.is_file():
+            raise web.HTTPNotFound
+        return web.FileResponse(path)
+
+    async def _permalink(self, request: web.Request) -> web.StreamResponse:
+        """Leads from a message's link to the page, with its channel and thread open."""
+        packed = request.match_info["message"]
+        ts = request.query.get("thread_ts") or f"{packed[1:-6]}.{packed[-6:]}"
+        place = {"channel": request.match_info["channel"], "thread": ts}
+        raise web.HTTPFound(f"/#{urlencode(place)}")
+
+    async def _snapshot(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(self._renderer.snapshot(self._viewer(request)))
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        return await self._streams.serve(request, self._viewer(request), connected=self._transport.connected)
+
+    def _viewer(self, request: web.Request) -> Actor:
+        """Returns the person one acts as; the first one there is when none is named."""
+        try:
+            return self._people.human(request.query.get("as") or self._people.first_human().id)
+        except SlackError:
+            raise web.HTTPNotFound(text="There is nobody of that id in this workspace.") from None

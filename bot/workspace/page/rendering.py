@@ -1,0 +1,116 @@
+"""What the page shows of the workspace to one person."""
+
+from collections.abc import Iterator
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Change, Channel, Json, Message, User
+from bot.workspace.model.state import State
+from bot.workspace.people import Actor
+
+
+class PageRenderer:
+    """Makes the page's snapshots and the frames of its streams, with only what the person may see.
+
+    Args:
+        state: The workspace.
+        app: The app.
+    """
+
+    def __init__(self, state: State, app: AppConfig) -> None:
+        self._state = state
+        self._app = app
+
+    def snapshot(self, viewer: Actor) -> Json:
+        seen = [channel for channel in self._state.channels.values() if viewer.can_see(channel)]
+        return {
+            "team": {"id": self._state.team.id, "name": self._state.team.name},
+            "me": self._user(viewer.user),
+            "people": [self._user(user) for user in self._state.users.values()],
+            "channels": [self._channel(channel, viewer) for channel in seen],
+            "commands": self._commands(),
+            "messages": {channel.id: self._messages(channel, viewer) for channel in seen},
+        }
+
+    def _commands(self) -> list[Json]:
+        return [
+            {"command": c.command, "description": c.description, "usage_hint": c.usage_hint} for c in self._app.commands
+        ]
+
+    def frames(self, change: Change, viewer: Actor) -> Iterator[Json]:
+        """Yields what one page is told of a change."""
+        channel = self._state.channels[change.channel]
+        if not viewer.can_see(channel):
+            if change.kind == "member_left" and change.actor == viewer.id:
+                yield {"type": "channel", "channel": self._channel(channel, viewer)}
+            return
+        message = change.message
+        if message is None:
+            yield {"type": "channel", "channel": self._channel(channel, viewer)}
+            if change.kind == "member_joined" and change.actor == viewer.id:
+                for each in self._messages(channel, viewer):
+                    yield {"type": "message", "message": each}
+        elif message.ephemeral_to not in {None, viewer.id}:
+            return
+        elif change.kind in {"message_deleted", "ephemeral_deleted"}:
+            yield {"type": "deleted", "channel": channel.id, "ts": message.ts}
+            yield from self._root(message, channel)
+        else:
+            yield {"type": "message", "message": self._message(message)}
+            yield from self._root(message, channel)
+
+    def _root(self, message: Message, channel: Channel) -> Iterator[Json]:
+        """Yields a reply's first message anew, since that shows how many replies there are."""
+        if message.is_reply and message.thread_ts and message.ephemeral_to is None:
+            root = self._state.conversation(channel).get(message.thread_ts)
+            if root:
+                yield {"type": "message", "message": self._message(root)}
+
+    def _messages(self, channel: Channel, viewer: Actor) -> list[Json]:
+        shown = [*self._state.conversation(channel), *self._state.ephemerals(channel, viewer.id)]
+        return [self._message(message) for message in sorted(shown, key=lambda m: float(m.ts))]
+
+    def _user(self, user: User) -> Json:
+        return {
+            "id": user.id,
+            "name": user.name,
+            "real_name": user.real_name,
+            "team_id": user.team_id,
+            "is_external": user.team_id != self._state.team.id,
+            "is_bot": user.is_bot,
+            "color": user.color,
+        }
+
+    def _channel(self, channel: Channel, viewer: Actor) -> Json:
+        body: Json = {
+            "id": channel.id,
+            "name": channel.name,
+            "is_private": channel.is_private,
+            "is_im": channel.is_im,
+            "is_member": viewer.id in channel.members,
+            "bot_is_member": self._app.bot_user_id in channel.members,
+            "is_ext_shared": channel.is_ext_shared,
+            "is_archived": channel.is_archived,
+            "is_read_only": not viewer.can_write_in(channel),
+            "topic": channel.topic,
+        }
+        if channel.is_im:
+            body["user"] = next((user for user in channel.members if user != viewer.id), viewer.id)
+        return body
+
+    def _message(self, message: Message) -> Json:
+        conversation = self._state.conversation(self._state.channels[message.channel])
+        return {
+            "channel": message.channel,
+            "ts": message.ts,
+            "user": message.user,
+            "text": message.text,
+            "blocks": message.blocks,
+            "thread_ts": message.thread_ts,
+            "reply_count": 0 if message.is_reply else conversation.reply_count(message.ts),
+            "reactions": [{"name": name, "users": list(users)} for name, users in message.reactions.items()],
+            "edited": message.edited_ts is not None,
+            "ephemeral": message.ephemeral_to is not None,
+            "subtype": message.subtype,
+            "bot_id": message.bot_id,
+            "files": [{"name": file["name"]} for file in message.files or ()],
+        }

@@ -1,0 +1,196 @@
+/** Puts the page together: store, stream, address and panes. */
+
+import * as api from "./data/api.js";
+import { ChannelPane } from "./panes/channel_pane.js";
+import { confirmDialog } from "./ui/dialog.js";
+import { h } from "./ui/dom.js";
+import { Banner, Toast } from "./ui/alerts.js";
+import { lastPerson, makeHref, readRoute, rememberPerson } from "./data/route.js";
+import { Sidebar } from "./panes/sidebar.js";
+import { Store } from "./data/store.js";
+import { Stream } from "./data/stream.js";
+import { ThreadPane } from "./panes/thread_pane.js";
+import { ReadMarks } from "./data/unread.js";
+
+class App {
+  #store = new Store();
+  #toast = new Toast();
+  #stream = null;
+  #marks = null;
+  #newAfter = { view: null, mark: null };
+  #title = document.title;
+
+  constructor(root) {
+    const store = this.#store;
+    const actions = this.#actions();
+    this.root = root;
+    this.banner = new Banner({ retry: () => this.#stream?.retryNow() });
+    this.sidebar = new Sidebar({
+      store,
+      unread: (channel) => this.#marks.unread(channel, store.all(channel.id), store.me.id),
+    });
+    this.channel = new ChannelPane({ store, actions, openSidebar: () => this.#drawer(true) });
+    this.thread = new ThreadPane({ store, actions, close: () => this.#closeThread() });
+    const skip = h(
+      "button",
+      { type: "button", class: "skip", on: { click: () => this.channel.focus() } },
+      "Skip to the message box",
+    );
+    const backdrop = h("div", { class: "backdrop", on: { click: () => this.#drawer(false) } });
+    root.replaceChildren(
+      skip,
+      this.banner.element,
+      this.sidebar.element,
+      backdrop,
+      this.channel.element,
+      this.thread.element,
+      this.#toast.element,
+    );
+    store.subscribe(() => this.#render());
+    this.#listen();
+    this.#follow();
+  }
+
+  #listen() {
+    window.addEventListener("hashchange", () => this.#follow());
+    window.addEventListener("online", () => this.#stream?.retryNow());
+    document.addEventListener("visibilitychange", () => this.#store.loaded && this.#store.changed());
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+      if (this.root.classList.contains("drawer-open")) this.#drawer(false);
+      else if (this.#store.route.thread) this.#closeThread();
+    });
+  }
+
+  /** Does what the address says: another person means another stream, all else is drawn from what is here. */
+  async #follow() {
+    const route = readRoute();
+    if (!route.as) return this.#chooseSomebody(route);
+    const { route: before } = this.#store;
+    const samePerson = before.as === route.as;
+    if (!samePerson) this.#actAs(route.as);
+    this.#store.set({ route });
+    this.#drawer(false);
+    queueMicrotask(() => this.#moveFocus(before, route));
+    return undefined;
+  }
+
+  async #chooseSomebody(route) {
+    try {
+      const as = lastPerson() ?? (await api.fetchSnapshot(null)).me.id;
+      location.replace(makeHref({ ...route, as }));
+    } catch {
+      this.#store.set({ stream: "lost" });
+      setTimeout(() => this.#follow(), 2000);
+    }
+  }
+
+  #actAs(person) {
+    this.#stream?.close();
+    this.#store.set({ loaded: false });
+    this.#stream = new Stream(person, {
+      state: (stream) => this.#store.set({ stream }),
+      event: (event) => this.#store.apply(event),
+      refused: () => {
+        rememberPerson(null); // nobody of that id here: start anew
+        location.replace(makeHref({ ...readRoute(), as: null }));
+      },
+      snapshot: (snapshot) => {
+        rememberPerson(snapshot.me.id);
+        this.#marks = new ReadMarks(snapshot.team.id, snapshot.me.id);
+        this.#store.replace(snapshot);
+        this.#openSomeChannel();
+      },
+    });
+  }
+
+  /** An address without a channel, or with one this person cannot see, opens one they are in, with the bot if there is one. */
+  #openSomeChannel() {
+    const { route, conversations } = this.#store;
+    if (this.#store.channel(route.channel)) return;
+    const mine = conversations.filter((c) => !c.is_im && c.is_member);
+    const first = mine.find((c) => c.bot_is_member) ?? mine[0] ?? conversations[0];
+    location.replace(makeHref({ as: route.as, channel: first?.id ?? null, thread: null }));
+  }
+
+  #moveFocus(before, route) {
+    if (!this.#store.loaded || matchMedia("(pointer: coarse)").matches) return;
+    if (route.thread && route.thread !== before.thread) this.thread.focus();
+    else if (route.channel !== before.channel || before.thread) this.channel.focus();
+  }
+
+  #render() {
+    const store = this.#store;
+    this.banner.render(store);
+    if (!store.loaded) return;
+    this.sidebar.render();
+    this.channel.render({ newAfter: this.#newLine() });
+    this.thread.render();
+    this.#markRead();
+    this.root.classList.toggle("thread-open", !this.thread.element.hidden);
+    this.root.dataset.ready = store.me.id;
+    this.#titleBar();
+  }
+
+  /** The line above what is new stays where it was when the channel was opened. */
+  #newLine() {
+    const { route } = this.#store;
+    const view = `${route.as} ${route.channel}`;
+    if (view !== this.#newAfter.view) this.#newAfter = { view, mark: this.#marks.mark(route.channel) };
+    return this.#newAfter.mark;
+  }
+
+  #markRead() {
+    const { route } = this.#store;
+    if (route.channel && !document.hidden) this.#marks.read(route.channel, this.#store.all(route.channel));
+  }
+
+  #titleBar() {
+    const store = this.#store;
+    const channel = store.channel(store.route.channel);
+    const calls = store.conversations.reduce(
+      (sum, c) => sum + this.#marks.unread(c, store.all(c.id), store.me.id).calls,
+      0,
+    );
+    document.title = `${calls ? `(${calls}) ` : ""}${channel ? `${store.title(channel)} · ` : ""}${store.team.name || this.#title}`;
+  }
+
+  #drawer(open) {
+    this.root.classList.toggle("drawer-open", open);
+    if (open) this.sidebar.element.querySelector("a, button")?.focus();
+  }
+
+  #closeThread() {
+    location.hash = this.#store.href({ thread: null });
+  }
+
+  #actions() {
+    const as = () => this.#store.route.as;
+    const told = async (answer) => {
+      const { ok, error } = await answer;
+      if (!ok) this.#toast.show(error);
+    };
+    return {
+      send: (body) => api.send(body),
+      invite: (body) => told(api.send({ as: as(), ...body })),
+      join: (body) => told(api.join({ as: as(), ...body })),
+      react: ({ channel, ts }, name) => told(api.react({ as: as(), channel, ts, name })),
+      saveEdit: ({ channel, ts }, text) => api.edit({ as: as(), channel, ts, text }),
+      openThread: ({ channel, ts, thread_ts }) =>
+        (location.hash = this.#store.href({ channel, thread: thread_ts || ts })),
+      press: ({ channel, ts }, { action_id, value }, { block_id }) =>
+        told(api.press({ as: as(), channel, ts, block_id, action_id, value })),
+      remove: async ({ channel, ts }) => {
+        const question = {
+          title: "Delete this message?",
+          text: "It will be gone for everyone.",
+          confirm: "Delete",
+          danger: true,
+        };
+        if (await confirmDialog(question)) await told(api.remove({ as: as(), channel, ts }));
+      },
+    };
+  }
+}
+
+new App(document.getElementById("app"));

@@ -1,0 +1,134 @@
+/** The `markdown` block: the Markdown that agents write (headings, lists, quotes, fences, emphasis, links). Parsed to nodes, then DOM. */
+
+import { h } from "../ui/dom.js";
+import { inline } from "./inline.js";
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const HEADING = /^ {0,3}(#{1,6}) +(.*)$/;
+const RULE = /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/;
+const ITEM = /^( {0,12})(?:[-*+]|(\d{1,9})[.)]) +(.*)$/;
+const QUOTE = /^ {0,3}> ?/;
+
+export function markdown(text, view) {
+  const lines = String(text ?? "").split("\n");
+  const out = [];
+  let at = 0;
+  while (at < lines.length) {
+    const [node, next] = block(lines, at, view);
+    if (node) out.push(node);
+    at = next;
+  }
+  return h("div", { class: "markdown", dir: "auto" }, out);
+}
+
+function block(lines, at, view) {
+  const line = lines[at];
+  if (!line.trim()) return [null, at + 1];
+  if (FENCE.test(line)) return fence(lines, at);
+  const heading = HEADING.exec(line);
+  if (heading) return [h("p", { class: `md-heading md-h${heading[1].length}` }, spans(heading[2], view)), at + 1];
+  if (RULE.test(line)) return [h("hr"), at + 1];
+  if (QUOTE.test(line)) return quote(lines, at, view);
+  if (ITEM.test(line)) return list(lines, at, view);
+  return paragraph(lines, at, view);
+}
+
+function fence(lines, at) {
+  const mark = FENCE.exec(lines[at])[1].slice(0, 3);
+  let end = at + 1;
+  while (end < lines.length && !lines[end].trimStart().startsWith(mark)) end += 1;
+  return [h("pre", { tabindex: "0" }, lines.slice(at + 1, end).join("\n")), end + 1];
+}
+
+function quote(lines, at, view) {
+  const [inside, end] = takeWhile(lines, at, (line) => QUOTE.test(line));
+  const text = inside.map((line) => line.replace(QUOTE, ""));
+  return [
+    h(
+      "blockquote",
+      {},
+      text.map((line, index) => [index ? "\n" : "", spans(line, view)]),
+    ),
+    end,
+  ];
+}
+
+function list(lines, at, view) {
+  const [items, end] = takeWhile(lines, at, (line) => ITEM.test(line));
+  const first = ITEM.exec(items[0]);
+  const rows = items.map((line) => {
+    const [, indent, , text] = ITEM.exec(line);
+    return h("li", { class: `indent-${Math.min(Math.floor(indent.length / 2), 8)}` }, spans(text, view));
+  });
+  return [first[2] ? h("ol", { start: first[2] }, rows) : h("ul", {}, rows), end];
+}
+
+function paragraph(lines, at, view) {
+  const [more, end] = takeWhile(
+    lines,
+    at + 1,
+    (line) => line.trim() && ![FENCE, HEADING, QUOTE, ITEM].some((p) => p.test(line)),
+  );
+  return [
+    h(
+      "p",
+      {},
+      [lines[at], ...more].map((line, index) => [index ? "\n" : "", spans(line, view)]),
+    ),
+    end,
+  ];
+}
+
+function takeWhile(lines, at, test) {
+  let end = at;
+  while (end < lines.length && test(lines[end])) end += 1;
+  return [lines.slice(at, end), end];
+}
+
+const spans = (text, view) => inline(parseSpans(text), view);
+
+const PATTERNS = [
+  [/\\([\\`*_{}[\]()#+.!~>-])/y, (m) => ({ type: "text", text: m[1] })],
+  [/`([^`\n]{1,4000})`/y, (m) => ({ type: "code", text: m[1] })],
+  [/!?\[([^\]\n]{1,1000})\]\(([^()\s]{1,3000})\)/y, (m) => ({ type: "link", url: m[2], label: m[1] })],
+  [/<@([A-Z0-9]{1,40})>/y, (m) => ({ type: "user", id: m[1] })],
+  [/<(https?:[^<>\s]{1,3000}|mailto:[^<>\s]{1,300})>/y, (m) => ({ type: "link", url: m[1], label: null })],
+  [/https?:\/\/[^\s<>`"]{1,3000}[^\s<>`".,;:!?)*_~]/y, (m) => ({ type: "link", url: m[0], label: null })],
+  [/:([a-z0-9_+'-]{1,100}):/y, (m) => ({ type: "emoji", name: m[1] })],
+  [/\*\*(?=\S)([^*\n]{1,4000})\*\*/y, (m) => ({ type: "bold", children: parseSpans(m[1]) })],
+  [/__(?=\S)([^_\n]{1,4000})__/y, (m) => ({ type: "bold", children: parseSpans(m[1]) })],
+  [/~~(?=\S)([^~\n]{1,4000})~~/y, (m) => ({ type: "strike", children: parseSpans(m[1]) })],
+  [/\*(?=\S)([^*\n]{1,4000})\*/y, (m) => ({ type: "italic", children: parseSpans(m[1]) })],
+  [/_(?=\S)([^_\n]{1,4000})_(?![\p{L}\p{N}])/uy, (m) => ({ type: "italic", children: parseSpans(m[1]) })],
+];
+const PLAIN = /(?:[^\\`!\[<h:*_~]|h(?!ttps?:))+|[\p{L}\p{N}]_(?=[\p{L}\p{N}])/uy;
+
+export function parseSpans(text) {
+  const nodes = [];
+  let plain = "";
+  let at = 0;
+  while (at < text.length) {
+    PLAIN.lastIndex = at;
+    const run = PLAIN.exec(text)?.[0];
+    const [node, length] = run ? [null, run.length] : firstMatch(text, at);
+    if (node) {
+      if (plain) nodes.push({ type: "text", text: plain });
+      nodes.push(node);
+      plain = "";
+    } else {
+      plain += text.slice(at, at + length);
+    }
+    at += length;
+  }
+  if (plain) nodes.push({ type: "text", text: plain });
+  return nodes;
+}
+
+function firstMatch(text, at) {
+  for (const [pattern, build] of PATTERNS) {
+    pattern.lastIndex = at;
+    const match = pattern.exec(text);
+    if (match) return [build(match), match[0].length];
+  }
+  return [null, 1];
+}

@@ -1,0 +1,58 @@
+/** What the page itself has to say: the state of the connections, and an action that did not work. */
+
+import { h, replace } from "./dom.js";
+import { icon } from "./icons.js";
+
+const TOAST_MS = 8000;
+
+export class Banner {
+  element = h("div", { class: "banner", role: "status", "data-testid": "banner", hidden: true });
+  #retry;
+
+  constructor({ retry }) {
+    this.#retry = retry;
+  }
+
+  render({ stream, bot, loaded }) {
+    const shows = stream === "lost" ? "lost" : bot === false && loaded ? "bot" : "";
+    if (this.element.dataset.state === shows) return;
+    this.element.dataset.state = shows;
+    this.element.hidden = !shows;
+    if (shows === "lost") {
+      const button = h("button", { type: "button", class: "link-button", on: { click: this.#retry } }, "Try now");
+      replace(
+        this.element,
+        icon("plug"),
+        h("span", {}, "The workspace server cannot be reached. Trying again by itself. "),
+        button,
+      );
+    } else if (shows === "bot") {
+      replace(
+        this.element,
+        icon("plug"),
+        h("span", {}, "No bot is connected: commands and buttons get no answer until one is."),
+      );
+    }
+  }
+}
+
+export class Toast {
+  element = h("div", { class: "toast", role: "alert", "data-testid": "toast", hidden: true });
+  #timer = null;
+
+  show(text) {
+    clearTimeout(this.#timer);
+    const close = h(
+      "button",
+      { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.#hide() } },
+      icon("close"),
+    );
+    replace(this.element, h("span", {}, text), close);
+    this.element.hidden = false;
+    this.#timer = setTimeout(() => this.#hide(), TOAST_MS);
+  }
+
+  #hide() {
+    this.element.hidden = true;
+  }
+}

@@ -1,0 +1,79 @@
+"""The page's WebSocket streams: every open page is told at once what its person may see."""
+
+import asyncio
+
+from aiohttp import web
+
+from bot.workspace.model.entities import Change, Json
+from bot.workspace.page.rendering import PageRenderer
+from bot.workspace.people import Actor
+
+MAX_QUEUED_FRAMES = 1_000
+HEARTBEAT_SECONDS = 30
+Frames = asyncio.Queue[Json | None]
+"""The frames that wait for one page; None ends its stream."""
+
+
+class Streams:
+    """The open pages.
+
+    Args:
+        renderer: Decides what a page is told of a change.
+    """
+
+    def __init__(self, renderer: PageRenderer) -> None:
+        self._renderer = renderer
+        self._viewers: dict[Frames, Actor] = {}
+
+    async def serve(self, request: web.Request, viewer: Actor, *, connected: bool) -> web.StreamResponse:
+        """Serves one page's stream until the page is gone."""
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS)
+        await socket.prepare(request)
+        frames: Frames = asyncio.Queue(MAX_QUEUED_FRAMES)
+        self._viewers[frames] = viewer
+        frames.put_nowait(_link(connected=connected))
+        sending = asyncio.create_task(_send_all(socket, frames))
+        try:
+            async for _ in socket:
+                continue
+        finally:
+            del self._viewers[frames]
+            sending.cancel()
+        return socket
+
+    def show_change(self, change: Change) -> None:
+        """Sends a change to every page whose person may see it."""
+        for frames, viewer in tuple(self._viewers.items()):
+            for frame in self._renderer.frames(change, viewer):
+                _push(frames, frame)
+
+    def show_link(self, *, connected: bool) -> None:
+        """Tells every page whether an app is connected."""
+        for frames in tuple(self._viewers):
+            _push(frames, _link(connected=connected))
+
+    def close(self) -> None:
+        for frames in tuple(self._viewers):
+            _push(frames, None)
+
+
+def _link(*, connected: bool) -> Json:
+    return {"type": "link", "connected": connected}
+
+
+def _push(frames: Frames, frame: Json | None) -> None:
+    """Queues a frame. A page that does not read is let go; it fetches everything anew when it comes back."""
+    if frames.full():
+        while not frames.empty():
+            frames.get_nowait()
+        frame = None
+    frames.put_nowait(frame)
+
+
+async def _send_all(socket: web.WebSocketResponse, frames: Frames) -> None:
+    try:
+        while (frame := await frames.get()) is not None:
+            await socket.send_json(frame)
+    except ConnectionError:
+        return
+    await socket.close()

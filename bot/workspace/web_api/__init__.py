@@ -1,0 +1,1 @@
+"""The Web API: the methods, and who may call them how often."""

@@ -1,0 +1,48 @@
+"""The app's tokens and secrets."""
+
+import secrets
+from dataclasses import dataclass, field
+
+from bot.workspace.model.errors import SlackError
+
+
+@dataclass
+class Credentials:
+    """What the app and the workspace know each other by. Random where nothing else is given.
+
+    Args:
+        bot_token: For the Web API.
+        app_token: For ``apps.connections.open``.
+        signing_secret: Signs the requests to an app that has a request URL.
+        verification_token: Is in every payload; only old apps look at it.
+        refusal: Slack's code for every call, once the tokens are no longer good.
+    """
+
+    bot_token: str = field(default_factory=lambda: f"xoxb-{secrets.token_hex(24)}", repr=False)
+    app_token: str = field(default_factory=lambda: f"xapp-1-{secrets.token_hex(24)}", repr=False)
+    signing_secret: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+    verification_token: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
+    refusal: str | None = None
+
+    def check(self, token: str, *, app_token: bool) -> None:
+        """Lets a good token of the right type pass.
+
+        Raises:
+            SlackError: Slack's code for one that is missing, wrong, revoked or of the wrong type.
+        """
+        if not token:
+            raise SlackError("not_authed")
+        if token not in {self.bot_token, self.app_token}:
+            raise SlackError("invalid_auth")
+        if self.refusal:
+            raise SlackError(self.refusal)
+        if (token == self.app_token) != app_token:
+            raise SlackError("not_allowed_token_type")
+
+    def revoke(self, code: str = "token_revoked") -> None:
+        """Refuses the app's tokens from now on, with a code such as ``account_inactive`` or ``token_revoked``."""
+        self.refusal = code
+
+    def restore(self) -> None:
+        """Takes the app's tokens again."""
+        self.refusal = None

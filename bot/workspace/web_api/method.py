@@ -1,0 +1,72 @@
+"""What a Web API method is, and what it is given to answer a call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Channel, Json
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.state import State
+from bot.workspace.wire.arguments import Arguments
+from bot.workspace.wire.rendering import Renderer
+
+
+@dataclass(frozen=True)
+class MethodCall:
+    """A call that is being answered: its arguments, and what a method needs to answer it."""
+
+    state: State
+    app: AppConfig
+    renderer: Renderer
+    arguments: Arguments
+    origin: str
+    open_socket_url: Callable[[], str]
+
+    @property
+    def bot_user_id(self) -> str:
+        return self.app.bot_user_id
+
+    def channel(self, name: str = "channel") -> Channel:
+        """Returns the channel named by id in an argument, if the bot may know of it.
+
+        Raises:
+            SlackError: ``channel_not_found``, for private channels without the bot too.
+        """
+        return self.require_visible(self.state.channels.get(self.arguments.required(name)))
+
+    def require_visible(self, channel: Channel | None) -> Channel:
+        if channel is None or ((channel.is_private or channel.is_im) and self.bot_user_id not in channel.members):
+            raise SlackError("channel_not_found")
+        return channel
+
+    def require_membership(self, channel: Channel) -> Channel:
+        if self.bot_user_id not in channel.members:
+            raise SlackError("not_in_channel")
+        return channel
+
+    def require_scope(self, scope: str) -> None:
+        """Refuses a call without the scope, naming it and those there are, as Slack does."""
+        if scope not in self.app.scopes:
+            provided = ",".join(sorted(self.app.scopes))
+            raise SlackError("missing_scope", detail={"needed": scope, "provided": provided})
+
+    def require_channel_scope(self, channel: Channel, right: str) -> None:
+        """Refuses a call without the scope for a right (``read`` or ``history``) on this kind of conversation."""
+        self.require_scope(f"{channel.scope_family}:{right}")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A Web API method.
+
+    Args:
+        handler: Answers a call, with the fields of the answer besides ``ok``.
+        scope: The scope that it always needs, if there is one.
+        app_token: Whether it takes the app-level token instead of the bot's.
+        per_minute: How many calls Slack allows.
+    """
+
+    handler: Callable[[MethodCall], Json]
+    scope: str | None = None
+    app_token: bool = False
+    per_minute: int = 50

@@ -1,0 +1,154 @@
+"""``chat.*``."""
+
+from typing import Any
+from urllib.parse import quote
+
+from bot.workspace.model.app_config import MessagesTab
+from bot.workspace.model.entities import Channel, Json, Message
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.text import stored_app_text
+from bot.workspace.model.timestamps import is_timestamp
+from bot.workspace.web_api.method import Method, MethodCall
+from bot.workspace.wire.blocks import checked_blocks
+
+UPDATE_LIMIT = 4_000
+METADATA_LIMIT = 16_000
+ATTACHMENTS = 100
+
+
+def post_message(call: MethodCall) -> Json:
+    channel = _target(call)
+    text, blocks, attachments = _content(call)
+    message = Message(channel.id, "", call.bot_user_id, text, blocks, attachments, metadata=_metadata(call))
+    message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
+    message.thread_ts = _thread(call)
+    if message.thread_ts and call.arguments.flag("reply_broadcast"):
+        message.subtype = "thread_broadcast"
+    call.state.post(message)
+    return {"channel": channel.id, "ts": message.ts, "message": call.renderer.message(message)}
+
+
+def post_ephemeral(call: MethodCall) -> Json:
+    channel = _writable(call, call.channel())
+    user = call.arguments.required("user")
+    text, blocks, attachments = _content(call)
+    if user not in channel.members:
+        raise SlackError("user_not_in_channel")
+    message = Message(channel.id, "", call.bot_user_id, text, blocks, attachments, ephemeral_to=user)
+    message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
+    message.thread_ts = _thread(call)
+    return {"message_ts": call.state.show_ephemeral(message).ts}
+
+
+def update(call: MethodCall) -> Json:
+    """Changes a message of the app's own. Text alone removes the blocks; metadata stays unless given."""
+    message = _own_message(call, "cant_update_message")
+    if len(call.arguments.text("text")) > UPDATE_LIMIT:
+        raise SlackError("msg_too_long")
+    text, blocks, attachments = _content(call)
+    fields: dict[str, Any] = {"blocks": blocks, "attachments": attachments}
+    if call.arguments.given("text"):
+        fields["text"] = text
+    if call.arguments.given("metadata"):
+        fields["metadata"] = _metadata(call)
+    if fields.get("text", message.text) != message.text:
+        fields |= {"edited_by": call.bot_user_id, "edited_ts": call.state.timestamps.next()}
+    call.state.edit(message, call.bot_user_id, **fields)
+    rendered = call.renderer.message(message)
+    return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": rendered}
+
+
+def delete(call: MethodCall) -> Json:
+    message = _own_message(call, "cant_delete_message")
+    call.state.delete(message, call.bot_user_id)
+    return {"channel": message.channel, "ts": message.ts}
+
+
+def get_permalink(call: MethodCall) -> Json:
+    channel = call.channel()
+    message = call.state.message(channel, call.arguments.required("message_ts"))
+    link = f"{call.origin}/archives/{channel.id}/p{message.ts.replace('.', '')}"
+    if message.is_reply and message.thread_ts:
+        link += f"?thread_ts={quote(message.thread_ts)}&cid={channel.id}"
+    return {"channel": channel.id, "permalink": link}
+
+
+def _target(call: MethodCall) -> Channel:
+    """Returns where to post: a channel by id or name, or a person by id for the direct conversation."""
+    name = call.arguments.required("channel")
+    if (user := call.state.users.get(name)) and not user.is_bot:
+        return _open(call, call.state.direct_channel(call.bot_user_id, name))
+    channel = call.require_visible(call.state.find_channel(name))
+    may_post_anyway = "chat:write.public" in call.app.scopes and not channel.is_private and not channel.is_im
+    return _open(call, channel) if may_post_anyway else _writable(call, channel)
+
+
+def _writable(call: MethodCall, channel: Channel) -> Channel:
+    return call.require_membership(_open(call, channel))
+
+
+def _open(call: MethodCall, channel: Channel) -> Channel:
+    if channel.is_archived:
+        raise SlackError("is_archived")
+    if channel.is_im and call.app.messages_tab is MessagesTab.OFF:
+        raise SlackError("messages_tab_disabled")
+    return channel
+
+
+def _own_message(call: MethodCall, refusal: str) -> Message:
+    channel = call.channel()
+    ts = call.arguments.required("ts")
+    message = call.state.message(channel, ts)
+    if message.user != call.bot_user_id or message.subtype in {"channel_join", "channel_leave", "tombstone"}:
+        raise SlackError(refusal)
+    return message
+
+
+def _content(call: MethodCall) -> tuple[str, list[Json] | None, list[Json] | None]:
+    blocks = call.arguments.json_value("blocks", "invalid_blocks_format")
+    attachments = call.arguments.json_value("attachments", "invalid_attachments")
+    text = stored_app_text(call.arguments.text("text"))
+    if attachments is not None and not _is_attachments(attachments):
+        raise SlackError("invalid_attachments")
+    if attachments and len(attachments) > ATTACHMENTS:
+        raise SlackError("too_many_attachments")
+    checked = checked_blocks(blocks) if blocks is not None else []
+    if not text.strip() and not checked and not attachments:
+        raise SlackError("no_text")
+    return text, checked or None, attachments or None
+
+
+def _is_attachments(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _metadata(call: MethodCall) -> Json | None:
+    metadata = call.arguments.json_value("metadata", "invalid_metadata_format")
+    if metadata is None or metadata == {}:
+        return None
+    if not isinstance(metadata, dict):
+        raise SlackError("invalid_metadata_format")
+    event_type, payload = metadata.get("event_type"), metadata.get("event_payload")
+    if not isinstance(event_type, str) or not event_type or not isinstance(payload, dict):
+        raise SlackError("invalid_metadata_schema")
+    if len(str(payload)) > METADATA_LIMIT:
+        raise SlackError("metadata_too_large")
+    return {"event_type": event_type, "event_payload": payload}
+
+
+def _thread(call: MethodCall) -> str | None:
+    ts = call.arguments.text("thread_ts")
+    if not ts:
+        return None
+    if not is_timestamp(ts):
+        raise SlackError("invalid_thread_ts", messages=[f"{ts[:50]} is not a valid thread_ts"])
+    return ts
+
+
+METHODS = {
+    "chat.postMessage": Method(post_message, "chat:write", per_minute=600),
+    "chat.postEphemeral": Method(post_ephemeral, "chat:write", per_minute=100),
+    "chat.update": Method(update, "chat:write"),
+    "chat.delete": Method(delete, "chat:write"),
+    "chat.getPermalink": Method(get_permalink, per_minute=600),
+}

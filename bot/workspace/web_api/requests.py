@@ -1,0 +1,73 @@
+"""What a Web API request carries: its token and its arguments."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+from bot.workspace.wire.arguments import Arguments
+
+_FORM_FIELDS = 1000
+
+
+async def read_arguments(request: web.Request) -> tuple[str, Arguments]:
+    """Returns the token (empty when there is none) and the other arguments.
+
+    Raises:
+        SlackError: ``invalid_json``, ``json_not_object``, ``invalid_form_data``, ``invalid_post_type``.
+    """
+    values: Json = dict(request.query)
+    if request.method == "POST":
+        values |= await _body(request)
+    argument = values.pop("token", "")
+    header = request.headers.get("Authorization", "")
+    scheme, _, bearer = header.partition(" ")
+    token = bearer.strip() if scheme.lower() == "bearer" else ""
+    return token or (argument if isinstance(argument, str) else ""), Arguments(values)
+
+
+async def _body(request: web.Request) -> Mapping[str, Any]:
+    kind = request.content_type
+    if not request.can_read_body:
+        return {}
+    if kind == "multipart/form-data":
+        return await _multipart(request)
+    try:
+        raw = await request.read()
+    except web.RequestPayloadError:
+        raise SlackError("invalid_post_type") from None
+    if kind == "application/json":
+        return _json_object(raw)
+    if kind in {"application/x-www-form-urlencoded", "application/octet-stream"}:
+        return _form(raw)
+    raise SlackError("invalid_post_type")
+
+
+def _json_object(raw: bytes) -> Json:
+    try:
+        body = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise SlackError("invalid_json") from None
+    if not isinstance(body, dict):
+        raise SlackError("json_not_object")
+    return body
+
+
+def _form(raw: bytes) -> Json:
+    try:
+        return dict(parse_qsl(raw.decode("utf-8"), keep_blank_values=False, max_num_fields=_FORM_FIELDS))
+    except ValueError:
+        raise SlackError("invalid_form_data") from None
+
+
+async def _multipart(request: web.Request) -> Json:
+    try:
+        form = await request.post()
+    except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError):
+        raise SlackError("invalid_form_data") from None
+    return {name: value for name, value in form.items() if isinstance(value, str)}

@@ -1,0 +1,91 @@
+"""The arguments of a Web API call, however they were sent; those that are wrong are refused as Slack refuses them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.timestamps import is_timestamp
+
+DIGITS = 12
+_TRUE = frozenset({"true", "1", "t", "yes", "on"})
+
+
+class Arguments:
+    """Values by name. Null and, in forms, empty text count as not given."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = {name: value for name, value in values.items() if value is not None}
+
+    def as_dict(self) -> Json:
+        return dict(self._values)
+
+    def given(self, name: str) -> bool:
+        return name in self._values
+
+    def text(self, name: str, default: str = "") -> str:
+        """Returns text; numbers are taken as their digits, since forms cannot tell them apart."""
+        value = self._values.get(name, default)
+        if isinstance(value, bool | dict | list):
+            raise invalid_argument(f"must be a string [json-pointer:/{name}]")
+        return str(value)
+
+    def required(self, name: str) -> str:
+        value = self.text(name)
+        if not value:
+            raise invalid_argument(f"missing required field: {name}")
+        return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        value = self._values.get(name, default)
+        if isinstance(value, bool):
+            return value
+        return str(value).lower() in _TRUE
+
+    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
+        """Returns a whole number, at most `high`.
+
+        Raises:
+            SlackError: ``invalid_arguments`` for what is no number, ``invalid_limit`` for less than `low`.
+        """
+        value = self._values.get(name, default)
+        if isinstance(value, bool | dict | list | float) or not _is_integer(value):
+            raise invalid_argument(f"must be an integer [json-pointer:/{name}]")
+        number = int(value)
+        if number < low:
+            raise SlackError("invalid_limit")
+        return min(number, high)
+
+    def timestamp(self, name: str) -> str | None:
+        """Returns a timestamp in Slack's form or in whole seconds; None when not given."""
+        value = self.text(name)
+        if not value:
+            return None
+        if is_timestamp(value):
+            return value
+        if _is_integer(value) and int(value) >= 0:
+            return f"{int(value)}.000000"
+        raise SlackError(f"invalid_ts_{name}" if name in {"oldest", "latest"} else "invalid_arguments")
+
+    def json_value(self, name: str, error_code: str) -> Any:
+        """Returns a JSON value given as itself or as text. Text that is not JSON raises the error ``error_code``."""
+        value = self._values.get(name)
+        if not isinstance(value, str):
+            return value
+        if not value.strip():
+            return None
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            raise SlackError(error_code) from None
+
+
+def invalid_argument(message: str) -> SlackError:
+    return SlackError("invalid_arguments", messages=[message])
+
+
+def _is_integer(value: object) -> bool:
+    text = str(value)
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= DIGITS

@@ -1,0 +1,116 @@
+"""Checks the blocks of a message and says in Slack's way what is wrong with them."""
+
+import json
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from bot.workspace.model.block_kit import AnyBlock
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+
+MAX_BLOCKS = 50
+MAX_MARKDOWN_CHARACTERS = 12_000
+MAX_CHARACTERS = 13_000
+"""Slack refuses more text in all blocks together; the figure is undocumented, seen near 13,200."""
+
+_blocks: TypeAdapter[list[Any]] = TypeAdapter(list[AnyBlock])
+
+
+def checked_blocks(value: object) -> list[Json]:
+    """Returns the blocks of a message as they were given.
+
+    Raises:
+        SlackError: ``invalid_blocks_format``, ``invalid_blocks`` with a sentence for each fault, or
+            ``msg_blocks_too_long``.
+    """
+    if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
+        raise SlackError("invalid_blocks_format")
+    blocks = cast("list[Json]", value)
+    if faults := _faults(blocks):
+        raise SlackError("invalid_blocks", detail={"errors": faults}, messages=faults)
+    if sum(_text_length(block) for block in blocks) > MAX_CHARACTERS:
+        raise SlackError("msg_blocks_too_long")
+    return blocks
+
+
+def _faults(blocks: list[Json]) -> list[str]:
+    if len(blocks) > MAX_BLOCKS:
+        return [f"no more than {MAX_BLOCKS} items allowed [json-pointer:/blocks]"]
+    try:
+        _blocks.validate_python(blocks)
+    except ValidationError as error:
+        return [_sentence(fault, blocks) for fault in error.errors(include_url=False, include_context=True)]
+    return _repeated_ids(blocks) + _long_markdown(blocks)
+
+
+def _repeated_ids(blocks: list[Json]) -> list[str]:
+    given = [block["block_id"] for block in blocks if block.get("block_id")]
+    if len(given) == len(set(given)):
+        return []
+    repeated = next(name for name in given if given.count(name) > 1)
+    return [f"`block_id` is not unique: {repeated} [json-pointer:/blocks]"]
+
+
+def _long_markdown(blocks: list[Json]) -> list[str]:
+    total = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
+    return [f"must be less than {MAX_MARKDOWN_CHARACTERS + 1} characters [json-pointer:/blocks]"] * (
+        total > MAX_MARKDOWN_CHARACTERS
+    )
+
+
+def _sentence(fault: ErrorDetails, blocks: list[Json]) -> str:
+    path, missing = _pointer(fault["loc"], blocks)
+    context = fault.get("ctx", {})
+    match fault["type"]:
+        case "string_too_long":
+            words = f"must be less than {context['max_length'] + 1} characters"
+        case "string_too_short":
+            words = f"must be more than {context['min_length'] - 1} characters"
+        case "too_long":
+            words = f"no more than {context['max_length']} items allowed"
+        case "too_short":
+            words = f"no less than {context['min_length']} items allowed"
+        case "missing":
+            words = f"missing required field: {missing}"
+        case "extra_forbidden":
+            words = f"invalid additional property: {fault['loc'][-1]}"
+        case "union_tag_invalid" | "union_tag_not_found":
+            words = f"unsupported type: {json.dumps(context.get('tag'))}"
+        case "literal_error":
+            words = f"must be a valid value, such as {context['expected']}"
+        case "value_error":
+            words = str(context["error"])
+        case _:
+            words = "must provide a value of the right type"
+    return f"{words} [json-pointer:/blocks{path}]"
+
+
+def _pointer(loc: tuple[int | str, ...], blocks: list[Json]) -> tuple[str, str]:
+    """Returns the JSON pointer of a fault and, where its end is not there, the missing field's name.
+
+    The checker's own steps (which kind of block it took a value for) are not part of the pointer.
+    """
+    value: Any = blocks
+    path = ""
+    for step in loc:
+        if isinstance(value, list):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            continue
+        path += f"/{step}"
+    return path, str(loc[-1])
+
+
+def _text_length(value: object) -> int:
+    """Returns how many characters all texts within a block have together."""
+    if isinstance(value, dict):
+        own = value.get("text")
+        inner = sum(_text_length(item) for item in value.values() if isinstance(item, dict | list))
+        return inner + (len(own) if isinstance(own, str) else 0)
+    if isinstance(value, list):
+        return sum(_text_length(item) for item in value)
+    return 0

@@ -1,0 +1,78 @@
+"""The envelopes in which payloads travel, and the frames of Socket Mode."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.workspace.model.entities import Json
+
+EnvelopeType = Literal["events_api", "slash_commands", "interactive"]
+DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One sending of a payload.
+
+    Args:
+        id: The same each time the payload is sent.
+        type: Slack's name for the kind of payload.
+        payload: What the app is told.
+        attempt: 0 the first time.
+        reason: Slack's word for why it is sent again.
+    """
+
+    id: str
+    type: EnvelopeType
+    payload: Json
+    attempt: int = 0
+    reason: str = ""
+
+    @property
+    def accepts_response_payload(self) -> bool:
+        """Whether its acknowledgement may carry something to show, which a modal's submission could too."""
+        return self.type == "slash_commands"
+
+
+@dataclass(frozen=True)
+class Ack:
+    """The app's acknowledgement; ``payload`` is what it wants shown, if anything."""
+
+    payload: Json = field(default_factory=dict)
+
+
+def envelope_frame(envelope: Envelope) -> Json:
+    frame: Json = {
+        "envelope_id": envelope.id,
+        "payload": envelope.payload,
+        "type": envelope.type,
+        "accepts_response_payload": envelope.accepts_response_payload,
+    }
+    if envelope.type == "events_api":
+        frame |= {"retry_attempt": envelope.attempt, "retry_reason": envelope.reason}
+    return frame
+
+
+def hello_frame(app_id: str, connections: int, lifetime: float) -> Json:
+    return {
+        "type": "hello",
+        "num_connections": connections,
+        "connection_info": {"app_id": app_id},
+        "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": int(lifetime)},
+    }
+
+
+def disconnect_frame(reason: DisconnectReason) -> Json:
+    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
+
+
+def read_ack_frame(text: str) -> tuple[str, Ack] | None:
+    """Returns an acknowledgement with its envelope's id; None for anything else, which Slack ignores."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("envelope_id"), str):
+        return None
+    payload = body.get("payload")
+    return body["envelope_id"], Ack(payload if isinstance(payload, dict) else {})

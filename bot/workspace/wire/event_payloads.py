@@ -1,0 +1,160 @@
+"""The payloads that tell the app of a change, as the Events API has them."""
+
+import base64
+import json
+from collections.abc import Iterator
+from uuid import uuid4
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Change, Channel, Json, Message
+from bot.workspace.model.state import State
+from bot.workspace.wire.rendering import Renderer
+
+SCOPE_OF_EVENT = {
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
+}
+"""The scope without which Slack does not let an app subscribe; the others depend on the channel's kind."""
+
+
+class EventPayloads:
+    """Makes the payloads of a change: those the app subscribed to, in channels that it may read and is a member of.
+
+    Args:
+        state: The workspace.
+        app: The app.
+        rendering: How messages are shown to it.
+        token: The verification token that old apps compare; random.
+    """
+
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, token: str) -> None:
+        self._state = state
+        self._app = app
+        self._renderer = renderer
+        self._token = token
+
+    def for_change(self, change: Change) -> Iterator[Json]:
+        """Yields the ``event_callback`` payloads of a change, each with an id of its own."""
+        channel = self._state.channels[change.channel]
+        for subscription, event in self._events(change, channel):
+            if self._subscribed(subscription, channel):
+                yield self._callback(event, channel, change)
+
+    def _subscribed(self, subscription: str, channel: Channel) -> bool:
+        scope = SCOPE_OF_EVENT.get(subscription) or f"{channel.scope_family}:read"
+        return subscription in self._app.events and scope in self._app.scopes
+
+    def _events(self, change: Change, channel: Channel) -> Iterator[tuple[str, Json]]:
+        bot = self._app.bot_user_id
+        if change.kind == "member_left" and change.actor == bot:
+            name = "group_left" if channel.is_private else "channel_left"
+            yield name, {"type": name, "channel": channel.id, "actor_id": channel.creator, "event_ts": change.at}
+        if bot not in channel.members:
+            return
+        message = change.message
+        match change.kind:
+            case "message_posted" if message:
+                yield from self._posted(message, channel)
+            case "message_changed" | "message_deleted" if message:
+                yield _message_subscription(channel), self._rewritten(change, message, channel)
+            case "reaction_added" | "reaction_removed" if message:
+                yield change.kind, _reaction(change, message)
+            case "member_joined" | "member_left":
+                yield f"{change.kind}_channel", self._membership(change, channel)
+            case "channel_archived" | "channel_unarchived":
+                yield _archiving(change, channel)
+
+    def _posted(self, message: Message, channel: Channel) -> Iterator[tuple[str, Json]]:
+        event = self._renderer.message(message) | self._place(channel, message.ts)
+        event |= self._foreign_fields(message)
+        yield _message_subscription(channel), event
+        mentioned = f"<@{self._app.bot_user_id}>" in message.text and message.user != self._app.bot_user_id
+        if mentioned and not channel.is_im and message.subtype not in {"channel_join", "channel_leave"}:
+            keys = ("user", "text", "ts", "client_msg_id", "team", "blocks", "files", "thread_ts", "parent_user_id")
+            mention = {key: event[key] for key in keys if key in event}
+            yield "app_mention", {"type": "app_mention", **mention, "channel": channel.id, "event_ts": message.ts}
+
+    def _foreign_fields(self, message: Message) -> Json:
+        """Returns what Slack Connect adds to a message by a person of another team."""
+        author = self._state.users.get(message.user)
+        if author is None or author.team_id == self._state.team.id:
+            return {}
+        profile = self._renderer.user(author)["profile"]
+        return {"user_team": author.team_id, "source_team": author.team_id, "user_profile": profile}
+
+    def _rewritten(self, change: Change, message: Message, channel: Channel) -> Json:
+        event: Json = {"type": "message", "subtype": change.kind, "hidden": True, "ts": change.at}
+        if change.previous:
+            event["previous_message"] = self._renderer.message(change.previous)
+        if change.kind == "message_changed":
+            event["message"] = self._renderer.message(message)
+        else:
+            event["deleted_ts"] = message.ts
+        return event | self._place(channel, change.at)
+
+    def _membership(self, change: Change, channel: Channel) -> Json:
+        user = self._state.users[change.actor]
+        event: Json = {
+            "type": f"{change.kind}_channel",
+            "user": user.id,
+            "channel": channel.id,
+            "channel_type": "G" if channel.is_private else "C",
+            "team": user.team_id,
+            "event_ts": change.at,
+        }
+        return event | ({"inviter": change.inviter} if change.inviter else {})
+
+    def _place(self, channel: Channel, event_ts: str) -> Json:
+        kind = "im" if channel.is_im else "group" if channel.is_private else "channel"
+        return {"channel": channel.id, "channel_type": kind, "event_ts": event_ts}
+
+    def _callback(self, event: Json, channel: Channel, change: Change) -> Json:
+        team, app = self._state.team.id, self._app
+        context = json.dumps({"tid": team, "aid": app.app_id, "cid": channel.id}).encode()
+        return {
+            "token": self._token,
+            "team_id": team,
+            "context_team_id": team,
+            "context_enterprise_id": None,
+            "api_app_id": app.app_id,
+            "event": event,
+            "type": "event_callback",
+            "event_id": f"Ev{uuid4().hex[:11].upper()}",
+            "event_time": int(float(change.at)),
+            "authorizations": [
+                {
+                    "enterprise_id": None,
+                    "team_id": team,
+                    "user_id": app.bot_user_id,
+                    "is_bot": True,
+                    "is_enterprise_install": False,
+                }
+            ],
+            "is_ext_shared_channel": channel.is_ext_shared,
+            "event_context": "4-" + base64.urlsafe_b64encode(context).decode().rstrip("="),
+        }
+
+
+def _message_subscription(channel: Channel) -> str:
+    return f"message.{channel.scope_family}"
+
+
+def _reaction(change: Change, message: Message) -> Json:
+    return {
+        "type": change.kind,
+        "user": change.actor,
+        "reaction": change.name,
+        "item": {"type": "message", "channel": change.channel, "ts": message.ts},
+        "item_user": message.user,
+        "event_ts": change.at,
+    }
+
+
+def _archiving(change: Change, channel: Channel) -> tuple[str, Json]:
+    verb = "archive" if change.kind == "channel_archived" else "unarchive"
+    name = f"{'group' if channel.is_private else 'channel'}_{verb}"
+    return name, {"type": name, "channel": channel.id, "user": change.actor, "event_ts": change.at}

@@ -1,0 +1,185 @@
+"""Users, channels and messages as Slack's API and events show them."""
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Channel, Json, Message, User
+from bot.workspace.model.state import State
+from bot.workspace.wire.rich_text import rich_text_of
+
+
+class Renderer:
+    """Turns the state into Slack's JSON for one app.
+
+    Args:
+        state: The workspace.
+        app: The app that looks at it.
+    """
+
+    def __init__(self, state: State, app: AppConfig) -> None:
+        self._state = state
+        self._app = app
+
+    def user(self, user: User) -> Json:
+        external = user.team_id != self._state.team.id
+        body: Json = {
+            "id": user.id,
+            "team_id": user.team_id,
+            "name": user.name,
+            "deleted": False,
+            "color": user.color,
+            "real_name": user.real_name,
+            "tz": "Etc/UTC",
+            "tz_label": "Coordinated Universal Time",
+            "tz_offset": 0,
+            "profile": _profile(user),
+            "is_admin": user.is_admin,
+            "is_owner": user.is_admin,
+            "is_primary_owner": user.is_admin,
+            "is_restricted": user.is_restricted,
+            "is_ultra_restricted": user.is_ultra_restricted,
+            "is_bot": user.is_bot,
+            "is_app_user": False,
+            "updated": 0,
+        }
+        if external:
+            body["is_stranger"] = not self._shares_channel(user)
+        if user.id == self._app.bot_user_id:
+            body["profile"] |= {"api_app_id": self._app.app_id, "bot_id": self._app.bot_id}
+        return body
+
+    def _shares_channel(self, user: User) -> bool:
+        channels = self._state.channels.values()
+        return any(user.id in c.members and self._app.bot_user_id in c.members for c in channels)
+
+    def channel(self, channel: Channel, *, with_members: bool = False) -> Json:
+        if channel.is_im:
+            return self._direct(channel)
+        body: Json = {
+            "id": channel.id,
+            "name": channel.name,
+            "name_normalized": channel.name,
+            "is_channel": not channel.is_private,
+            "is_group": channel.is_private,
+            "is_im": False,
+            "is_mpim": False,
+            "is_private": channel.is_private,
+            "created": channel.created,
+            "updated": channel.created * 1000,
+            "is_archived": channel.is_archived,
+            "is_general": channel.name == "general",
+            "is_shared": channel.is_ext_shared,
+            "is_org_shared": False,
+            "is_ext_shared": channel.is_ext_shared,
+            "is_pending_ext_shared": False,
+            "pending_shared": [],
+            "context_team_id": self._state.team.id,
+            "creator": channel.creator,
+            "is_member": self._app.bot_user_id in channel.members,
+            "topic": {"value": channel.topic, "creator": channel.creator, "last_set": channel.created},
+            "purpose": {"value": channel.purpose, "creator": channel.creator, "last_set": channel.created},
+            "previous_names": [],
+        }
+        if channel.is_ext_shared:
+            teams = {self._state.users[user].team_id for user in channel.members}
+            body["shared_team_ids"] = body["connected_team_ids"] = sorted(teams | {self._state.team.id})
+        if with_members:
+            body["num_members"] = len(channel.members)
+        return body
+
+    def _direct(self, channel: Channel) -> Json:
+        return {
+            "id": channel.id,
+            "created": channel.created,
+            "is_archived": channel.is_archived,
+            "is_im": True,
+            "is_org_shared": False,
+            "context_team_id": self._state.team.id,
+            "user": channel.user,
+            "is_user_deleted": False,
+            "priority": 0,
+            "is_open": True,
+        }
+
+    def message(self, message: Message, *, metadata: bool = False) -> Json:
+        """Returns a message as histories, answers and events show it; a thread's first one with its counts."""
+        body: Json = {"type": "message", "user": message.user, "text": message.text, "ts": message.ts}
+        body |= _given(subtype=message.subtype, client_msg_id=message.client_msg_id, inviter=message.inviter)
+        body["team"] = self._team_of(message.user)
+        if message.bot_id:
+            body |= {"bot_id": message.bot_id, "app_id": message.app_id, "bot_profile": self.bot_profile()}
+        body |= _given(blocks=self._blocks(message), attachments=message.attachments, files=message.files)
+        if message.files:
+            body["upload"] = False
+        if message.edited_ts:
+            body["edited"] = {"user": message.edited_by, "ts": message.edited_ts}
+        if message.reactions:
+            body["reactions"] = _reactions(message)
+        if metadata and message.metadata is not None:
+            body["metadata"] = message.metadata
+        return body | self._thread_fields(message)
+
+    def _thread_fields(self, message: Message) -> Json:
+        if message.is_reply and message.thread_ts:
+            conversation = self._state.conversation(self._state.channels[message.channel])
+            root = conversation.get(message.thread_ts)
+            fields: Json = {"thread_ts": message.thread_ts}
+            if root:
+                fields["parent_user_id"] = root.user
+            if message.subtype == "thread_broadcast" and root:
+                fields["root"] = self.message(root)
+            return fields
+        conversation = self._state.conversation(self._state.channels[message.channel])
+        replies = conversation.replies(message.ts)
+        if not replies:
+            return {}
+        return {
+            "thread_ts": message.ts,
+            "reply_count": len(replies),
+            "reply_users": list(dict.fromkeys(reply.user for reply in replies)),
+            "reply_users_count": len({reply.user for reply in replies}),
+            "latest_reply": replies[-1].ts,
+            "is_locked": False,
+            "subscribed": False,
+        }
+
+    def bot_profile(self) -> Json:
+        return {
+            "id": self._app.bot_id,
+            "app_id": self._app.app_id,
+            "user_id": self._app.bot_user_id,
+            "name": self._app.display_name,
+            "deleted": False,
+            "updated": 0,
+            "team_id": self._state.team.id,
+        }
+
+    def _team_of(self, user: str) -> str:
+        found = self._state.users.get(user)
+        return found.team_id if found else self._state.team.id
+
+    def _blocks(self, message: Message) -> list[Json] | None:
+        """Returns the blocks that Slack's composer makes of a person's message, and those that an app gave."""
+        if message.blocks is not None or message.bot_id or message.subtype in {"channel_join", "channel_leave"}:
+            return message.blocks
+        return rich_text_of(message.text) if message.text and message.subtype != "tombstone" else None
+
+
+def _profile(user: User) -> Json:
+    first, _, last = user.real_name.partition(" ")
+    return {
+        "real_name": user.real_name,
+        "real_name_normalized": user.real_name,
+        "display_name": user.name,
+        "display_name_normalized": user.name,
+        "first_name": first,
+        "last_name": last,
+        "title": "",
+        "team": user.team_id,
+    }
+
+
+def _reactions(message: Message) -> list[Json]:
+    return [{"name": name, "users": list(users), "count": len(users)} for name, users in message.reactions.items()]
+
+
+def _given(**fields: object) -> Json:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,331 @@
+"""Clients that hang, drip or talk nonsense: the next one is answered, soon, and the log stays short."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.worlds.jobserver_world import make_bare, running
+
+from bot.runtime.health.report import ComponentStatus, Health
+from bot.runtime.http.health_page import HealthPage
+from bot.runtime.http.server import MOST_CONNECTIONS, HttpServer, listening_socket
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.http_receiver import HttpReceiver
+from bot.slack.receiving.transports.http_signature import signature_of
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+
+HANGING = 1_100
+SECRET = "planted-secret-signing"
+HALF = b"POST /slack/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n"
+Ask = Callable[[], Awaitable[int]]
+Served = contextlib.AbstractAsyncContextManager[tuple[int, Ask]]
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4_096), hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextlib.asynccontextmanager
+async def slack(_: Path) -> AsyncIterator[tuple[int, Ask]]:
+    """The port for Slack's requests, and a signed one."""
+    session = new_session()
+    identity = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
+    app = SlackApp(
+        object(),  # type: ignore[arg-type]  # is not asked
+        identity=identity,
+        message_context=MessageContext(),
+        ephemeral_sender=ephemeral_to_nobody(session),
+    )
+    receiver = HttpReceiver(app, SecretStr(SECRET), host="127.0.0.1", port=0)
+    await receiver.start()
+    url, body = (
+        f"http://127.0.0.1:{receiver.port}/slack/events",
+        b"command=%2Fdocs&text=help&user_id=U1&channel_id=C1&team_id=T1",
+    )
+
+    async def ask() -> int:
+        stamp = str(int(time.time()))
+        headers = {
+            "X-Slack-Request-Timestamp": stamp,
+            "X-Slack-Signature": signature_of(SECRET, stamp, body).decode(),
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        async with aiohttp.ClientSession() as client, client.post(url, data=body, headers=headers) as answer:
+            return answer.status
+
+    yield receiver.port, ask
+    await receiver.stop(2)
+    await session.close()
+
+
+@contextlib.asynccontextmanager
+async def health(_: Path) -> AsyncIterator[tuple[int, Ask]]:
+    """The port for health checks, and one."""
+    page = HealthPage(Health(lambda: [ComponentStatus("outbox")]), host="127.0.0.1", port=0)
+    await page.start()
+    assert page._server is not None
+    port = page._server.port
+    yield port, lambda: _get(f"http://127.0.0.1:{port}/health")
+    await page.stop()
+
+
+@contextlib.asynccontextmanager
+async def jobs(tmp_path: Path) -> AsyncIterator[tuple[int, Ask]]:
+    """The job server's port, and a question to it."""
+    async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as server:
+        yield int(server.url.rsplit(":", 1)[1]), lambda: _get(f"{server.url}/health")
+
+
+async def _get(url: str) -> int:
+    async with aiohttp.ClientSession() as client, client.get(url) as answer:
+        return answer.status
+
+
+async def half_sent(port: int, count: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connections on which the beginning of a request was sent, and no more ever will be."""
+    made = []
+    for _ in range(count):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionError):
+            writer.write(HALF)
+        made.append((reader, writer))
+    return made
+
+
+async def all_closed(connections: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]) -> None:
+    for _, writer in connections:
+        writer.close()
+    await asyncio.gather(*(writer.wait_closed() for _, writer in connections), return_exceptions=True)
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize("serving", [slack, health, jobs])
+async def test_a_thousand_half_sent_requests_keep_nobody_out(
+    serving: Callable[[Path], Served], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path) as (port, ask):
+        hanging = await half_sent(port, HANGING)
+        async with asyncio.timeout(10):
+            assert await ask() == 200
+            ended = [asyncio.ensure_future(reader.read()) for reader, _ in hanging[: HANGING - MOST_CONNECTIONS]]
+            await asyncio.wait(ended)  # the oldest had to make room
+        await asyncio.gather(*ended, return_exceptions=True)
+        said = [record for record in caplog.records if record.levelno >= logging.WARNING]
+        assert [record.name for record in said] == ["bot.runtime.http.server"], [record.getMessage() for record in said]
+        await all_closed(hanging)
+
+
+@dataclass
+class Plain:
+    """A server with short limits, whose one address takes a body and answers when it may."""
+
+    server: HttpServer
+    may_answer: asyncio.Event
+    connections: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        made = await asyncio.open_connection("127.0.0.1", self.server.port)
+        self.connections.append(made)
+        return made
+
+
+@contextlib.asynccontextmanager
+async def plain(request_seconds: float = 0.3, idle_seconds: float = 30.0, most: int = 3) -> AsyncIterator[Plain]:
+    may_answer = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        await request.read()
+        await may_answer.wait()
+        return web.Response(text="here you are")
+
+    app = web.Application()
+    app.router.add_post("/", answer)
+    server = HttpServer(app, request_seconds=request_seconds, idle_seconds=idle_seconds, most_connections=most)
+    await server.start(listening_socket("127.0.0.1", 0))
+    there = Plain(server, may_answer)
+    yield there
+    await server.stop()
+    await all_closed(there.connections)
+
+
+WHOLE = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
+
+
+@pytest.mark.parametrize("begun", [b"P", WHOLE[:20], WHOLE[:-1]], ids=["a letter", "half a head", "half a body"])
+async def test_a_request_has_to_come_in_time_however_it_drips(begun: bytes) -> None:
+    async with plain() as there:
+        reader, writer = await there.connect()
+        writer.write(begun)
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionError):
+                while not reader.at_eof() and not await _read_soon(reader):
+                    writer.write(b" " if begun == b"P" else b"")
+
+
+async def _read_soon(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await asyncio.wait_for(reader.read(1), 0.05)
+    except TimeoutError:
+        return b""
+
+
+async def test_a_request_that_is_in_may_take_its_time_and_its_connection_serves_again() -> None:
+    async with plain(request_seconds=0.2) as there:
+        reader, writer = await there.connect()
+        writer.write(WHOLE)
+        assert await _read_soon(reader) == b""
+        await asyncio.sleep(0.4)  # longer than a request may take to come in
+        there.may_answer.set()
+        async with asyncio.timeout(10):
+            assert b"here you are" in await reader.readuntil(b"you are")
+            writer.write(WHOLE)
+            assert b"here you are" in await reader.readuntil(b"you are")
+
+
+async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
+    async with plain(idle_seconds=0.2) as there:
+        there.may_answer.set()
+        silent, _ = await there.connect()
+        reader, writer = await there.connect()
+        writer.write(WHOLE)
+        async with asyncio.timeout(10):
+            assert (await reader.read()).endswith(b"here you are")
+            assert await silent.read() == b""
+
+
+async def test_what_is_being_answered_never_makes_room() -> None:
+    async with plain(most=2) as there:
+        asked = [await there.connect() for _ in range(2)]
+        for _, writer in asked:
+            writer.write(WHOLE)
+        while len(there.server._waiting):  # noqa: ASYNC110 - nobody tells that a request has come in
+            await asyncio.sleep(0.01)
+        third, _ = await there.connect()
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionError):
+                assert await third.read() == b""
+            there.may_answer.set()
+            for reader, _ in asked:
+                assert b"here you are" in await reader.readuntil(b"you are")
+
+
+async def test_no_sockets_left_is_said_once_and_the_next_connections_are_taken_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with plain(most=100) as there:
+        waiting = [socket.socket() for _ in range(20)]
+        with _no_file_to_be_had():
+            for client in waiting:
+                client.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", there.server.port))
+            async with asyncio.timeout(10):
+                while not caplog.records:  # noqa: ASYNC110 - the log is what is looked at
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.5)  # a few tries more
+        there.may_answer.set()
+        async with asyncio.timeout(10):
+            reader, writer = await there.connect()
+            writer.write(WHOLE)
+            assert b"here you are" in await reader.readuntil(b"you are")
+        assert [record.getMessage() for record in caplog.records] == [
+            "no more connections can be taken: Too many open files"
+        ]
+        assert not caplog.records[0].exc_info
+        for client in waiting:
+            client.close()
+
+
+@contextlib.contextmanager
+def _no_file_to_be_had() -> Iterator[None]:
+    """Nothing more can be opened in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken: list[int] = []
+    highest = max(int(file.name) for file in Path("/dev/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for number in taken:
+            os.close(number)
+
+
+async def test_what_cannot_be_read_is_told_once_without_a_traceback_or_a_version(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with slack(tmp_path) as (port, _):
+        answers = await _broken_and_strange(port)
+    assert {answer.split(b"\r\n")[0].split(b" ")[1] for answer in answers[:15]} == {b"400"}
+    assert [answer for answer in answers if b"aiohttp" in answer.lower() or b"python" in answer.lower()] == []
+    said = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(said) == 1
+    assert not said[0].exc_info
+
+
+async def _broken_and_strange(port: int) -> list[bytes]:
+    answers = []
+    for broken in (b"BREW\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: many\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n") * 5:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(broken)
+        async with asyncio.timeout(10):
+            answers.append(await reader.read())
+        writer.close()
+    async with aiohttp.ClientSession() as client:
+        for path in ("/", "/health", "/slack/events"):
+            async with client.get(f"http://127.0.0.1:{port}{path}") as answer:
+                answers.append(str(answer.headers).encode() + await answer.read())
+    return answers
+
+
+BAD_BODIES = {
+    "not what its encoding says": b"POST /slack/events HTTP/1.1\r\nHost: x\r\n"
+    b"Content-Encoding: gzip\r\nContent-Length: 9\r\n\r\nplanted",
+    "chunks that break off": b"POST /nowhere HTTP/1.1\r\nHost: x\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n",
+    "never sent to its end": b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nplanted",
+}
+
+
+@pytest.mark.parametrize("sent", BAD_BODIES.values(), ids=BAD_BODIES)
+async def test_a_body_that_breaks_after_the_answer_leaves_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
+    async with slack(tmp_path) as (port, ask):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        async with asyncio.timeout(10):
+            assert (await reader.readline()).startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+        writer.close()
+        assert await ask() == 200
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_what_slack_did_not_sign_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with slack(tmp_path) as (port, _), aiohttp.ClientSession() as client:
+        for _ in range(5):
+            async with client.post(f"http://127.0.0.1:{port}/slack/events", data=b"{}") as answer:
+                assert answer.status == 401
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "a request that Slack did not sign, or signed over 5 minutes ago, is turned away"
+    ]

@@ -1,0 +1,173 @@
+"""People's names from users.info: asked for once, never waited for long, and shown without mentioning anybody."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from support.worlds.slack_world import SlackWorld, slack_world
+
+from bot.domain.jobs import Problem
+from bot.domain.mentions import mention
+from bot.domain.notices.messages import (
+    EarlierWords,
+    Notice,
+    NoticeMessage,
+    PostNotDelivered,
+    PromptRequested,
+    ReplyEdited,
+)
+from bot.domain.notices.posts import (
+    AccessDenied,
+    Delivery,
+    OutageStarted,
+    ReplyNotFullySent,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+    UnknownNotice,
+)
+from bot.domain.requests import RejectionReason, RequestKind
+from bot.domain.threads import Thread
+from bot.slack.sending.people import display_name
+from bot.workspace.model.app_config import AppConfig
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[SlackWorld]:
+    async with slack_world(names_within=2.0) as made:
+        yield made
+
+
+async def test_names_are_asked_for_once_an_hour(world: SlackWorld) -> None:
+    ana, ben = world.id("ana"), world.id("ben")
+    for _ in range(3):
+        assert await world.people.names([ana, ben]) == {ana: "ana", ben: "ben"}
+    assert world.lookups == 2
+    world.now[0] = 3_601.0
+    assert await world.people.names([ana]) == {ana: "ana"}
+    assert world.lookups == 3
+
+
+async def test_many_texts_at_once_ask_once(world: SlackWorld) -> None:
+    ana = world.id("ana")
+    found = await asyncio.gather(*(world.people.names([ana]) for _ in range(10)))
+    assert found == [{ana: "ana"}] * 10
+    assert world.lookups == 1
+
+
+async def test_somebody_unknown_has_no_name_and_is_not_asked_for_each_time(world: SlackWorld) -> None:
+    for _ in range(2):
+        assert await world.people.names(["U0NOBODY", world.id("ana")]) == {world.id("ana"): "ana"}
+    assert world.lookups == 2
+
+
+async def test_without_the_scope_nobody_is_asked_for_and_it_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"users:read"}), names_within=2.0) as world:
+        for name in ("ana", "ben", "ana"):
+            assert await world.people.names([world.id(name)]) == {}
+        assert world.lookups == 1
+        world.now[0] = 301.0
+        assert await world.people.names([world.id("ana")]) == {}
+        assert world.lookups == 2
+    assert caplog.text.count("missing_scope") == 1
+
+
+async def test_while_slack_is_away_or_asks_to_wait_texts_go_on(world: SlackWorld) -> None:
+    world.workspace.faults.server_error(method="users.info")
+    assert await world.people.names([world.id("ana")]) == {}
+    assert await world.people.names([world.id("ben")]) == {}
+    assert world.lookups == 1
+    world.now[0] = 31.0
+    world.workspace.faults.rate_limit(100, method="users.info")
+    assert await world.people.names([world.id("ana")]) == {}
+    world.now[0] = 130.0
+    assert await world.people.names([world.id("ana")]) == {}
+    assert world.lookups == 2
+    world.now[0] = 132.0
+    assert await world.people.names([world.id("ana")]) == {world.id("ana"): "ana"}
+
+
+async def test_a_slow_answer_is_not_waited_for() -> None:
+    async with slack_world(names_within=0.05) as world:
+        ana, ben = world.id("ana"), world.id("ben")
+        assert await world.people.names([ana]) == {ana: "ana"}
+        world.workspace.faults.delay(60.0, method="users.info", count=None)
+        for _ in range(2):
+            assert await world.people.names([ana, ben]) == {ana: "ana"}
+        assert world.lookups == 2
+        world.workspace.faults.clear()
+
+
+async def test_a_text_full_of_people_asks_for_some_of_them(world: SlackWorld) -> None:
+    await world.people.names([f"U{number}" for number in range(1_000)])
+    assert world.lookups == 20
+
+
+@pytest.mark.parametrize(
+    ("user", "name"),
+    [
+        ({"name": "old", "real_name": "B", "profile": {"display_name": "A", "real_name": "B"}}, "A"),
+        ({"name": "old", "real_name": "C", "profile": {"display_name": " ", "real_name": "B"}}, "B"),
+        ({"name": "old", "real_name": "C", "profile": {}}, "C"),
+        ({"name": "old", "profile": None}, ""),
+        ({"profile": {"display_name": "A\nB\x02\x03  C" + "x" * 200}}, "A B C" + "x" * 75),
+        (None, ""),
+    ],
+)
+def test_which_name_counts(user: Any, name: str) -> None:
+    assert display_name(user) == name
+
+
+async def test_a_card_and_a_notice_show_names_and_mention_nobody(world: SlackWorld) -> None:
+    ana, ben = world.id("ana"), world.id("ben")
+    prompt = f"Ask {mention(ben)} or {mention('U0NOBODY')} or <@{ben}> or @{ben}"
+    channel = world.workspace.channels["docs"].id
+    thread = Thread("th1", "T1", channel, ana, prompt, "p", 0.0)
+    ts = await world.chat.post_card(thread, "th1/card")
+    (shown,) = [message for message in world.workspace.channels.thread("docs", ts) if message.ts == ts]
+    quoted = f"&gt;Ask @ben or @U0NOBODY or &lt;@{ben}&gt; or @{ben}".removeprefix("&gt;")
+    assert quoted in str(shown.blocks)
+    assert quoted in shown.text
+    assert f"<@{ben}>" not in str(shown.blocks) + shown.text
+    assert "\x02" not in str(shown.blocks) + shown.text
+    whole = Notice(1, "th1/w", "th1", PromptRequested(ana, prompt), 0.0)
+    await world.chat.tell(thread, whole)
+    (told,) = world.workspace.people["ana"].ephemerals("docs")
+    assert quoted in str(told.blocks)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        lambda ana, text: RequestRejected(_follow_up(ana, text), RejectionReason.API),
+        lambda ana, text: RequestUncertain(_follow_up(ana, text)),
+        lambda ana, text: OutageStarted(Problem.BUSY, waiting=_follow_up(ana, text)),
+        lambda ana, text: AccessDenied(401, _follow_up(ana, text)),
+        lambda ana, text: ReplyNotFullySent(ana, words_sent=True, file_count=1, file_names=(text,)),
+        lambda ana, text: UnknownNotice("shrug", {"text": text}),
+        lambda ana, text: ReplyEdited(ana, "r1", text, EarlierWords.ACCEPTED),
+        PromptRequested,
+        lambda ana, text: PostNotDelivered(ana, RequestUncertain(_follow_up(ana, text)), may_be_posted=True),
+    ],
+    ids=lambda says: says("U1", "").kind,
+)
+async def test_every_message_shows_the_names_in_what_people_wrote(
+    world: SlackWorld, says: Callable[[str, str], NoticeMessage]
+) -> None:
+    ana, ben = world.id("ana"), world.id("ben")
+    notice = Notice(1, "th1/n", "th1", says(ana, f"Ask {mention(ben)}"), 0.0)
+    channel = world.workspace.channels["docs"].id
+    thread = Thread("th1", "T1", channel, ana, "Do it", "p", 0.0)
+    if notice.delivery is Delivery.POST:
+        posted = await world.chat.post(thread, notice)
+        (shown,) = [message for message in world.workspace.channels.messages("docs") if message.ts == posted]
+    else:
+        await world.chat.tell(thread, notice)
+        (shown,) = world.workspace.people["ana"].ephemerals("docs")
+    assert "Ask @ben" in shown.text
+    assert ben not in shown.text + str(shown.blocks)
+
+
+def _follow_up(person_id: str, text: str) -> RequestSummary:
+    return RequestSummary("r1", person_id, RequestKind.FOLLOW_UP, text)

@@ -1,0 +1,94 @@
+"""What the store tells of its own condition."""
+
+from functools import partial
+
+import pytest
+from sqlalchemy import text
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import JOB, Sql, a_thread, add
+
+from bot.domain.threads import ThreadState
+from bot.ports import Store, Transaction
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
+from bot.store import database_check
+from bot.store.database.engine import engine_for
+from bot.store.schema.tables import metadata
+from bot.store_ports import LongOpenJobs
+
+
+async def test_a_probe_leaves_nothing_behind(store: Store, sql: Sql) -> None:
+    for _ in range(3):
+        await store.transact(lambda tx: tx.database_check.try_write())
+    for table in metadata.tables:
+        assert await sql(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608 - our own names
+
+
+async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
+    return await store.transact(lambda tx: tx.database_check.long_open(before=tx.now - LONG_OPEN, limit=limit))
+
+
+async def begin(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
+    """A job that is polled from now on, unless it has ended."""
+    await add(store, a_thread(name))
+    await store.transact(partial(_save, name, poll_in))
+
+
+async def _save(name: str, poll_in: float | None, tx: Transaction) -> None:
+    await tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
+
+
+async def test_jobs_that_do_not_change_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
+    for name in ("oldest", "old"):
+        await begin(store, name)
+        clock.advance(1800)
+    await begin(store, "ended", poll_in=None)
+    await add(store, a_thread("never started"))
+    clock.advance(LONG_OPEN)
+    await begin(store, "new")
+    assert await long_open(store) == LongOpenJobs(2, LONG_OPEN + 3600)
+    assert (await long_open(store, limit=1)).count <= 1
+    await store.transact(partial(_save, "oldest", None))
+    assert await long_open(store) == LongOpenJobs(1, LONG_OPEN + 1800)
+
+
+async def test_nothing_is_open_for_long(store: Store) -> None:
+    assert await long_open(store) == LongOpenJobs(0, 0.0)
+
+
+async def test_jobs_that_are_open_for_long_are_a_warning_once(
+    store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    check = DatabaseCheck(store, RecordingHealth(clock.monotonic), watching_jobs=True)
+    await begin(store, "first")
+    await check.count_long_open()
+    assert check.warning() == ""
+    clock.advance(LONG_OPEN + 3600)
+    await check.count_long_open()
+    await check.count_long_open()
+    assert check.warning().startswith("1 job has been open for over 4 hours without a change, the oldest for 5 hours.")
+    await begin(store, "second")
+    clock.advance(LONG_OPEN + 3600)
+    await check.count_long_open()
+    assert [record.getMessage().partition(" been")[0] for record in caplog.records] == ["1 job has", "2 jobs have"]
+    for name in ("first", "second"):
+        await store.transact(partial(_save, name, None))
+    await check.count_long_open()
+    assert check.warning() == ""
+
+
+async def test_the_look_goes_by_indexes(database: str) -> None:
+    engine = engine_for(database)
+    statement = database_check._LONG_OPEN.params(before=1e9, limit=10)
+    sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
+    explain = "EXPLAIN QUERY PLAN"
+    async with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            explain = "EXPLAIN"
+            for choice in ("enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_hashjoin", "enable_mergejoin"):
+                await connection.execute(text(f"SET LOCAL {choice} = off"))
+        plan = "\n".join(str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {sql}"))
+    await engine.dispose()
+    assert "ix_polls_due_at" in plan
+    assert "Seq Scan" not in plan
+    assert "SCAN threads" not in plan

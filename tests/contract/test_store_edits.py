@@ -1,0 +1,110 @@
+"""What the store keeps of replies that are edited or deleted."""
+
+from dataclasses import replace
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import CARD, a_follow_up, a_thread, add, claim_requests, get_request, settle, watched
+
+from bot.domain.requests import Attachments, Person, Reply, Request, RequestState
+from bot.ports import Store
+
+REPLY = "1700000002.000100"
+EARLY = Reply(
+    Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", Attachments(("a.png", ""), forwarded=True)
+)
+
+
+async def save_words(store: Store, request: Request, due_in: float = 0.0) -> None:
+    await store.transact(lambda tx: tx.requests.save(request, due_in=due_in))
+
+
+async def keep(store: Store, reply: Reply) -> bool:
+    return await store.transact(lambda tx: tx.early_replies.keep(reply))
+
+
+async def test_what_was_made_of_a_reply_is_in_the_order_of_its_edits(store: Store) -> None:
+    first = a_follow_up(REPLY)
+    again = replace(first, id=f"{first.id}.1700000009.000100", source_key="edit/1")
+    await add(store, a_thread(), again, first, a_follow_up("1700000003.000100"))
+    await add(store, a_thread("t2"), a_follow_up(REPLY, "t2"))
+    assert await store.transact(lambda tx: tx.requests.find_by_reply("t1", REPLY)) == [first, again]
+    assert await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1")) == []
+
+
+async def test_new_words_keep_the_time_at_which_they_are_due(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY), due_in=5.0))
+    request = await get_request(store, f"t1-{REPLY}")
+    await save_words(store, replace(request, text="second", edited_at="1700000009.000100"), due_in=60.0)
+    assert await claim_requests(store) == []
+    clock.advance(5.1)
+    (claimed,) = await claim_requests(store)
+    assert (claimed.request.text, claimed.request.edited_at) == ("second", "1700000009.000100")
+
+
+async def test_words_that_are_being_sent_stay_claimed_beside_the_newest(store: Store) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
+    (claimed,) = await claim_requests(store)
+    await save_words(store, replace(claimed.request, latest_text=""))
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by(claimed.request.id, "one"))
+    assert (await get_request(store, claimed.request.id)).latest_text == ""
+
+
+async def test_a_withdrawn_request_is_not_due_and_may_wait_again(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
+    request = await get_request(store, f"t1-{REPLY}")
+    await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
+    assert await claim_requests(store) == []
+    await save_words(store, replace(request, state=RequestState.WAITING, text="again"), due_in=1.0)
+    assert await claim_requests(store) == []
+    clock.advance(1.1)
+    (claimed,) = await claim_requests(store)
+    assert claimed.request.text == "again"
+
+
+async def test_that_a_request_may_have_arrived_is_never_unlearnt(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000002.000100")))
+    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000003.000100")))
+    (lost,) = await claim_requests(store)
+    assert not lost.request.uncertain
+    clock.advance(31)
+    (taken_over,) = await claim_requests(store)
+    assert taken_over.uncertain
+    assert taken_over.request.uncertain
+    await settle(store, lost.request.id, RequestState.WAITING)
+    assert (await get_request(store, lost.request.id)).uncertain
+    await settle(store, lost.request.id, RequestState.ACCEPTED)
+    (other,) = await claim_requests(store)
+    assert not other.request.uncertain
+    await settle(store, other.request.id, RequestState.UNCERTAIN, uncertain=True)
+    await settle(store, other.request.id, RequestState.WAITING, afresh=True)
+    assert (await get_request(store, other.request.id)).uncertain
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_of_an_early_reply_the_newest_version_is_kept(store: Store, *, reverse: bool) -> None:
+    await store.transact(lambda tx: tx.threads.add(a_thread()))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    second = replace(EARLY, text="second", attachments=Attachments(), edited_at="1700000008.000100")
+    versions = [EARLY, second, replace(second, text="third", edited_at="1700000009.000100")]
+    for version in reversed(versions) if reverse else versions:
+        assert await keep(store, version)
+    taken = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
+    assert taken == [versions[-1]]
+
+
+async def test_an_early_reply_comes_back_as_it_was_and_can_be_withdrawn_without_its_thread(store: Store) -> None:
+    await store.transact(lambda tx: tx.threads.add(a_thread()))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    other = replace(EARLY, message_ts="1700000003.000100")
+    gone = Reply(Person("", ""), "C1", "", REPLY, "", edited_at="1700000009.000100", withdrawn=True)
+    for reply in (EARLY, other, gone):
+        assert await keep(store, reply)
+    assert not await keep(store, replace(gone, message_ts="1700000005.000100"))
+    withdrawn, kept = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
+    assert kept == other
+    assert (withdrawn.withdrawn, withdrawn.text, withdrawn.person) == (True, "", EARLY.person)

@@ -1,0 +1,286 @@
+"""SQLite's transactions share commits, acknowledgements go first; PostgreSQL keeps connections for them."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+from support.worlds.store_world import CARD, Opener, a_thread, add
+
+from bot.errors import StoreError, StoreUnavailable
+from bot.ports import Store, Transaction
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.scheduler.database_check import DatabaseCheck
+from bot.store.database import sqlite_thread
+from bot.store.database.postgres import CONNECTIONS
+from bot.store.database.unit_of_work import WorkSuspendedError
+from bot.store.store import SqlStore
+from bot.store.transaction import SqlTransaction
+
+on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
+on_postgres = pytest.mark.parametrize(
+    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+Work = Callable[[Transaction], Awaitable[object]]
+
+
+@asynccontextmanager
+async def held(store: Store, then: Work | None = None) -> AsyncIterator[None]:
+    """A transaction is under way until this ends; what is asked for meanwhile waits."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    async def hold(tx: Transaction) -> None:
+        begun.set()
+        goes_on.wait(10)
+        if then is not None:
+            await then(tx)
+
+    holding = asyncio.create_task(store.transact(hold))
+    await asyncio.to_thread(begun.wait, 10)
+    try:
+        yield
+    finally:
+        goes_on.set()
+        await asyncio.gather(holding, return_exceptions=True)
+
+
+async def asked(store: Store, *works: Work, urgent: bool = False) -> list["asyncio.Task[object]"]:
+    """Asks for these, in this order."""
+    tasks = [asyncio.create_task(store.transact(work, urgent=urgent)) for work in works]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def adding(name: str, prompt: str = "Do it") -> Work:
+    return lambda tx: tx.threads.add(a_thread(name, prompt=prompt))
+
+
+def names(file: Path) -> list[str]:
+    """The threads that another program sees."""
+    with closing(sqlite3.connect(file)) as other:
+        return [name for (name,) in other.execute("SELECT id FROM threads ORDER BY id")]
+
+
+@pytest.fixture
+async def unhurried(another_store: Opener) -> Store:
+    """However slow the machine is, all that waits shares one transaction."""
+    return await another_store(sharing=60.0)
+
+
+@on_sqlite
+async def test_none_is_answered_before_the_commit_that_all_share(unhurried: Store, tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+
+    async def look(tx: Transaction) -> None:
+        seen.append(names(tmp_path / "pagehand.db"))
+
+    async with held(unhurried):
+        tasks = await asked(unhurried, adding("t1"), adding("t2"), look)
+    assert await asyncio.gather(*tasks) == [True, True, None]
+    assert seen == [[]]
+    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+
+
+@on_sqlite
+async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, tmp_path: Path) -> None:
+    async def fails(tx: Transaction) -> None:
+        await tx.threads.add(a_thread("bad"))
+        await tx.notices.add("bad", CARD)
+        raise LookupError("a fault of ours")
+
+    async with held(unhurried, then=fails):
+        tasks = await asked(unhurried, adding("t1"), fails, adding("t2"))
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [result if isinstance(result, bool) else type(result) for result in results] == [True, LookupError, True]
+    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+
+
+@on_sqlite
+async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: Store, tmp_path: Path) -> None:
+    """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
+
+    async def limit(tx: Transaction) -> None:
+        assert isinstance(tx, SqlTransaction)
+        await tx.session.connection.exec_driver_sql("PRAGMA max_page_count = 60")
+
+    async with held(unhurried, then=limit):
+        tasks = await asked(unhurried, adding("t1"), adding("big", "x" * 1_000_000), adding("t2"))
+    small, big, another = await asyncio.gather(*tasks, return_exceptions=True)
+    assert small is another is True
+    assert isinstance(big, StoreUnavailable)
+    assert "disk is full" in str(big)
+    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+
+
+@on_sqlite
+async def test_what_somebody_waits_for_goes_first(store: Store) -> None:
+    order: list[str] = []
+
+    def noting(name: str) -> Work:
+        async def note(tx: Transaction) -> None:
+            order.append(name)
+
+        return note
+
+    async with held(store):
+        others = await asked(store, noting("poll"), noting("result"))
+        urgent = await asked(store, noting("command"), noting("reply"), urgent=True)
+    await asyncio.gather(*others, *urgent)
+    assert order == ["command", "reply", "poll", "result"]
+
+
+@on_sqlite
+async def test_a_flood_of_what_is_urgent_stops_nothing_else(store: Store) -> None:
+    order: list[bool] = []
+
+    def noting(*, urgent: bool) -> Work:
+        async def note(tx: Transaction) -> None:
+            order.append(urgent)
+
+        return note
+
+    async with held(store):
+        other = await asked(store, noting(urgent=False))
+        flood = await asked(store, *[noting(urgent=True)] * (2 * sqlite_thread.MOST_IN_A_ROW), urgent=True)
+    await asyncio.gather(*other, *flood)
+    assert order.index(False) == sqlite_thread.MOST_IN_A_ROW
+
+
+@on_sqlite
+async def test_work_that_awaits_something_else_is_refused(store: Store) -> None:
+    """It would keep the one thread, and with it the database, from everybody."""
+
+    async def waits(tx: Transaction) -> None:
+        await tx.threads.add(a_thread())
+        await asyncio.sleep(0)
+
+    with pytest.raises(WorkSuspendedError):
+        await store.transact(waits)
+    await add(store, a_thread())
+
+
+@on_sqlite
+async def test_whoever_waits_too_long_is_told_and_not_done_later(store: Store, tmp_path: Path) -> None:
+    assert isinstance(store, SqlStore)
+    impatient = SqlStore(store._database, store._clock, retry_for=0.05)
+    async with held(store):
+        with pytest.raises(StoreUnavailable, match="too busy"):
+            await impatient.transact(adding("t1"))
+    await add(store, a_thread("t2"))
+    assert names(tmp_path / "pagehand.db") == ["t2"]
+
+
+@on_sqlite
+async def test_closing_ends_what_waits_first(store: Store, tmp_path: Path) -> None:
+    async with held(store):
+        tasks = await asked(store, adding("t1"))
+        closing_it = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+    await closing_it
+    assert await asyncio.gather(*tasks) == [True]
+    assert names(tmp_path / "pagehand.db") == ["t1"]
+    await add(store, a_thread("t2"))  # it opens again where it is needed
+
+
+@on_sqlite
+async def test_a_disk_that_hangs_keeps_no_process_from_ending(another_store: Opener) -> None:
+    store = await another_store(closing=0.01)
+    async with held(store):
+        async with asyncio.timeout(5):
+            await store.close()
+    await add(store, a_thread())
+
+
+@on_sqlite
+async def test_a_database_that_cannot_be_opened_keeps_nobody_waiting(store: Store, tmp_path: Path) -> None:
+    await store.close()
+    (tmp_path / "pagehand.db").rename(tmp_path / "elsewhere.db")
+    (tmp_path / "pagehand.db").mkdir()
+    results = await asyncio.gather(*(store.transact(adding(f"t{n}")) for n in range(3)), return_exceptions=True)
+    assert all(isinstance(result, StoreError) for result in results)
+    (tmp_path / "pagehand.db").rmdir()
+    (tmp_path / "elsewhere.db").rename(tmp_path / "pagehand.db")
+    await add(store, a_thread("t9"))
+
+
+@on_postgres
+async def test_what_somebody_waits_for_finds_a_connection(store: Store) -> None:
+    goes_on = asyncio.Event()
+    await add(store, a_thread("t0"))
+    recording_health = RecordingHealth(time.monotonic)
+
+    async def at_work(tx: Transaction) -> None:
+        await tx.threads.get("t0")
+        await goes_on.wait()
+
+    loops = await asked(store, *[at_work] * 12)
+    try:
+        async with asyncio.timeout(3):
+            await store.transact(adding("t1"), urgent=True)
+            await DatabaseCheck(store, recording_health, watching_jobs=False).probe()
+        assert not recording_health.failing()
+    finally:
+        goes_on.set()
+        await asyncio.gather(*loops)
+
+
+@on_postgres
+async def test_what_somebody_waits_for_goes_first_there_too(another_store: Opener) -> None:
+    store = await another_store(yielding=60.0)
+    order: list[str] = []
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def command(tx: Transaction) -> None:
+        begun.set()
+        await goes_on.wait()
+        order.append("command")
+
+    async def poll(tx: Transaction) -> None:
+        order.append("poll")
+
+    urgent = await asked(store, command, urgent=True)
+    await begun.wait()
+    other = await asked(store, poll)
+    await store.transact(adding("t1"), urgent=True)
+    goes_on.set()
+    await asyncio.gather(*urgent, *other)
+    assert order == ["command", "poll"]
+
+
+@on_postgres
+async def test_what_is_urgent_holds_up_nothing_for_long(store: Store) -> None:
+    goes_on = asyncio.Event()
+
+    async def hangs(tx: Transaction) -> None:
+        await goes_on.wait()
+
+    urgent = await asked(store, hangs, urgent=True)
+    try:
+        async with asyncio.timeout(3):
+            await store.transact(adding("t1"))
+    finally:
+        goes_on.set()
+        await asyncio.gather(*urgent)
+
+
+@on_postgres
+async def test_a_connection_that_was_opened_is_kept(store: Store) -> None:
+    """Each new one costs the server a process, and its statements are prepared anew."""
+    everybody = asyncio.Barrier(CONNECTIONS)
+
+    async def answering(tx: Transaction) -> int:
+        assert isinstance(tx, SqlTransaction)
+        await everybody.wait()
+        return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+
+    async def all_at_once() -> set[int]:
+        return set(await asyncio.gather(*(store.transact(answering, urgent=True) for _ in range(CONNECTIONS))))
+
+    first = await all_at_once()
+    assert len(first) == CONNECTIONS
+    assert await all_at_once() == first

@@ -1,0 +1,44 @@
+"""What the workspace's own README says is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+WORKSPACE = Path(__file__).parents[2] / "bot" / "workspace"
+README = (WORKSPACE / "README.md").read_text(encoding="utf-8")
+STATIC = WORKSPACE / "page" / "static"
+BELOW = {
+    "ui": set(),
+    "data": set(),
+    "text": {"ui"},
+    "messages": {"ui", "text"},
+    "composer": {"ui", "text"},
+    "panes": {"ui", "text", "messages", "composer"},
+}
+"""What each folder of the page may import."""
+
+
+def test_the_program_runs() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("['A card', 'A reply']\n", "")
+
+
+def test_every_file_it_names_is_there() -> None:
+    named = re.findall(r"`((?:page/|static/|wire/|model/|delivery/|web_api/)[\w/.]*|\w+\.(?:py|js))`", README)
+    assert named
+    assert [
+        name for name in named if not any((folder / name).exists() for folder in (WORKSPACE, STATIC, STATIC.parent))
+    ] == []
+
+
+def test_the_pages_modules_import_what_stands_below_them() -> None:
+    imports = [
+        (path.parent.name, (path.parent / target).resolve())
+        for path in STATIC.glob("*/*.js")
+        for target in re.findall(r'^import .* from "(.*)";$', path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert imports
+    assert all(target.is_file() for _, target in imports)
+    assert [(own, target) for own, target in imports if target.parent.name not in {own, *BELOW[own]}] == []

@@ -1,0 +1,488 @@
+"""Replies that are edited or deleted: before they are sent, while they are, and after."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+
+from bot.domain.notices.messages import Reaction, ReplyEdited
+from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.requests import Attachments, Person, Reply
+from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.store_ports import ClaimedRequest
+
+TS = "1700000005.000100"
+AT = [f"170000000{n}.000200" for n in range(6, 10)]
+"""When it was edited, first to last."""
+
+
+async def edit(world: CoreWorld, ts: str, text: str, at: str, person: Person = ANA, *, message: str = TS) -> bool:
+    return await world.service.revise(Reply(person, "C1", ts, message, text, edited_at=at))
+
+
+async def withdraw(world: CoreWorld, ts: str, at: str, person: Person = ANA, message: str = TS) -> bool:
+    """A deletion, or an edit into words that are not for the job."""
+    return await world.service.revise(Reply(person, "C1", ts, message, "", edited_at=at, withdrawn=True))
+
+
+async def claimed(world: CoreWorld) -> tuple[ClaimedRequest, float]:
+    """A follow-up that is being sent."""
+    world.clock.advance(1.5)
+    at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    return item, at
+
+
+def offers(world: CoreWorld) -> list[ReplyEdited]:
+    return world.chat.told_as(ReplyEdited)
+
+
+def answers(world: CoreWorld) -> list[str]:
+    return world.chat.answers()
+
+
+async def sent(world: CoreWorld, text: str = "first") -> str:
+    """A thread whose reply was sent."""
+    ts = await world.started()
+    await world.reply(ts, text, TS)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == [text]
+    return ts
+
+
+# -- not yet sent -------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_edited_before_it_is_sent_is_sent_as_edited(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    await world.settle()
+    await edit(world, ts, "second", AT[0])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert world.chat.told == []
+
+
+@pytest.mark.parametrize("marked", [True, False])
+async def test_what_is_deleted_before_it_is_sent_is_not_sent(world: CoreWorld, *, marked: bool) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    if marked:
+        await world.settle()
+    await withdraw(world, ts, AT[0])
+    await world.reply(ts, "first", TS)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.reactions == {}
+    assert world.chat.said(ts) == ["job_started"]
+
+
+Event = Callable[[CoreWorld, str], Awaitable[object]]
+
+
+def original(world: CoreWorld, ts: str) -> Awaitable[object]:
+    return world.reply(ts, "first", TS)
+
+
+def second(world: CoreWorld, ts: str) -> Awaitable[object]:
+    return edit(world, ts, "second", AT[0])
+
+
+def third(world: CoreWorld, ts: str) -> Awaitable[object]:
+    return edit(world, ts, "third", AT[1])
+
+
+def gone(world: CoreWorld, ts: str) -> Awaitable[object]:
+    return withdraw(world, ts, AT[2])
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([second, original], ["second"]),
+        ([third, second, original], ["third"]),
+        ([third, original, second], ["third"]),
+        ([original, third, second], ["third"]),
+        ([gone, original, second, third], []),
+        ([original, gone, third, second], []),
+        ([second, gone, gone, original, second], []),
+    ],
+)
+async def test_the_newest_version_counts_whatever_order_they_come_in(
+    world: CoreWorld, events: list[Event], words: list[str]
+) -> None:
+    ts = await world.started()
+    for event in events:
+        await event(world, ts)
+        await event(world, ts)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == words
+    assert world.chat.told == []
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([original, second], ["second"]),
+        ([second, original], ["second"]),
+        ([original, gone], []),
+        ([gone, original], []),
+    ],
+)
+async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
+    world: CoreWorld, events: list[Event], words: list[str]
+) -> None:
+    """It is known where the card is only after the replies came."""
+    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    ts = "1700000000.000100"
+    for event in events:
+        assert await event(world, ts) is not False
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == words
+    assert world.chat.reactions == dict.fromkeys([TS] * len(words), Reaction.ACCEPTED)
+
+
+async def test_a_deletion_without_its_thread_reaches_what_is_kept_or_recorded(world: CoreWorld) -> None:
+    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    ts, nobody = "1700000000.000100", Person("", "")
+    await world.reply(ts, "early", TS)
+    assert await withdraw(world, "", AT[0], nobody)
+    await world.pass_time(5)
+    await world.reply(ts, "later", AT[1])
+    assert await withdraw(world, "", AT[2], nobody, AT[1])
+    assert not await withdraw(world, "", AT[2], nobody, "1700000009.000900")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == []
+
+
+async def test_an_edit_into_words_for_others_withdraws_and_back_again_sends(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    await world.settle()
+    assert world.chat.reactions == {TS: Reaction.RECORDED}
+    await withdraw(world, ts, AT[0])
+    await world.pass_time(5)
+    assert world.chat.reactions == {}
+    await edit(world, ts, "after all", AT[1])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["after all"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+
+
+async def test_an_aside_that_is_edited_into_words_for_the_agent_is_a_follow_up(world: CoreWorld) -> None:
+    ts = await world.started()
+    await edit(world, ts, "for the agent", AT[0])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["for the agent"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+
+
+async def test_the_edits_of_others_change_nothing(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    await edit(world, ts, "not mine", AT[0], BEN)
+    await edit(world, ts, "from outside", AT[1], EVA, message=AT[1])
+    await withdraw(world, ts, AT[2], EVA, AT[2])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert answers(world) == ["other_workspace"]
+
+
+async def test_an_edit_in_no_jobs_thread_is_not_recorded(world: CoreWorld) -> None:
+    await world.started()
+    assert not await edit(world, "1700000000.000900", "x", AT[0])
+    assert not await withdraw(world, "1700000000.000900", AT[0])
+
+
+async def test_while_the_job_api_is_away_replies_follow_their_edits(world: CoreWorld) -> None:
+    """Calls that certainly did not arrive send nothing; each is claimed and comes back."""
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.reply(ts, "first", TS)
+    item, at = await claimed(world)
+    await edit(world, ts, "second", AT[0])
+    await world.request_sender.process(item, at)
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert offers(world) == []
+
+
+async def test_what_is_deleted_while_it_is_tried_is_not_tried_again(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.reply(ts, "first", TS)
+    await world.settle()
+    item, at = await claimed(world)
+    await withdraw(world, ts, AT[0])
+    await world.request_sender.process(item, at)
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.reactions == {}
+
+
+async def test_what_is_handed_back_unsent_follows_its_edits(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    item, at = await claimed(world)
+    await edit(world, ts, "second", AT[0])
+    await world.request_sender.process(item, at - 100.0)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["second"]
+
+
+async def test_what_may_have_arrived_keeps_its_words_when_it_is_repeated(world: CoreWorld) -> None:
+    """Where a repeated key runs once, other words under it would be lost; under another key they would be one more."""
+    world.idempotent = True
+    world.assemble()
+    ts = await world.started()
+    world.job_api.faults = [JobApiUncertain("timeout")]
+    await world.reply(ts, "first", TS)
+    item, at = await claimed(world)
+    await world.request_sender.process(item, at)
+    await edit(world, ts, "second", AT[0])
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["first"]
+    (offer,) = offers(world)
+    assert offer.text == "second"
+
+
+# -- sent ---------------------------------------------------------------------------------------------------------
+
+
+async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(world: CoreWorld) -> None:
+    ts = await sent(world)
+    for _ in range(2):
+        await edit(world, ts, "second", AT[0])
+        await world.settle()
+    (offer,) = offers(world)
+    assert (offer.person_id, offer.text, offer.earlier) == ("UANA", "second", "accepted")
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    for press in ("p1", "p1", "p2"):
+        await world.service.send_new_words(ANA, offer.request_id, source_key=press)
+    await world.settle()
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "second"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert answers(world) == ["new_words_sent", "nothing_new"]
+    assert world.chat.said(ts) == ["job_started"]
+
+
+async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    for fault, reaction in (
+        (JobApiUnreachable("down"), Reaction.RECORDED),
+        (JobApiRejected("400", words="no"), Reaction.PROBLEM),
+    ):
+        world.job_api.faults = [fault]  # for the sending, and no look at the job
+        assert await world.step(world.request_sender) == 1
+        await world.settle()
+        assert world.chat.reactions == {TS: reaction}
+        world.clock.advance(3)
+    await world.pass_time(3)  # the next look at the job may tell a better reason
+    assert world.chat.said(ts) == ["job_started", "request_rejected"]
+
+
+async def test_an_offer_is_for_the_newest_words_whichever_button_is_pressed(world: CoreWorld) -> None:
+    ts = await sent(world)
+    for words, at in (("second", AT[0]), ("third", AT[1])):
+        await edit(world, ts, words, at)
+        await world.settle()
+    first, last = offers(world)
+    assert (first.text, last.text) == ("second", "third")
+    await world.service.send_new_words(ANA, first.request_id, source_key="p1")
+    await world.service.send_new_words(ANA, last.request_id, source_key="p2")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "third"]
+    assert answers(world) == ["new_words_sent", "nothing_new"]
+
+
+async def test_new_words_that_wait_follow_their_edits_and_their_deletion(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    request = offers(world)[0].request_id
+    await world.service.send_new_words(ANA, request, source_key="p1")
+    await edit(world, ts, "third", AT[1])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "third"]
+    await edit(world, ts, "fourth", AT[2])
+    await world.settle()
+    assert [offer.text for offer in offers(world)] == ["second", "fourth"]
+    await world.service.send_new_words(ANA, offers(world)[1].request_id, source_key="p2")
+    await withdraw(world, ts, AT[3])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "third"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+
+
+@pytest.mark.parametrize("words", ["first", ""])
+async def test_nothing_is_offered_that_the_agent_has_or_that_is_not_for_it(world: CoreWorld, words: str) -> None:
+    ts = await sent(world)
+    await edit(world, ts, words, AT[0])
+    await world.pass_time(5)
+    assert world.chat.told == []
+
+
+async def test_a_deletion_after_sending_says_nothing_and_ends_the_offer(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    await withdraw(world, ts, AT[1])
+    await world.settle()
+    assert len(world.chat.told) == 1
+    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    await world.pass_time(5)
+    assert answers(world) == ["nothing_new"]
+    assert world.job_api.messages["job-1"] == ["first"]
+
+
+async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    request = offers(world)[0].request_id
+    await world.service.send_new_words(BEN, request, source_key="p1")
+    await world.service.send_new_words(EVA, request, source_key="p2")
+    await world.service.send_new_words(ANA, "no-such-request", source_key="p3")
+    await world.pass_time(5)
+    assert answers(world) == ["not_yours", "other_workspace"]
+    assert world.job_api.messages["job-1"] == ["first"]
+
+
+async def test_an_author_whose_click_names_another_workspace_sends_the_new_words(world: CoreWorld) -> None:
+    """On Enterprise Grid a click tells the workspace that a person is at home in, and nothing of the channel's."""
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    await world.service.send_new_words(replace(ANA, team_id="T2"), offers(world)[0].request_id, source_key="p1")
+    await world.pass_time(5)
+    assert answers(world) == ["new_words_sent"]
+    assert world.job_api.messages["job-1"] == ["first", "second"]
+
+
+async def test_new_words_for_a_job_that_takes_no_more_are_explained(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    world.job_api.show("job-1", "archived")
+    await world.pass_time(60)
+    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    await world.pass_time(5)
+    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
+    assert world.chat.reactions == {TS: Reaction.PROBLEM}
+    assert answers(world) == ["see_thread"]
+
+
+async def test_an_edit_while_it_is_sent_is_offered_once_it_was(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    item, at = await claimed(world)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    assert offers(world) == []
+    await world.request_sender.process(item, at)
+    await world.settle()
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert [offer.text for offer in offers(world)] == ["second"]
+
+
+async def test_what_may_have_arrived_is_offered_once_and_not_sent_again_when_deleted(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.reply(ts, "first", TS)
+    await world.pass_time(5)
+    assert world.chat.said(ts) == ["job_started", "request_uncertain"]
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    (offer,) = offers(world)
+    assert offer.earlier == "uncertain"
+    await withdraw(world, ts, AT[1])
+    await world.service.send_again(ANA, "C1", offer.request_id, source_key="click/1")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert answers(world) == ["withdrawn"]
+
+
+async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.faults = [JobApiRejected("400", words="too vague")]
+    await world.reply(ts, "first", TS)
+    await world.pass_time(5)
+    await edit(world, ts, "second", AT[0])
+    await world.settle()
+    (offer,) = offers(world)
+    assert offer.earlier == "rejected"
+    await world.service.send_new_words(ANA, offer.request_id, source_key="p1")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+
+
+# -- more, or less, than words ------------------------------------------------------------------------------------
+
+
+async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorld) -> None:
+    ts = await world.started()
+    for _ in range(2):
+        await world.service.steer(BEN, "C1", ts, TS, "", attachments=Attachments(("plan\n.pdf", *"abcdefg")))
+        await world.settle()
+    assert world.chat.reactions == {TS: Reaction.PROBLEM}
+    assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
+    (told,) = world.chat.posted_as(ReplyNotFullySent)
+    assert (told.person_id, told.words_sent, told.file_count) == ("UBEN", False, 8)
+    assert told.file_names == ("plan .pdf", "a", "b", "c", "d")
+    await edit(world, ts, "what it says", AT[0], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["what it says"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
+
+
+async def test_words_beside_a_file_are_sent_and_the_thread_says_what_was_not(world: CoreWorld) -> None:
+    ts = await world.started()
+    attachments = Attachments(("plan.pdf",), forwarded=True)
+    for _ in range(2):
+        await world.service.steer(ANA, "C1", ts, TS, "see the plan", attachments=attachments)
+        await world.service.revise(Reply(ANA, "C1", ts, TS, "see the plan", attachments, edited_at=AT[0]))
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["see the plan"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
+    (told,) = world.chat.posted_as(ReplyNotFullySent)
+    assert (told.words_sent, told.file_names, told.forwarded) == (True, ("plan.pdf",), True)
+
+
+async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await world.service.revise(Reply(ANA, "C1", ts, TS, "first", Attachments(("late.md",)), edited_at=AT[0]))
+    await world.settle()
+    assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
+    assert world.chat.told == []
+
+
+async def test_a_file_in_a_thread_that_is_no_jobs_means_nothing(world: CoreWorld) -> None:
+    await world.started()
+    assert not await world.service.steer(ANA, "C1", "1700000000.000900", TS, "", attachments=Attachments(("a",)))
+
+
+async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorld) -> None:
+    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    await world.service.steer(ANA, "C1", "1700000000.000100", TS, "", attachments=Attachments(("a.png",)))
+    await world.pass_time(5)
+    assert world.chat.said() == ["reply_not_fully_sent", "job_started"]
+    (told,) = world.chat.posted_as(ReplyNotFullySent)
+    assert told.file_names == ("a.png",)
+
+
+async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.show("job-1", "archived")
+    await world.pass_time(60)
+    await world.service.steer(ANA, "C1", ts, TS, "", attachments=Attachments(("a.png",)))
+    await world.settle()
+    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]

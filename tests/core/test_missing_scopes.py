@@ -1,0 +1,164 @@
+"""What trying again can't mend is given up at once: the thread goes on, and a mark holds nothing back."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+from support.worlds.core_world import ANA, CoreWorld
+
+from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
+from bot.domain.notices.posts import Delivery, JobFinished
+from bot.domain.threads import Thread
+from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatUncertain, ChatUnreachable
+
+LINK = "https://git.example/pull/1"
+
+
+def failing(world: CoreWorld, call: str, error: Callable[[], ChatError], *, times: int = 10_000) -> None:
+    """The next calls of this kind meet the error; no other call does."""
+    left = times
+
+    def fault(made: str, thread: Thread | None) -> None:
+        nonlocal left
+        if made == call and left:
+            left -= 1
+            raise error()
+
+    world.chat.fault = fault
+
+
+def tries(world: CoreWorld, call: str) -> int:
+    return world.chat.calls.count(call)
+
+
+def no_history() -> ChatError:
+    return ChatMissingScope(("groups:history",))
+
+
+async def test_a_missing_scope_for_marks_leaves_the_rest_of_the_thread_alone(
+    world: CoreWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    ts = await world.started()
+    failing(world, "mark", lambda: ChatMissingScope(("reactions:write",)))
+    with caplog.at_level(logging.WARNING):
+        await world.reply(ts, "Also the FAQ", "5.000001")
+        await world.pass_time(10)
+        world.job_api.show("job-1", "completed", LINK)
+        await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["Also the FAQ"]
+    assert world.chat.said(ts) == ["job_started", "job_finished"]
+    assert tries(world, "mark") == 2, "once as noted down, once as passed on"
+    assert world.outbox.status().failing_seconds == 0
+    assert not [record for record in caplog.records if "given up" in record.message], "the scope is named elsewhere"
+
+
+@pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatBusy("ratelimited")])
+async def test_a_mark_that_fails_on_and_on_holds_back_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
+    ts = await world.started()
+    failing(world, "mark", lambda: error)
+    await world.reply(ts, "Also the FAQ", "5.000001")
+    await world.pass_time(10)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.chat.said(ts)[-1] == "job_finished"
+    job = world.chat.cards[(await world.thread(ts)).id].state.job
+    assert job is not None
+    assert job.status == "completed"
+    world.chat.fault = lambda call, thread: None
+    await world.pass_time(120)
+    assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
+
+
+async def test_a_channel_whose_marks_are_asked_to_wait_still_gets_its_posts(world: CoreWorld) -> None:
+    ts = await world.started()
+    failing(world, "mark", lambda: ChatBusy("ratelimited", retry_after=600.0))
+    await world.reply(ts, "Also the FAQ", "5.000001")
+    await world.pass_time(5)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.chat.said(ts)[-1] == "job_finished"
+    assert tries(world, "mark") == 1, "the channel's marks wait as asked"
+
+
+async def test_a_channel_whose_posts_are_asked_to_wait_still_gets_its_marks(world: CoreWorld) -> None:
+    ts = await world.started()
+    failing(world, "post", lambda: ChatBusy("ratelimited", retry_after=600.0))
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(5)
+    await world.reply(ts, "Also the FAQ", "5.000001")
+    await world.pass_time(30)
+    assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
+    assert tries(world, "post") == 2, "one that started, one that was asked to wait"
+
+
+async def test_marks_that_slack_is_slow_to_take_leave_places_for_posts(world: CoreWorld) -> None:
+    ts = await world.started()
+    for number in range(20):
+        await world.reply(ts, f"Change {number}", f"5.{number:06}")
+    world.job_api.show("job-1", "completed", LINK)
+    world.clock.advance(5.0)
+    await world.step(world.job_poller)
+    under_way = await world.outbox.claim(16)
+    assert [item.notice.delivery for item in under_way] == [Delivery.REACTION] * 8
+    posts = await world.outbox.claim(8)
+    assert Delivery.REACTION not in {item.notice.delivery for item in posts}
+    assert posts
+    for item in (*under_way, *posts):
+        await world.outbox.process(item, world.clock.monotonic())
+    kinds = [item.notice.delivery for item in await world.outbox.claim(16)]
+    assert kinds.count(Delivery.REACTION) == 8, "the places are free again"
+
+
+async def test_a_429_that_does_not_say_how_long_is_asked_ever_more_rarely(world: CoreWorld) -> None:
+    await world.started()
+    before = tries(world, "post")
+    failing(world, "post", lambda: ChatBusy("message_limit_exceeded"))
+    world.job_api.show("job-1", "completed", LINK)
+    for _ in range(20):
+        await world.pass_time(20)
+    assert 5 <= tries(world, "post") - before <= 20
+
+
+async def test_a_post_that_may_be_there_and_can_not_be_looked_for_is_told_to_the_asker(world: CoreWorld) -> None:
+    ts = await world.started()
+    posts = 0
+
+    def fault(call: str, thread: Thread | None) -> None:
+        if call == "find":
+            raise no_history()
+
+    def after(call: str, thread: Thread | None) -> None:
+        nonlocal posts
+        if call == "post":
+            posts += 1
+            raise ChatUncertain("timeout")
+
+    world.chat.fault, world.chat.after = fault, after
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert posts == 1, "it is not said twice"
+    assert world.chat.told == [PostNotDelivered("UANA", JobFinished(LINK, new=True), may_be_posted=True)]
+    world.chat.after = lambda call, thread: None
+    await world.reply(ts, "More", "5.000001")
+    await world.pass_time(30)
+    assert world.chat.said(ts)[-1] == "job_active_again"
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+async def test_no_job_is_started_for_a_card_that_can_not_be_looked_for(world: CoreWorld, *, arrived: bool) -> None:
+    def fault(call: str, thread: Thread | None) -> None:
+        if call == "find":
+            raise no_history()
+        if call == "post_card" and not arrived:
+            raise ChatUncertain("timeout")
+
+    def after(call: str, thread: Thread | None) -> None:
+        if call == "post_card" and arrived:
+            raise ChatUncertain("timeout")
+
+    world.chat.fault, world.chat.after = fault, after
+    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.pass_time(60)
+    assert tries(world, "post_card") == 1
+    assert world.job_api.created == []
+    assert world.chat.told == [CardNotPosted("UANA", "missing_scope", ("groups:history",), may_be_posted=True)]

@@ -1,0 +1,148 @@
+"""People whom a request mentions reach the agent by their names, where those can be had."""
+
+from typing import Any
+
+from support.worlds.core_world import ANA, CoreWorld
+
+from bot.domain.commands import FollowUp, Start, parse_reply, parse_slash
+from bot.domain.mentions import with_names
+from bot.domain.notices.messages import ReplyEdited
+from bot.domain.notices.posts import RequestRejected
+from bot.domain.requests import Attachments, Reply, Request, RequestState
+from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.replies import request_id
+
+AT = "1700000005.000100"
+
+
+def asked(text: str) -> str:
+    prompt = parse_slash(text)
+    assert isinstance(prompt, Start)
+    return prompt.prompt
+
+
+def written(text: str) -> str:
+    reply = parse_reply(text, bot_user_id="UBOT")
+    assert isinstance(reply, FollowUp)
+    return reply.prompt
+
+
+async def follow_up(world: CoreWorld, at: str) -> Request:
+    request = await world.store.transact(lambda tx: tx.requests.get(request_id(f"message/C1/{at}")))
+    assert request is not None
+    return request
+
+
+async def test_a_start_and_a_follow_up_tell_the_agent_names(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva", "U2": "Ben Okafor"}
+    ts = await world.started(asked("Ask <@U1> and <@U2|ben>, not @U2"))
+    await world.reply(ts, written("<@UBOT> and <@U2>, and <@U1> again"), "1700000002.000100")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Ask @Ana Silva and @ben, not @U2"]
+    assert world.job_api.messages["job-1"] == ["and @Ben Okafor, and @Ana Silva again"]
+    assert world.people.asked == ["U1", "U2", "U1"]
+
+
+async def test_without_a_name_the_id_has_to_do_and_nothing_is_late(world: CoreWorld) -> None:
+    ts = await world.started(asked("Ask <@U1>"))
+    await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Ask @U1"]
+    assert world.job_api.messages["job-1"] == ["and <@U2>"]
+    assert world.people.asked == ["U1"]
+
+
+async def test_text_recorded_by_an_earlier_version_is_sent_as_it_is(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    await world.started("Ask @U1")
+    assert world.job_api.created == ["Ask @U1"]
+    assert world.people.asked == []
+
+
+async def test_what_is_sent_again_has_the_same_words(world: CoreWorld) -> None:
+    """A server that runs a key once refuses it with others."""
+    world.idempotent = True
+    world.assemble()
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> and <@U2>"), "1700000002.000100")
+    world.job_api.after = [JobApiUncertain("cut off")]
+    world.clock.advance(2)
+    await world.settle()
+    world.people.state = {"U1": "Somebody else", "U2": "Ben Okafor"}
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["Ask @Ana Silva and @U2"] * 2
+    assert world.people.asked == ["U1", "U2"]
+
+
+async def test_names_are_looked_up_once_however_long_the_job_api_is_away(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    world.job_api.faults = [JobApiUnreachable("no connection") for _ in range(3)]
+    await world.started(asked("Ask <@U1>"))
+    await world.pass_time(60)
+    assert world.job_api.created == ["Ask @Ana Silva"]
+    assert world.people.asked == ["U1"]
+
+
+async def test_a_request_that_somebody_else_took_over_is_left_as_it_is(world: CoreWorld) -> None:
+    ts = await world.started("Do it")
+    at = "1700000002.000100"
+    await world.reply(ts, written("Ask <@U1>"), at)
+    world.clock.advance(2)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    world.clock.advance(31)
+    other = CoreWorld("two")
+    other.store, other.clock, other.job_api, other.chat = world.store, world.clock, world.job_api, world.chat
+    other.assemble()
+    (again,) = await other.request_sender.claim(10)
+    world.people.state = {"U1": "Ana Silva"}
+    await world.request_sender.process(item, claimed_at)
+    assert (await follow_up(world, at)).text == written("Ask <@U1>")
+    assert world.job_api.messages["job-1"] == []
+    await other.request_sender.process(again, world.clock.monotonic())
+    assert (await follow_up(world, at)).state is RequestState.UNCERTAIN
+
+
+async def revised(world: CoreWorld, ts: str, text: str, at: str, **changes: Any) -> None:
+    words = parse_reply(text, bot_user_id="UBOT")
+    assert isinstance(words, FollowUp)
+    await world.service.revise(Reply(ANA, "C1", ts, AT, words.prompt, edited_at=at, **changes))
+    await world.pass_time(5)
+
+
+def offers(world: CoreWorld) -> list[str]:
+    return [offer.text for offer in world.chat.told_as(ReplyEdited)]
+
+
+async def test_words_that_name_people_are_not_new_because_they_were_named(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> first"), AT)
+    await world.pass_time(5)
+    await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=Attachments(("a.png",)))
+    await revised(world, ts, "Ask her first", "1700000007.000100")
+    await revised(world, ts, "Ask <@U1> first", "1700000008.000100")
+    assert offers(world) == ["Ask her first"]
+    assert (await follow_up(world, AT)).latest_text is None
+
+
+async def test_another_person_is_another_word_whatever_their_name(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva", "U2": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> first"), AT)
+    await world.pass_time(5)
+    await revised(world, ts, "Ask <@U2> first", "1700000006.000100")
+    assert offers(world) == [written("Ask <@U2> first")]
+
+
+async def test_a_request_that_was_named_is_quoted_by_whole_names(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("x" * 190 + " <@U1> first"), AT)
+    world.clock.advance(1.5)
+    world.job_api.faults = [JobApiRejected("400", words="no")]
+    await world.step(world.request_sender)
+    await world.pass_time(5)
+    (rejected,) = world.chat.posted_as(RequestRejected)
+    assert with_names(rejected.request.text, {}).strip() == "x" * 190

@@ -1,0 +1,251 @@
+"""Slack's events, as Slack documents and sends them, through real Bolt to what the agent and people are told."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+
+BOT = "U0BOT"
+TS = "1700000005.000100"
+CHANGED = [f"170000000{n}.000200" for n in range(6, 10)]
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def app(world: CoreWorld) -> AsyncIterator[SlackApp]:
+    session = new_session()
+    identity = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT", enterprise_id="E1")
+    made = SlackApp(
+        world.service,
+        identity=identity,
+        message_context=MessageContext(bot_user_id=BOT),
+        ephemeral_sender=ephemeral_to_nobody(session),
+    )
+    yield made
+    await made.drain(1)
+    await session.close()
+
+
+def envelope(event: Json, **changes: Any) -> Json:
+    return {
+        "token": "XXYYZZ",
+        "team_id": "T1",
+        "context_team_id": "T1",
+        "context_enterprise_id": None,
+        "api_app_id": "A1",
+        "event": event,
+        "type": "event_callback",
+        "event_id": "Ev1",
+        "event_time": 1,
+        "authorizations": [
+            {"enterprise_id": None, "team_id": "T1", "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
+        ],
+        "is_ext_shared_channel": False,
+        "event_context": "4-x",
+    } | changes
+
+
+def rich_text(text: str) -> list[Json]:
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return [{"type": "rich_text", "block_id": "KYju", "elements": [section]}]
+
+
+def written(ts: str, text: str, **changes: Any) -> Json:
+    """A person's message as it stands in an event."""
+    message = {
+        "client_msg_id": "0837851c",
+        "type": "message",
+        "text": text,
+        "user": "UANA",
+        "ts": TS,
+        "team": "T1",
+        "blocks": rich_text(text),
+        "thread_ts": ts,
+        "parent_user_id": BOT,
+    } | changes
+    return {name: value for name, value in message.items() if value is not None}
+
+
+def posted(ts: str, text: str, **changes: Any) -> Json:
+    return envelope(written(ts, text, channel="C1", channel_type="channel", event_ts=TS, **changes))
+
+
+def changed(before: Json, after: Json, at: str, *, by: str = "UANA", **outside: Any) -> Json:
+    edited = {"edited": {"user": by, "ts": at}, "source_team": "T1", "user_team": "T1"} if by else {}
+    event = {
+        "type": "message",
+        "subtype": "message_changed",
+        "hidden": True,
+        "channel": "C1",
+        "channel_type": "channel",
+        "ts": at,
+        "event_ts": at,
+        "message": after | edited,
+        "previous_message": before,
+    }
+    return envelope(event, **outside)
+
+
+def deleted(before: Json, at: str) -> Json:
+    event = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "hidden": True,
+        "channel": "C1",
+        "channel_type": "channel",
+        "ts": at,
+        "event_ts": at,
+        "deleted_ts": TS,
+        "previous_message": before,
+    }
+    return envelope(event)
+
+
+async def take(app: SlackApp, world: CoreWorld, *payloads: Json, wait: float = 5) -> None:
+    for payload in payloads:
+        assert (await app.handle_payload(payload)).status == 200
+    await world.pass_time(wait)
+
+
+def told(world: CoreWorld) -> list[tuple[str, str]]:
+    def words(message: NoticeMessage) -> str:
+        match message:
+            case ReplyEdited():
+                return message.text
+            case ActionAnswered():
+                return message.answer
+            case _:
+                return ""
+
+    return [(message.kind, words(message)) for message in world.chat.told]
+
+
+async def test_an_edit_is_offered_once_however_often_and_after_whatever_it_comes(
+    world: CoreWorld, app: SlackApp
+) -> None:
+    ts = await world.started()
+    first, second = written(ts, "Ask <@U7> <http://README.md|README.md>"), written(ts, "Ask <@U7> about the FAQ")
+    unfurled = first | {"attachments": [{"id": 1, "from_url": "http://README.md", "title": "A page"}]}
+    world.people.state = {"U7": "Ada"}
+    edit = changed(unfurled, second, CHANGED[1])
+    await take(app, world, posted(ts, first["text"]), posted(ts, first["text"], type="app_mention"))
+    await take(app, world, changed(first, unfurled, CHANGED[0], by=""), edit, edit)
+    localized = second | {"edited": {"user": "UANA", "ts": CHANGED[1]}, "locale": "en-US"}
+    await take(app, world, changed(localized, localized, CHANGED[2]), edit)
+    assert world.job_api.messages["job-1"] == ["Ask @Ada README.md"]
+    assert told(world) == [("reply_edited", "Ask \x02@U7\x03 about the FAQ")]
+
+
+async def test_an_edit_as_documented_without_what_was_before_offers_new_words_only(
+    world: CoreWorld, app: SlackApp
+) -> None:
+    ts = await world.started()
+    world.people.state = {"U7": "Ada"}
+    await take(app, world, posted(ts, "Ask <@U7>"))
+    for at, text in zip(CHANGED, ["Ask <@U7>", "Ask <@U8>", "Ask <@U7>"], strict=False):
+        edit = changed({}, written(ts, text), at)
+        del edit["event"]["previous_message"]
+        await take(app, world, edit)
+    assert told(world) == [("reply_edited", "Ask \x02@U8\x03")]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2]])
+async def test_what_is_deleted_before_it_is_sent_is_not_sent_in_any_order(
+    world: CoreWorld, app: SlackApp, order: list[int]
+) -> None:
+    ts = await world.started()
+    first, second = written(ts, "one"), written(ts, "two")
+    events = [posted(ts, "one"), changed(first, second, CHANGED[0]), deleted(second, CHANGED[1])]
+    await take(app, world, *(events[index] for index in order), *events)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.reactions == {}
+    assert told(world) == []
+
+
+async def test_a_file_that_is_taken_away_again_changes_no_words(world: CoreWorld, app: SlackApp) -> None:
+    ts = await world.started()
+    world.people.state = {"U7": "Ada"}
+    file = {"id": "F1", "name": "a\u202egnp.exe", "mode": "hosted", "user_team": "T1"}
+    shared = written(ts, "Ask <@U7>", subtype="file_share", files=[file], upload=False, team=None)
+    gone = shared | {"files": [{"id": "F1", "mode": "tombstone"}]}
+    await take(app, world, envelope(shared | {"channel": "C1", "channel_type": "channel", "event_ts": TS}))
+    await take(app, world, changed(shared, gone, CHANGED[0]))
+    assert world.job_api.messages["job-1"] == ["Ask @Ada"]
+    assert [message.kind for message in world.chat.messages].count("reply_not_fully_sent") == 1
+    assert told(world) == []
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "sent"),
+    [
+        ({"team": "T3", "user_team": "T3"}, {}, True),
+        ({"team": "T3", "user_team": "E1"}, {}, True),
+        ({"team": None}, {}, True),
+        ({"team": None}, {"is_ext_shared_channel": True}, False),
+        ({"team": "T2", "user_team": "T2", "source_team": "T2"}, {"is_ext_shared_channel": True}, False),
+        ({"team": "T1", "user_team": "E1"}, {"is_ext_shared_channel": True, "team_id": "T2"}, True),
+    ],
+)
+async def test_an_aside_edited_into_words_is_sent_for_our_people_only(
+    world: CoreWorld, app: SlackApp, inner: Json, outer: Json, *, sent: bool
+) -> None:
+    ts = await world.started()
+    first, second = written(ts, "// one", **inner), written(ts, "two", **inner)
+    edit = changed(first, second, CHANGED[0], **outer)
+    edit["event"]["message"] = second | {"edited": {"user": "UANA", "ts": CHANGED[0]}}
+    await take(app, world, edit, edit)
+    assert world.job_api.messages["job-1"] == (["two"] if sent else [])
+    expected = [] if sent else ["other_workspace" if inner["team"] else "unknown_workspace"]
+    assert [answer for _, answer in told(world)] == expected
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"channel": {"id": "C1", "name": "docs"}, "team": {"id": "T1", "domain": "x"}},
+        {"channel": {"id": "D9", "name": "directmessage"}, "team": {"id": "T1", "enterprise_id": "E1"}},
+        {"channel": None, "container": {"type": "message", "channel_id": "C1", "is_ephemeral": True}, "team": None},
+    ],
+    ids=["ephemeral", "direct message", "organization-wide"],
+)
+async def test_a_press_of_an_offer_counts_once_wherever_it_was_made(
+    world: CoreWorld, app: SlackApp, place: Json
+) -> None:
+    ts = await world.started()
+    await take(app, world, posted(ts, "one"))
+    await take(app, world, changed(written(ts, "one"), written(ts, "two"), CHANGED[0]))
+    (offer,) = world.chat.told_as(ReplyEdited)
+    button = {"type": "button", "action_id": "send_new_words", "block_id": "b", "value": offer.request_id}
+    press = {
+        "type": "block_actions",
+        "user": {"id": "UANA", "username": "ana", "name": "ana", "team_id": "T3"},
+        "api_app_id": "A1",
+        "token": "XXYYZZ",
+        "container": {"type": "message", "message_ts": CHANGED[1], "channel_id": "C1", "is_ephemeral": True},
+        "trigger_id": "12321423423.333649436676.d8c1bb837935619ccad0f624c448ffb3",
+        "enterprise": {"id": "E1", "name": "Org"},
+        "is_enterprise_install": False,
+        "response_url": "https://hooks.slack.com/actions/T1/1/x",
+        "actions": [{**button, "text": {"type": "plain_text", "text": "Send"}, "action_ts": "1.1"}],
+    } | place
+    await take(app, world, press, press)
+    assert world.job_api.messages["job-1"] == ["one", "two"]
+    assert world.chat.answers() == ["new_words_sent"]
+
+
+async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: CoreWorld, app: SlackApp) -> None:
+    """In a shared channel, where of the two events of one reply the mention can tell less."""
+    ts = await world.started()
+    mention = posted(ts, f"<@{BOT}> go on", type="app_mention", team=None) | {"is_ext_shared_channel": True}
+    message = posted(ts, f"<@{BOT}> go on", user_team="E1") | {"is_ext_shared_channel": True}
+    await take(app, world, mention, message, mention)
+    assert world.job_api.messages["job-1"] == ["go on"]
+    assert told(world) == []

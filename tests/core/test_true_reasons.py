@@ -1,0 +1,250 @@
+"""Whatever stands in a request's way, the thread and its card tell the true reason, and the same one."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter
+from support.fakes.ports import FakeJobApi
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.jobs import Job, Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.notices.posts import RequestUncertain
+from bot.domain.threads import ThreadState
+from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+from bot.store.migrations.messages_of_0004 import state_text
+
+LINK = "https://example.org/pull/1"
+NO_LONGER = "no longer knows this job"
+
+
+async def card_of(world: CoreWorld, ts: str) -> str:
+    """The card as it is in Slack now."""
+    return card(world.chat.cards[(await world.thread(ts)).id], MessageContext()).text
+
+
+async def words_of(world: CoreWorld, ts: str) -> list[str]:
+    """The thread's replies as they read in Slack."""
+    thread = await world.thread(ts)
+    posted = [message for message in world.chat.messages if message.thread_ts == ts]
+    notices = [Notice(at, message.key, thread.id, message.message, 0.0) for at, message in enumerate(posted)]
+    return [messages(thread, notice, MessageContext())[0].text for notice in notices]
+
+
+class Archiving(FakeJobApi):
+    """Archives its job just before a message comes, and answers that in one of several ways."""
+
+    def __init__(self, answer: JobApiError | None) -> None:
+        super().__init__()
+        self._answer = answer
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        self.show(job_id, "archived")
+        if self._answer is not None:
+            raise self._answer
+        self.messages[job_id].append(prompt)
+        return self.jobs[job_id]
+
+
+ARCHIVED_WAYS = {
+    "400": JobApiRejected("400", words="job is archived"),
+    "404": JobGone("404", words="not found"),
+    "409": JobApiRejected("409"),
+    "410": JobGone("410"),
+    "200": None,
+}
+
+
+@pytest.mark.parametrize("answer", ARCHIVED_WAYS.values(), ids=ARCHIVED_WAYS)
+@pytest.mark.parametrize("restarted", [False, True], ids=["at once", "by another process"])
+async def test_a_follow_up_to_an_archived_job_learns_that_it_is_archived(
+    world: CoreWorld, answer: JobApiError | None, *, restarted: bool
+) -> None:
+    world.job_api = Archiving(answer)
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "Shorter, please", "5.1")
+    world.clock.advance(1.2)
+    await world.step(world.outbox)
+    await world.step(world.request_sender)
+    if restarted:
+        world.restart("two")
+    await world.pass_time(60)
+    rejection = (await words_of(world, ts))[-1 if answer is None else world.chat.said(ts).index("request_rejected")]
+    assert "archived" in rejection
+    assert "Start a new one with `/docs`" in rejection
+    assert '("Shorter, please")' in rejection
+    assert not [words for words in await words_of(world, ts) if "Change it" in words or NO_LONGER in words]
+    assert "Archived" in await card_of(world, ts)
+    assert sorted(world.chat.said(ts)) == ["job_archived", "job_started", "request_rejected"]
+    assert world.chat.reactions == {"5.1": Reaction.PROBLEM}
+
+
+async def test_what_is_seen_to_be_archived_before_a_follow_up_goes_out_is_not_asked(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "More", "5.1")
+    world.job_api.show("job-1", "archived")
+    world.clock.advance(30)
+    await world.step(world.outbox)
+    await world.step(world.job_poller)
+    await world.pass_time(30)
+    assert world.job_api.messages == {}
+    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
+    assert "this job is archived" in (await words_of(world, ts))[-1]
+
+
+async def test_a_refusal_for_other_reasons_is_the_apis_own(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.faults = [JobApiRejected("400", words="too vague")]
+    await world.reply(ts, "More", "5.1")
+    world.clock.advance(1.2)
+    await world.step(world.request_sender)
+    await world.pass_time(30)
+    refused = (await words_of(world, ts))[-1]
+    assert 'refused this follow-up ("More"). Change it and send it again.' in refused
+    assert ">too vague" in refused
+
+
+async def test_an_address_that_leads_elsewhere_is_no_fault_of_the_request(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiRejected("308", redirected=True)]
+    ts = await world.started()
+    (refused,) = await words_of(world, ts)
+    assert "redirects to another address" in refused
+    assert "ask whoever installed Pagehand" in refused
+    assert "Change it" not in refused
+
+
+@pytest.mark.parametrize("lasts", [False, True], ids=["once", "for good"])
+async def test_a_404_to_a_message_and_the_card_agree_at_every_moment(world: CoreWorld, *, lasts: bool) -> None:
+    ts = await world.started()
+    await world.reply(ts, "More", "5.1")
+    world.clock.advance(1.2)
+    await world.step(world.outbox)
+    jobs = dict(world.job_api.jobs)
+    world.job_api.jobs.clear()
+    await world.step(world.request_sender)
+    if not lasts:
+        world.job_api.jobs.update(jobs)
+    for _ in range(40):
+        world.clock.advance(0.5)
+        await world.settle()
+        told = any(NO_LONGER in words for words in await words_of(world, ts))
+        shown = await card_of(world, ts)
+        assert told == (NO_LONGER in shown) == ("Active" not in shown)
+    assert world.chat.said(ts) == ["job_started", "request_rejected"]
+    assert (NO_LONGER in await card_of(world, ts)) is lasts
+    assert ((await world.thread(ts)).state.problem is Problem.GONE) is lasts
+
+
+async def test_a_start_that_meets_a_used_up_allowance_says_so_in_thread_and_card(world: CoreWorld) -> None:
+    limited = JobApiBusy("429", words="100 uses an hour & no more", retry_after=1_200.0)
+    world.job_api.faults = [limited]
+    ts = await world.started()
+    await world.settle()
+    (told,) = await words_of(world, ts)
+    for shown in (told, await card_of(world, ts)):
+        assert "hourly allowance is used up, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
+        assert "100 uses an hour &amp; no more" in shown
+        assert "reached" not in shown
+    await world.pass_time(1_300)
+    assert world.chat.said(ts) == ["outage_started", "outage_ended", "job_started"]
+    assert "allowance" not in await card_of(world, ts)
+
+
+async def test_a_service_that_is_busy_is_no_used_up_allowance(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiBusy("503", status=503, retry_after=1_200.0)]
+    ts = await world.started()
+    await world.settle()
+    for shown in (*await words_of(world, ts), await card_of(world, ts)):
+        assert "busy, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
+        assert "allowance" not in shown
+        assert "reached" not in shown
+
+
+async def test_a_job_that_may_not_be_looked_at_for_long_says_so(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.faults = [JobApiBusy("429", words="slow down", retry_after=600.0) for _ in range(9)]
+    await world.pass_time(1_000)
+    for shown in ((await words_of(world, ts))[-1], await card_of(world, ts)):
+        assert "allowance is used up, at least until <!date^" in shown
+        assert "slow down" in shown
+        assert "reached" not in shown
+
+
+async def test_the_card_follows_the_reason_as_it_changes(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiBusy("429", words="100 an hour", retry_after=300.0), JobApiUnreachable("down")]
+    ts = await world.started()
+    await world.settle()
+    assert "allowance" in await card_of(world, ts)
+    await world.pass_time(302)
+    assert "cannot be reached" in await card_of(world, ts)
+    assert "100 an hour" not in await card_of(world, ts)
+
+
+async def test_a_press_that_is_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
+    world.job_api.after = [JobApiUncertain("timeout"), JobApiUncertain("timeout")]
+    ts = await world.started()
+    request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
+    await world.service.send_again(ANA, "C1", request, source_key="click/1")
+    await world.service.send_again(ANA, "C1", request, source_key="click/1")
+    await world.pass_time(5)
+    assert world.chat.said(ts) == ["request_uncertain", "request_uncertain"]
+    await world.service.send_again(ANA, "C1", request, source_key="click/1")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Do it"]
+    assert world.chat.answers() == ["sent_again"]
+    await world.service.send_again(BEN, "C1", request, source_key="click/2")
+    await world.service.send_again(ANA, "C1", request, source_key="click/3")
+    await world.pass_time(5)
+    assert world.chat.said(ts) == ["request_uncertain", "request_uncertain", "job_started"]
+    assert world.chat.answers() == ["sent_again", "sent_again", "already_accepted"]
+
+
+async def test_showing_the_whole_request_twice_for_one_press_shows_it_once(world: CoreWorld) -> None:
+    thread = await world.thread(await world.started())
+    for _ in range(2):
+        await world.service.show_prompt(BEN, "C1", thread.id, source_key="click/1")
+        await world.settle()
+    assert [message.kind for message in world.chat.told] == ["prompt_requested"]
+
+
+async def test_a_follow_up_that_brings_nothing_new_claims_nothing_of_its_pull_request(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(5)
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(3)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(10)
+    first, again = [words for words in await words_of(world, ts) if "Finished" in words]
+    assert "Finished. There is a pull request:" in first
+    assert "Finished again, with the same link as before" in again
+    assert "still open" in again
+    assert "*Finished with a pull request*" in await card_of(world, ts)
+
+
+def test_what_the_version_before_knew_of_a_thread_is_understood() -> None:
+    kept = {
+        "job": {"id": "j1", "status": "completed", "pr_link": LINK},
+        "round": 1,
+        "said": ["r1/completed"],
+        "links": [LINK],
+        "trouble": "out_of_reach",
+        "trouble_words": "",
+        "misses": 0,
+        "out_since": None,
+        "out_said": True,
+        "outages": 1,
+        "changed_at": 1.0,
+        "watch_until": 2.0,
+    }
+    state = TypeAdapter(ThreadState).validate_json(state_text(json.dumps(kept)))
+    assert state.problem is Problem.OUT_OF_REACH
+    assert (state.announced, state.outage_announced, state.outage_count) == (frozenset({keys.job_finished(1)}), True, 1)
+    assert (state.changed_at, state.poll_until) == (1.0, 2.0)
+    assert replace(state, problem_until=None, finished_before=False, unexplained=()) == state

@@ -1,0 +1,231 @@
+"""What a platform makes of the Procfile: a checkout, an environment with requirements.txt alone, a process for each
+line, and a PostgreSQL for all of them.
+"""
+
+import asyncio
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import venv
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
+from pathlib import Path
+
+import aiohttp
+import asyncpg
+import pytest
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+from support.servers.free_ports import free_port
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+
+from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.workspace import Credentials, WorkspaceServer
+from bot.workspace.model.app_config import AppConfig
+
+ROOT = Path(__file__).parents[2]
+LINES = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text(encoding="utf-8").splitlines())
+SECRET = "planted-signing-secret"
+PATIENCE = 60.0
+STOP_WITHIN = 10.0
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """The sources, and an environment in which they are not installed."""
+
+    sources: Path
+    environment: Path
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The packages that requirements.txt names are shared with the test's own environment, and nothing else is."""
+    directory = tmp_path_factory.mktemp("deployed")
+    sources = directory / "app"
+    shutil.copytree(ROOT / "bot", sources / "bot", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Procfile", "requirements.txt", "manifest.yml"):
+        shutil.copy(ROOT / name, sources)
+    venv.create(directory / "venv", symlinks=True)
+    (packages,) = (directory / "venv" / "lib").glob("python*/site-packages")
+    for name in re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE):
+        files = distribution(name).files or ()
+        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))))
+    return Checkout(sources, directory / "venv")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    try:
+        with postgres_server(fsync="off", full_page_writes="off") as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+@dataclass
+class Process:
+    """A process of the platform's; all that it prints is in `log`."""
+
+    running: asyncio.subprocess.Process
+    log: Path
+
+    def printed(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+    async def prints(self, words: str) -> None:
+        await until(lambda: words in self.printed() or self.running.returncode is not None)
+        assert words in self.printed(), self.printed()
+
+    async def end(self, number: signal.Signals) -> int:
+        self.running.send_signal(number)
+        async with asyncio.timeout(STOP_WITHIN):
+            return await self.running.wait()
+
+
+@dataclass
+class Platform:
+    """Runs the Procfile's lines."""
+
+    checkout: Checkout
+    environment: dict[str, str]
+    processes: list[Process] = field(default_factory=list)
+
+    async def start(self, line: str, **environment: str) -> Process:
+        log = self.checkout.sources.parent / f"{line}-{len(self.processes)}.log"
+        given = {"PATH": f"{self.checkout.environment}/bin:/usr/bin:/bin", "DYNO": f"{line}.1", **self.environment}
+        with log.open("wb") as written:
+            running = await asyncio.create_subprocess_exec(
+                *shlex.split(LINES[line]),
+                cwd=self.checkout.sources,
+                env=given | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=written,
+            )
+        self.processes.append(Process(running, log))
+        return self.processes[-1]
+
+    async def close(self) -> None:
+        for process in self.processes:
+            if process.running.returncode is None:
+                process.running.kill()
+                await process.running.wait()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits for what another process does."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - another process tells nobody of its output
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def a_world(
+    checkout: Checkout, database_url: str, port: int
+) -> AsyncIterator[tuple[WorkspaceServer, FakeJobApiServer, Platform]]:
+    url = f"http://127.0.0.1:{port}/slack/events"
+    workspace = WorkspaceServer(
+        AppConfig(request_url=url, interactivity_url=url),
+        credentials=Credentials(signing_secret=SECRET),
+        ack_timeout=1.0,
+    )
+    fake_job_api = FakeJobApiServer()
+    settings = {
+        "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
+        "SLACK_SIGNING_SECRET": SECRET,
+        "JOB_API_KEY": KEY,
+        "JOB_API_PROJECT": PROJECT,
+        "JOB_API_TIMEOUT": "5",
+        "DATABASE_URL": database_url,
+        "PAGEHAND_POLL_FASTEST": "0.2",
+        "PAGEHAND_POLL_SLOWEST": "1",
+    }
+    await fake_job_api.start()
+    await workspace.start()
+    platform = Platform(checkout, settings | {"SLACK_API_URL": workspace.api_url, "JOB_API_URL": fake_job_api.url})
+    try:
+        yield workspace, fake_job_api, platform
+    finally:
+        await platform.close()
+        await workspace.stop()
+        await fake_job_api.stop()
+
+
+def test_bot_is_not_installed_there(checkout: Checkout) -> None:
+    tried = subprocess.run(
+        [checkout.environment / "bin" / "python", "-c", "import bot"], cwd="/", capture_output=True, check=False
+    )
+    assert b"No module named 'bot'" in tried.stderr
+    assert not (checkout.environment / "bin" / "pagehand").exists()
+
+
+@pytest.mark.postgres
+async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Checkout, postgres: PostgresServer) -> None:
+    assert set(LINES) == {"release", "web", "worker"}
+    web_port, worker_port = free_port(), free_port()
+    async with postgres.empty_database() as database_url, a_world(checkout, database_url, web_port) as world:
+        workspace, fake_job_api, platform = world
+        release = await platform.start("release")
+        assert await release.running.wait() == 0, release.printed()
+
+        web = await platform.start("web", PORT=str(web_port))
+        workers = [
+            await platform.start("worker", PAGEHAND_HEALTH_PORT=str(worker_port)),
+            await platform.start("worker"),
+        ]
+        for process in (web, *workers):
+            await process.prints("Pagehand is at work")
+        assert await workspace.signed_http.verify_request_url()
+        assert await _health(web_port, "/health/ready") == (200, {"recording"})
+        assert await _health(web_port, "/health") == (200, {"recording"})
+        assert await _health(worker_port, "/health") == (200, {"recording", "request sender", "job poller", "outbox"})
+
+        ana, ben = workspace.people["ana"], workspace.people["ben"]
+        prompt = "Rewrite the guides. " * 60
+        assert (await ana.command("docs", "/docs", prompt)).text == GOT_IT
+        ts = await workspace.changes.wait_for(
+            lambda: next((m.ts for m in workspace.channels.messages("docs")), ""), PATIENCE
+        )
+        await workspace.changes.wait_for(lambda: len(workspace.channels.thread("docs", ts)) > 1, PATIENCE)
+        job = fake_job_api.job_of(prompt.strip())
+        await _nothing_is_claimed(database_url)  # or the other would wait for the lease, as it should
+        assert await workers[0].end(signal.SIGKILL) == -signal.SIGKILL
+
+        reply = await ben.say("docs", "And the manual", thread_ts=ts)
+        await workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
+        assert fake_job_api.told(job) == ["And the manual"]
+        assert (await ben.press("docs", ts, "show_prompt")).ok  # the answer's address is known to `web` alone
+        await workspace.changes.wait_for(lambda: any(prompt[:200] in m.text for m in ben.ephemerals("docs")), PATIENCE)
+        fake_job_api.show(job, "completed", "https://git.example/docs/pull/1")
+        await workspace.changes.wait_for(lambda: "pull/1" in workspace.channels.thread("docs", ts)[-1].text, PATIENCE)
+
+        assert [await process.end(signal.SIGTERM) for process in (web, workers[1])] == [0, 0]
+        keys = [m.metadata["event_payload"]["key"] for m in workspace.channels.thread("docs", ts) if m.metadata]
+        assert len(keys) == len(set(keys))
+        printed = "".join(process.printed() for process in platform.processes)
+        assert "Traceback" not in printed
+        assert not [secret for secret in (SECRET, KEY, workspace.credentials.bot_token) if secret in printed]
+
+
+async def _nothing_is_claimed(database_url: str) -> None:
+    claimed = " + ".join(
+        f"(SELECT count(*) FROM {table} WHERE {open_} IS NOT NULL)"  # noqa: S608 - our own names
+        for table, open_ in (("notices", "due_at"), ("requests", "due_at"), ("polls", "claimed_by"))
+    )
+    connection = await asyncpg.connect(database_url)
+    async with asyncio.timeout(PATIENCE):
+        while await connection.fetchval(f"SELECT {claimed}"):  # noqa: ASYNC110 - a database tells nobody of its changes
+            await asyncio.sleep(0.01)
+    await connection.close()
+
+
+async def _health(port: int, page: str) -> tuple[int, set[str]]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{page}") as answer:
+        return answer.status, set(json.loads(await answer.text())["parts"])

@@ -1,0 +1,132 @@
+"""What is fuzzed. A target's function gets bytes and raises where they were read wrongly; each has a few seeds."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from bot.domain.commands import Aside, FollowUp, Help, NoWords, parse_reply, parse_slash
+from bot.domain.jobs import Job
+from bot.domain.mentions import with_names
+from bot.domain.message_text import unescape
+from bot.errors import JobApiUnreadable
+from bot.jobs.wire import MAX_ID, error_message_in, parse_job, printable_line
+from bot.jobserver.editors.builtin.prompt_parser import parse
+from bot.slack.rendering.text import escape, safe_url
+
+Reader = Callable[[bytes], None]
+
+_NOT_SHOWN = set(map(chr, range(9))) | {"\x0b", "\x0c", "\x1b", "\x7f"}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass") if b"\xed" not in data else data.decode("utf-8", "replace")
+
+
+def slack_text() -> Reader:
+    def read(data: bytes) -> None:
+        with suppress(UnicodeDecodeError):
+            text = _text(data)
+            words = unescape(text)
+            assert words == words.strip()
+            assert not _NOT_SHOWN & set(words)
+            asked = parse_slash(text)
+            assert isinstance(asked, Help) or with_names(asked.prompt, {}) in {words, words[1:-1]}
+            said = parse_reply(text, bot_user_id="U0BOT")
+            assert isinstance(said, Aside | NoWords | FollowUp)
+            assert unescape(escape(words)) == words, "what we say of somebody's words is not what they said"
+
+    return read
+
+
+def addresses() -> Reader:
+    def read(data: bytes) -> None:
+        url = safe_url(data.decode("utf-8", "replace"))
+        assert url is None or not set(url) & set(' <>|"\n')
+
+    return read
+
+
+def job_answer() -> Reader:
+    def read(data: bytes) -> None:
+        with suppress(JobApiUnreadable):
+            job = parse_job(data)
+            assert isinstance(job, Job)
+            assert 0 < len(job.id) <= MAX_ID
+            assert job.status
+            assert all(text is None or text.isprintable() for text in vars(job).values())
+
+    return read
+
+
+def job_error() -> Reader:
+    def read(data: bytes) -> None:
+        words = printable_line(error_message_in(data), 500)
+        assert len(words) <= 500
+        assert words.isprintable()
+
+    return read
+
+
+def editor_prompt() -> Reader:
+    def read(data: bytes) -> None:
+        with suppress(UnicodeDecodeError):
+            assert isinstance(parse(_text(data)), tuple)
+
+    return read
+
+
+def workspace_http() -> Reader:
+    from fuzz.http_targets import workspace_handlers  # noqa: PLC0415 - the other targets start at once without servers
+
+    return workspace_handlers()
+
+
+def job_server_http() -> Reader:
+    from fuzz.http_targets import job_server_handlers  # noqa: PLC0415 - the same
+
+    return job_server_handlers(Path(tempfile.mkdtemp(prefix="pagehand-fuzz-")))
+
+
+def _json(*values: object) -> list[bytes]:
+    return [json.dumps(value).encode() for value in values]
+
+
+BODY = {"channel": "CHANNEL", "user": "PERSON", "as": "PERSON", "text": "x", "ts": "MESSAGE", "timestamp": "MESSAGE"}
+BLOCKS = [{"type": "section", "text": {"type": "mrkdwn", "text": "*x* <@PERSON>"}}, {"type": "actions", "elements": []}]
+CALLS = [
+    [b"channel=CHANNEL&text=x&ts=MESSAGE&timestamp=MESSAGE&name=eyes&user=PERSON&limit=2"],
+    _json({**BODY, "blocks": BLOCKS, "thread_ts": "MESSAGE", "metadata": {"event_type": "x", "event_payload": {}}}),
+    [b'--x\r\nContent-Disposition: form-data; name="channel"\r\n\r\nCHANNEL\r\n--x--\r\n'],
+]
+"""By encoding: a form, JSON, several parts."""
+JOB = {"id": "j1", "status": "active", "source": {"repository": "a/b", "ref": "main"}, "model": "m", "prLink": None}
+TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
+    "slack_text": (
+        slack_text,
+        [b"<@U0BOT> a &lt;b&gt; <https://x.example|y> <!date^1^{date}|z>", b"// <!subteam^S1|@w> <#C1|d>", b"help"],
+    ),
+    "addresses": (addresses, [b"https://example.org/a?b#c", b"http://[::1]:80/", b"HTTPS://x@y/"]),
+    "job_answer": (
+        job_answer,
+        [*_json(JOB, {**JOB, "prLink": "https://x.example", "id": 7}), b"<html>", b"\xef\xbb\xbf{}"],
+    ),
+    "job_error": (job_error, _json({"error": "no"}, {"detail": [{"msg": "x"}]}, ["a", {"message": "b"}])),
+    "editor_prompt": (
+        editor_prompt,
+        [
+            b'Replace "a" with "b" in docs/x.md and fix the spelling',
+            b"Add a page called FAQ in guides with the text: \"x\". Then change 'c' to `d`",
+            b"Add a section called X to the Y page with the text:\n- a\n- b",
+        ],
+    ),
+    "workspace_http": (
+        workspace_http,
+        [bytes([number]) + body for number in range(100) for body in CALLS[number % 3]],
+    ),
+    "job_server_http": (
+        job_server_http,
+        [bytes([number]) + body for number in range(8) for body in _json({"prompt": "Do it"}, {"prompt": ""})],
+    ),
+}

@@ -1,0 +1,33 @@
+"""The points at which processes are killed or stopped: before and after each remote call and each commit."""
+
+from bot.ports import Chat, JobApi
+
+_TRANSACTIONS = ("committing", "committed")
+_CALLS = ("before", "after")
+_POLLING = "get"
+
+
+def _calls(port: type) -> tuple[str, ...]:
+    return tuple(name for name in vars(port) if not name.startswith("_"))
+
+
+CALLED = {
+    "request_sender": tuple(call for call in _calls(JobApi) if call != _POLLING),
+    "job_poller": (_POLLING,),
+    "outbox": _calls(Chat),
+}
+"""By worker, the remote calls that it makes."""
+POINTS = (
+    *(f"{worker}.{call}.{moment}" for worker, calls in CALLED.items() for call in calls for moment in _CALLS),
+    *(f"{worker}.{kind}.{moment}" for worker in CALLED for kind in ("take", "record") for moment in _TRANSACTIONS),
+    *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
+)
+"""Every point at which a process is killed."""
+SELDOM = frozenset({"create", "find", "tell", "join"})
+"""Calls that a process makes so seldom that it ends at the first of them."""
+
+
+def ending_at(how: str, point: str, occurrence: int) -> str:
+    """Has a process kill or stop itself when it passes a point so often; the first time where that is seldom."""
+    _, call, _ = point.split(".")
+    return f"{how}:{point}#{1 if call in SELDOM else occurrence}"

@@ -1,0 +1,227 @@
+"""The real application in a process that kills or stops itself at a named point, to show what that harms.
+
+`python tests/support/chaos/kill_target.py` runs it once, with the settings of its environment. With `--fork-server` it
+imports everything once and then forks a process for each line on its standard input, since an import costs over a
+second of CPU and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
+
+A point is `<worker>.<call>.<moment>`. The workers are request_sender, job_poller, outbox, and listener for whatever
+Slack sets off. The calls are those of the job API and the chat, with the moments before and after; and `take` and
+`record`, the transactions that claim work and all others, with the moments committing and committed. PAGEHAND_END_AT
+is `<kill or stop>:<point>#<occurrence, from 1>`.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from bot import app
+from bot.app import Edges
+from bot.config import load
+from bot.ports import Chat, JobApi, Store, Transaction
+from bot.runtime.logging import configure_logging
+
+T = TypeVar("T")
+
+END_AT = "PAGEHAND_END_AT"
+WORKERS = {"RequestSender": "request_sender", "JobPoller": "job_poller", "Outbox": "outbox"}
+"""By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
+BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck"})
+"""The names of the tasks that nobody in Slack sets off and that are no workers: they pass points of their own."""
+LATE = frozenset({"post", "post_card", "get"})
+"""The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
+SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+
+_within: ContextVar[str] = ContextVar("worker", default="listener")
+
+
+class Points:
+    """Counts the points that are passed, and ends or stops this process at the one that was asked for."""
+
+    def __init__(self, ending: str) -> None:
+        how, _, where = ending.partition(":")
+        point, _, occurrence = where.partition("#")
+        self._signal = SIGNALS.get(how)
+        self._point = point
+        self._left = int(occurrence or 1)
+        self.under_way: list[str] = []
+        """The calls that have begun: a post by its key, a poll by its job."""
+
+    def reach(self, point: str) -> None:
+        """Tells of the end before it comes, since afterwards there is nobody to tell."""
+        if point != self._point or self._signal is None:
+            return
+        self._left -= 1
+        if self._left == 0:
+            tell(at_point=point, under_way=self.under_way)
+            os.kill(os.getpid(), self._signal)
+            tell(went_on=point)
+
+
+def tell(**facts: Any) -> None:
+    """One line in one write: the pipe is shared with other processes."""
+    line = {"pid": os.getpid(), "at": time.monotonic(), **facts}
+    os.write(_report_to, json.dumps(line).encode() + b"\n")
+
+
+_report_to = 2
+
+
+@dataclass
+class Pointed:
+    """An edge whose every call passes a point before and after."""
+
+    edge: Any
+    points: Points
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(self.edge, name)
+
+        async def pointed(*arguments: Any, **options: Any) -> Any:
+            point = f"{_worker()}.{name}"
+            what = str(getattr(arguments[-1], "key", arguments[-1])) if name in LATE else ""
+            self.points.reach(f"{point}.before")
+            self.points.under_way.append(what)
+            try:
+                return await call(*arguments, **options)
+            finally:
+                self.points.under_way.remove(what)
+                self.points.reach(f"{point}.after")
+
+        return pointed
+
+
+@dataclass
+class PointedStore:
+    """A store whose every transaction that did something passes a point before and after its commit."""
+
+    store: Store
+    points: Points
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        taking = _task_name() in WORKERS
+        point = f"{_worker()}.{'take' if taking else 'record'}"
+
+        async def pointed(tx: Transaction) -> T:
+            result = await work(tx)
+            if result or not taking:
+                self.points.reach(f"{point}.committing")
+            return result
+
+        result = await self.store.transact(pointed, urgent=urgent)
+        if result or not taking:
+            self.points.reach(f"{point}.committed")
+        return result
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+def _worker() -> str:
+    """The worker, or whatever else, on whose behalf this runs."""
+    name = _task_name()
+    if name in WORKERS or name in BY_ITSELF:
+        _within.set(WORKERS.get(name, name.lower()))
+    return _within.get()
+
+
+def _task_name() -> str:
+    task = asyncio.current_task()
+    return task.get_name() if task else ""
+
+
+def run(environment: Mapping[str, str]) -> None:
+    """Runs the application as `pagehand run` does, with its edges wrapped."""
+    points = Points(environment.get(END_AT, ""))
+
+    def decorate(edges: Edges) -> None:
+        edges.store = PointedStore(edges.store, points)
+        edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
+        edges.chat = cast("Chat", Pointed(edges.chat, points))
+
+    config = load(environment)
+    configure_logging(config.log_level, config.secrets)
+    asyncio.run(app.run(config, decorate=decorate))
+
+
+# -- the fork server --------------------------------------------------------------------------------------------------
+
+
+def serve_forks() -> None:
+    """Forks a process for each line (environment and log file as JSON) until the input ends; then kills the rest."""
+    alive: set[int] = set()
+    children, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker)
+    gc.freeze()
+    begun = b""
+    while True:
+        ready, _, _ = select.select([0, children], [], [])
+        if children in ready:
+            os.read(children, 4_096)
+            _reap(alive)
+        if 0 in ready:
+            read = os.read(0, 65_536)
+            if not read:
+                break
+            *lines, begun = (begun + read).split(b"\n")
+            alive.update(_fork(json.loads(line)) for line in lines)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _fork(wanted: dict[str, Any]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        _become_target(wanted["environment"], wanted["log"])
+    _report({"pid": pid, "at": time.monotonic(), "name": wanted["name"]})
+    return pid
+
+
+def _reap(alive: set[int]) -> None:
+    while alive:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        alive.discard(pid)
+        _report({"pid": pid, "at": time.monotonic(), "ended": os.waitstatus_to_exitcode(status)})
+
+
+def _report(line: dict[str, Any]) -> None:
+    os.write(1, json.dumps(line).encode() + b"\n")
+
+
+def _become_target(environment: dict[str, str], log_file: str) -> None:
+    """Makes the forked process what a freshly started one would be, runs it, and never returns."""
+    global _report_to  # noqa: PLW0603 - the process's own
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _report_to = os.dup(1)
+    written = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    status = 1
+    try:
+        run(environment)
+        status = 0
+    except Exception as error:  # noqa: BLE001 - whatever it was, it belongs in the log, and the parent's code is not run on
+        os.write(2, f"ended by {error!r}\n".encode())
+    finally:
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    if "--fork-server" in sys.argv[1:]:
+        serve_forks()
+    else:
+        run(os.environ)

@@ -1,0 +1,114 @@
+"""Processes that run the bot and can be killed, forked from one that has imported everything."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.chaos.kill_target import END_AT
+
+KILL_TARGET = Path(__file__).with_name("kill_target.py")
+SOURCES = Path(__file__).parents[3]
+
+
+@dataclass(eq=False)
+class TargetProcess:
+    """One process from its start to its end. Times are monotonic seconds."""
+
+    name: str
+    pid: int
+    started_at: float
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    at_point: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has told that it kills or stops itself."""
+    went_on: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has told that it goes on after it stopped itself."""
+    ending: dict[str, Any] = field(default_factory=dict)
+    """What it told then."""
+    exit_code: int | None = None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Does nothing to one that has ended."""
+        if not self.ended.is_set():
+            os.kill(self.pid, number)
+
+
+class ProcessGroup:
+    """Starts processes. Their logs go to files in `directory`."""
+
+    def __init__(self, fork_server: asyncio.subprocess.Process, directory: Path) -> None:
+        self._fork_server = fork_server
+        self._directory = directory
+        self._targets: dict[int, TargetProcess] = {}
+        self._expected: dict[str, asyncio.Future[TargetProcess]] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    async def start(self, name: str, environment: Mapping[str, str], ending: str = "") -> TargetProcess:
+        """Starts a process; `ending` is where it kills or stops itself, if anywhere."""
+        expected: asyncio.Future[TargetProcess] = asyncio.get_running_loop().create_future()
+        self._expected[name] = expected
+        order = {
+            "name": name,
+            "environment": {**environment, END_AT: ending},
+            "log": str(self._directory / f"{name}.log"),
+        }
+        stdin = self._fork_server.stdin
+        assert stdin is not None
+        stdin.write(json.dumps(order).encode() + b"\n")
+        await stdin.drain()
+        return await expected
+
+    async def close(self) -> None:
+        """Kills all that still live."""
+        for target in self._targets.values():
+            target.signal(signal.SIGKILL)
+        stdin = self._fork_server.stdin
+        assert stdin is not None
+        stdin.close()
+        await self._fork_server.wait()
+        await self._reading
+
+    async def _read(self) -> None:
+        stdout = self._fork_server.stdout
+        assert stdout is not None
+        async for line in stdout:
+            self._told(json.loads(line))
+
+    def _told(self, facts: dict[str, Any]) -> None:
+        pid = facts["pid"]
+        if "name" in facts:
+            target = self._targets[pid] = TargetProcess(facts["name"], pid, facts["at"])
+            self._expected.pop(target.name).set_result(target)
+        elif "ended" in facts:
+            target = self._targets.pop(pid)
+            target.exit_code = facts["ended"]
+            target.ended.set()
+        elif "went_on" in facts:
+            self._targets[pid].went_on.set()
+        else:
+            self._targets[pid].ending = facts
+            self._targets[pid].at_point.set()
+
+
+@asynccontextmanager
+async def open_process_group(directory: Path) -> AsyncIterator[ProcessGroup]:
+    """A group whose processes know of this one's environment only where Python is, and these sources."""
+    fork_server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(KILL_TARGET),
+        "--fork-server",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(SOURCES)},
+    )
+    opened = ProcessGroup(fork_server, directory)
+    try:
+        yield opened
+    finally:
+        await opened.close()

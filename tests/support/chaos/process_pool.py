@@ -1,0 +1,110 @@
+"""The instances of the bot in one world: which live, which were killed or stopped where, and which come next."""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.chaos.kill_points import POINTS, ending_at
+from support.chaos.process_group import ProcessGroup, TargetProcess
+
+TO_GO_ON = 30.0
+"""Seconds after SIGCONT in which a process on a busy machine is at work again."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """`point` is empty for a random moment."""
+
+    at: float
+    name: str
+    pid: int
+    point: str
+
+
+@dataclass(frozen=True)
+class Pause:
+    """From SIGSTOP to SIGCONT."""
+
+    began: float
+    ended: float
+    name: str
+    point: str = ""
+    under_way: tuple[str, ...] = ()
+    """What the process was calling: it may have looked at the lease before, and sent the call after."""
+
+
+@dataclass
+class ProcessPool:
+    """The instances of one world. `targets` has the newest process of each."""
+
+    process_group: ProcessGroup
+    environment: Mapping[str, str]
+    rng: random.Random
+    name: str
+    targets: dict[str, TargetProcess] = field(default_factory=dict)
+    kills: list[Kill] = field(default_factory=list)
+    pauses: list[Pause] = field(default_factory=list)
+    deaths: list[str] = field(default_factory=list)
+    """Processes that ended by themselves, which none should."""
+    _points: list[str] = field(default_factory=list)
+    _started: int = 0
+
+    @property
+    def at_points(self) -> int:
+        """How many were killed at a named point."""
+        return sum(bool(kill.point) for kill in self.kills)
+
+    async def start(self, instance: str, ending: str = "") -> TargetProcess:
+        """Starts an instance (again)."""
+        self._started += 1
+        target = await self.process_group.start(f"{self.name}-{instance}-{self._started}", self.environment, ending)
+        self.targets[instance] = target
+        return target
+
+    async def kill_repeatedly(self, instance: str, until: asyncio.Event, *, longest: float = 3.0) -> None:
+        """Kills and restarts an instance till `until`, then leaves it alive. About two kills of three come at a named
+        point; a process that does not get there within `longest` seconds is killed all the same.
+        """
+        while not until.is_set():
+            named = self.rng.random() < 0.65
+            ending = ending_at("kill", self._next_point(), self.rng.choice((1, 1, 2))) if named else ""
+            target = await self.start(instance, ending)
+            await self.kill(target, longest if named else self.rng.uniform(0.3, longest))
+            await asyncio.sleep(self.rng.uniform(0.0, 0.3))
+        await self.start(instance)
+
+    async def pause(self, target: TargetProcess, seconds: float) -> None:
+        """Lets a process that stops itself go on after so long; it is a pause only if it lived to see the end."""
+        began = time.monotonic()
+        await asyncio.sleep(seconds)
+        if not target.ended.is_set():
+            target.signal(signal.SIGCONT)
+            await asyncio.wait_for(target.went_on.wait(), TO_GO_ON)
+            told = target.ending
+            ended = time.monotonic()
+            self.pauses.append(Pause(began, ended, target.name, told["at_point"], tuple(told["under_way"])))
+
+    def _next_point(self) -> str:
+        """Each point comes up before any comes up again."""
+        if not self._points:
+            self._points = self.rng.sample(POINTS, len(POINTS))
+        return self._points.pop()
+
+    async def kill(self, target: TargetProcess, within: float = 0.0) -> None:
+        """Waits so many seconds for a process to kill itself, then does it."""
+        facts: dict[str, Any] = {}
+        try:
+            await asyncio.wait_for(target.ended.wait(), within)
+            facts = target.ending
+        except TimeoutError:  # what it told, if anything, is where it stopped itself before
+            target.signal(signal.SIGKILL)
+            await target.ended.wait()
+        if target.exit_code != -signal.SIGKILL:
+            self.deaths.append(f"{target.name} ended by itself with {target.exit_code}")
+            return
+        at = facts.get("at", time.monotonic())
+        self.kills.append(Kill(at, target.name, target.pid, facts.get("at_point", "")))

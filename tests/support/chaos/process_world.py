@@ -1,0 +1,151 @@
+"""A world to do harm in: a Slack workspace, a job API that keeps books, a database, and the bot as processes."""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+from support.chaos.process_group import ProcessGroup
+from support.chaos.process_pool import ProcessPool
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+from support.servers.free_ports import free_port
+
+from bot.cli.demo_services import manifest
+from bot.store.database.engine import engine_for
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Channel
+from bot.workspace.server import WorkspaceServer
+
+CHANNELS = ("docs", "general")
+NEW_CHANNEL = 0.3
+"""How often a scenario begins in a channel of its own, that the bot is not in."""
+PEOPLE = ("ana", "ben")
+RETRY_DELAYS = (0.0, 1.0, 3.0)
+"""Seconds before Slack brings an event again: as often as the real one, but sooner."""
+JOB_API_TIMEOUT = 5.0
+REQUEST_LEASE = JOB_API_TIMEOUT + 10.0
+LEASE = 30.0
+"""Seconds: the longest lease there is, that of what is said in Slack."""
+_OPEN = (
+    "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
+    " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
+)
+
+
+@dataclass
+class ProcessWorld:
+    """What surrounds the bot, and the bot itself."""
+
+    name: str
+    idempotent: bool
+    http: bool
+    workspace: WorkspaceServer
+    fake_job_api: FakeJobApiServer
+    process_pool: ProcessPool
+    rng: random.Random
+    _engine: AsyncEngine = field(repr=False)
+    faults: int = 0
+    """How many faults of Slack and of the job API were ordered."""
+
+    def new_channel(self, name: str) -> str:
+        """Opens a public channel in which the people are, and the bot is not. Returns its name."""
+        state = self.workspace.state
+        people = [self.workspace.people[person].id for person in PEOPLE]
+        state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
+        return name
+
+    async def work_left(self) -> int:
+        """How many requests and notices are due, now or later."""
+        return int((await self.rows(_OPEN))[0][0])
+
+    async def rows(self, statement: str) -> Sequence[Any]:
+        """Reads the database past the application."""
+        async with self._engine.connect() as connection:
+            return (await connection.execute(text(statement))).all()
+
+
+@asynccontextmanager
+async def world(
+    process_group: ProcessGroup,
+    database_url: str,
+    directory: Path,
+    name: str,
+    *,
+    idempotent: bool,
+    seed: int,
+    http: bool = False,
+) -> AsyncIterator[ProcessWorld]:
+    """A world without processes as yet; its database is new or has tables without rows. With `http`, Slack calls a port
+    that all of its processes share, which one at a time can listen on; else they open Socket Mode connections.
+    """
+    rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
+    port = free_port() if http else None
+    workspace = WorkspaceServer(_app(port), ack_timeout=1.5, retry_delays=RETRY_DELAYS)
+    workspace.channels.add_bot("general")
+    fake_job_api = FakeJobApiServer(honours_keys=idempotent)
+    engine = engine_for(database_url)
+    await workspace.start()
+    await fake_job_api.start()
+    try:
+        environment = {
+            **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
+            **_receiving(workspace, port),
+        }
+        process_pool = ProcessPool(process_group, environment, rng, name)
+        yield ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, engine)
+    finally:
+        for target in process_pool.targets.values():
+            target.signal(signal.SIGKILL)
+            await target.ended.wait()
+        await engine.dispose()
+        await workspace.stop()
+        await fake_job_api.stop()
+
+
+async def until(condition: Callable[[], Awaitable[object]], seconds: float, every: float = 0.2) -> bool:
+    """Whether an (asynchronous) condition came true in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await condition():  # noqa: ASYNC110 - what other processes do to a database tells nobody
+                await asyncio.sleep(every)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _app(port: int | None) -> AppConfig:
+    """The app as manifest.yml describes it, or as the README changes it for HTTP."""
+    if port is None:
+        return manifest()
+    url = f"http://127.0.0.1:{port}/slack/events"
+    return replace(manifest(), request_url=url, interactivity_url=url)
+
+
+def _receiving(workspace: WorkspaceServer, port: int | None) -> dict[str, str]:
+    if port is None:
+        return {"SLACK_APP_TOKEN": workspace.credentials.app_token}
+    return {"SLACK_SIGNING_SECRET": workspace.credentials.signing_secret, "PORT": str(port)}
+
+
+def _environment(
+    workspace: WorkspaceServer, fake_job_api: FakeJobApiServer, database_url: str, directory: Path, *, idempotent: bool
+) -> dict[str, str]:
+    return {
+        "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
+        "SLACK_API_URL": workspace.api_url,
+        "JOB_API_URL": fake_job_api.url,
+        "JOB_API_KEY": KEY,
+        "JOB_API_PROJECT": PROJECT,
+        "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
+        "JOB_API_IDEMPOTENT": str(idempotent).lower(),
+        "DATABASE_URL": database_url,
+        "PAGEHAND_POLL_FASTEST": "0.5",
+        "PAGEHAND_POLL_SLOWEST": "2",
+        "HOME": str(directory),
+    }

@@ -1,0 +1,114 @@
+"""A run in one world: people at work, processes killed and paused under them, and quiet at the end."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from support.chaos.process_world import LEASE, ProcessWorld, until
+from support.chaos.resume import Claims, Resume, doings, resumed
+from support.chaos.user_scenario import Cards, UserScenario
+from support.chaos.verdict import Verdict, judge
+from support.oracles.promises import Broken, Promise
+
+STILL_FOR = LEASE + 15.0
+"""Seconds without anything new after which nothing more is to come: a lease, and what a retry may wait."""
+AT_ONCE = 25
+"""Scenarios under way: more would only make everything slow."""
+Disruption = Callable[[ProcessWorld, asyncio.Event], Awaitable[None]]
+"""Does harm till the event is set, and leaves at least one process alive."""
+
+
+@dataclass
+class RoundResult:
+    """What a run came to."""
+
+    world: ProcessWorld
+    scenarios: list[UserScenario]
+    verdict: Verdict
+    resume: Resume
+    quiet_after: float
+    """Seconds from the last kill till nothing was left to do."""
+
+
+async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[[], bool], pace: float) -> RoundResult:
+    """Lets a new scenario begin every `pace` seconds while there is trouble, until `enough`; then waits for quiet."""
+    cards, claims, over = Cards(world), Claims(world), asyncio.Event()
+    watching = asyncio.create_task(claims.watch())
+    scenarios: list[UserScenario] = []
+    running: list[asyncio.Task[None]] = []
+    harm = asyncio.ensure_future(disruption(world, over))
+    while not enough() and not harm.done():
+        await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
+        _finish_jobs_of_failed_commands(world, scenarios)
+        if sum(not task.done() for task in running) >= AT_ONCE:
+            continue
+        number = len(scenarios) + 1
+        scenario = UserScenario(world, cards, number, random.Random(f"{world.name}/{world.rng.random()}"))  # noqa: S311 - repeatable
+        scenarios.append(scenario)
+        running.append(asyncio.create_task(scenario.run()))
+    over.set()
+    await harm
+    began = asyncio.get_running_loop().time()
+    verdict = await _quiet(world, scenarios, running)
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
+    return RoundResult(world, scenarios, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
+
+
+async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: list[asyncio.Task[None]]) -> Verdict:
+    process_pool = world.process_pool
+
+    async def over() -> bool:
+        return all(task.done() for task in running)
+
+    await _while_it_moves(world, over)
+    waiting = [task for task in running if not task.done()]
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    for task in running:
+        if task not in waiting:
+            task.result()
+    last = max(
+        (*(kill.at + LEASE + 2.0 for kill in process_pool.kills), *(pause.ended + 5.0 for pause in process_pool.pauses))
+    )
+    # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
+    await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
+
+    async def idle() -> bool:
+        # A reply that arrives when its scenario is over, since Slack or a person sent it again, takes the job up again.
+        _finish_active(world, world.fake_job_api.jobs)
+        return await world.work_left() == 0 and not (await judge(world, scenarios)).count(Promise.UP_TO_DATE)
+
+    quiet = await _while_it_moves(world, idle)
+    verdict = await judge(world, scenarios)
+    left = [] if quiet else [f"{world.name}: {await world.work_left()} rows still wait"]
+    stuck = [scenario for scenario in scenarios if scenario.where != "done"]
+    left += [f"{scenario.prompt or scenario.number} {scenario.where}, in vain" for scenario in stuck]
+    verdict.broken += [Broken(Promise.NOTHING_LOST, how) for how in left]
+    return verdict
+
+
+async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable[bool]]) -> bool:
+    """Whether a condition came true before nothing new happened any more: a slow machine only takes longer."""
+    done = seen = 0
+    while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
+        seen = done
+    return met
+
+
+def _finish_jobs_of_failed_commands(world: ProcessWorld, scenarios: list[UserScenario]) -> None:
+    """Nobody goes on with these: Slack told the person that the command failed, though it had been recorded."""
+    failed = {ask.prompt for scenario in scenarios for ask in scenario.asks if not ask.acked}
+    _finish_active(world, {entry.job_id for entry in world.fake_job_api.created if _name(entry.prompt) in failed})
+
+
+def _name(prompt: str) -> str:
+    return prompt.partition(" ")[0]
+
+
+def _finish_active(world: ProcessWorld, job_ids: Iterable[str]) -> None:
+    for job_id in job_ids:
+        if world.fake_job_api.jobs[job_id]["status"] == "active":
+            world.fake_job_api.show(job_id, "completed", f"https://git.example/stray/{job_id}")

@@ -1,0 +1,238 @@
+"""What must be true when all is quiet again: looked for in the books of the job API, of Slack, and in the threads."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
+from support.chaos.user_scenario import Ask, Reply, UserScenario
+from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
+from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
+
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests import RequestState
+from bot.workspace.model.entities import Message
+
+_ROUND = re.compile(r"r(\d+)/")
+
+
+@dataclass
+class Verdict:
+    """What was found to be wrong: promises that were broken, and what else these worlds tell, in words."""
+
+    broken: list[Broken] = field(default_factory=list)
+    double_sends: list[str] = field(default_factory=list)
+    deaths: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
+    """Secrets and tracebacks in what the processes printed."""
+
+    @property
+    def faults(self) -> list[str]:
+        """All of it."""
+        others = {name: found for name, found in vars(self).items() if name != "broken"}
+        return [*map(str, self.broken), *(f"{name}: {fault}" for name, faults in others.items() for fault in faults)]
+
+    def count(self, *promises: Promise) -> int:
+        """How often these were broken."""
+        return sum(found.promise in promises for found in self.broken)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the database holds: of each request by its words, its id and state; of each thread the keys of its posts, in
+    their order, and those of them that are done.
+    """
+
+    requests: Mapping[str, tuple[str, RequestState]]
+    posts: Mapping[str, Sequence[str]]
+    done: frozenset[str]
+
+    @classmethod
+    async def read(cls, world: ProcessWorld) -> "Records":
+        """As they are now."""
+        requests = await world.rows("SELECT text, id, state FROM requests")
+        posts: dict[str, list[str]] = {}
+        done: set[str] = set()
+        for thread_id, key, state in await world.rows(
+            "SELECT thread_id, key, state FROM notices WHERE delivery = 'post' ORDER BY id"
+        ):
+            posts.setdefault(thread_id, []).append(key)
+            done |= {key} if state == "done" else set()
+        by_words = {
+            text.partition(" tidy")[0]: (request_id, RequestState(state)) for text, request_id, state in requests
+        }
+        return cls(by_words, posts, frozenset(done))
+
+
+async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
+    """Judges a world in which nothing is under way any more."""
+    happened = history(world, scenarios, await Records.read(world))
+    verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
+    for scenario in scenarios:
+        if scenario.card is not None:
+            verdict.broken += _told(scenario)
+    verdict.double_sends += _sent_twice(world)
+    return verdict
+
+
+def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Records) -> History:
+    """What happened, for the oracle; what comes late from a process that was stopped is left out."""
+    late = _late(world)
+    with_card = [scenario for scenario in scenarios if scenario.card is not None]
+    return History(
+        requests=[asked for scenario in scenarios for asked in _asked_for(world, scenario, records)],
+        posts=[*_posts(world), *(name for scenario in scenarios for name in _cards_of(scenario))],
+        threads=[_said(scenario, records) for scenario in with_card],
+        shown=[shown for scenario in with_card for shown in (*_card(world, scenario), *_reactions(world, scenario))],
+        polls=[poll for poll in world.fake_job_api.polls if poll.job_id not in late],
+    )
+
+
+def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[AskedFor]:
+    """Each request was taken once; or, where it cannot be known, at most once more than a person asked for."""
+    created = Counter(entry.prompt.partition(" ")[0] for entry in world.fake_job_api.created)
+    taken = [message.prompt for message in world.fake_job_api.messages]
+    told = explained(all_keys(world.workspace))
+    requests: list[Ask | Reply] = [*scenario.asks, *scenario.replies]
+    for request in requests:
+        name = _name(request)
+        request_id, state = records.requests.get(name, ("", None))
+        yield AskedFor(
+            name,
+            acknowledged=bool(request.acked),
+            taken=created[name] if isinstance(request, Ask) else taken.count(name),
+            sent_again=scenario.presses[request_id],
+            explained=request_id in told,
+            state=state,
+            turn=_turn(scenario, request, taken),
+        )
+
+
+def _turn(scenario: UserScenario, request: Ask | Reply, taken: Sequence[str]) -> Turn | None:
+    """Neither one that a person had sent again nor one that Slack had to bring again keeps its place."""
+    if isinstance(request, Ask) or request.text not in taken:
+        return None
+    if scenario.presses[request.request_id] or request.delivery.attempts != 1:
+        return None
+    return Turn(str(scenario.number), request.ts, taken.index(request.text))
+
+
+def _said(scenario: UserScenario, records: Records) -> Said:
+    assert scenario.card is not None
+    thread_id = key_of(scenario.card).partition("/")[0]
+    meant = records.posts.get(thread_id, ())
+    seen = [key for message in _timely(scenario) if (key := key_of(message))]
+    return Said(scenario.prompt, seen, meant, [key for key in meant if key in records.done])
+
+
+def _card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
+    if scenario.card is None or not scenario.links:
+        return
+    text = scenario.card.text
+    links = {str(world.fake_job_api.jobs[job_id]["prLink"]) for job_id in scenario.jobs}
+    shown = next((link for link in links if link in text and "Finished with a pull request" in text), text)
+    yield Shown(f"the card of {scenario.prompt}", shown, links)
+
+
+def _reactions(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
+    """One reaction on each reply that was acknowledged, and the right one."""
+    bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
+    for reply in scenario.replies:
+        if not reply.acked:
+            continue
+        message = world.workspace.state.message(channel, reply.ts)
+        open_question = scenario.unsure_about(reply.request_id) > scenario.answered[reply.request_id]
+        right = {Reaction.PROBLEM if open_question else Reaction.ACCEPTED}
+        if world.process_pool.pauses and any(taken.prompt == reply.text for taken in world.fake_job_api.messages):
+            # Who was stopped between the answer and its record comes back with the truth.
+            right.add(Reaction.ACCEPTED)
+        shown = sorted(name for name, people in message.reactions.items() if bot in people)
+        yield Shown(reply.text, shown, [[reaction.value] for reaction in right])
+
+
+def _posts(world: ProcessWorld) -> Iterator[str]:
+    """Over all channels and threads, known to a scenario or not."""
+    late = _late(world)
+    yield from (key for key in all_keys(world.workspace) if key not in late)
+
+
+def _cards_of(scenario: UserScenario) -> Iterator[str]:
+    """A command has one card, even if two threads were made of it."""
+    late = _late(scenario.world)
+    for ask in scenario.asks:
+        cards = scenario.cards.by_prompt.get(ask.prompt, ())
+        yield from (f"a card of {ask.prompt}" for card in cards if key_of(card) not in late)
+
+
+# -- what only the words in a thread can tell -------------------------------------------------------------------------
+
+
+def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
+    """Where the job API runs a request once, none is handed back."""
+    for request in happened.requests:
+        if world.idempotent and request.explained:
+            how = f"{request.name} was handed back though the job API runs a request once"
+            yield Broken(Promise.NOTHING_LOST, how)
+
+
+def _told(scenario: UserScenario) -> Iterator[Broken]:
+    """Each thing once, by what it says."""
+    said = [message for message in _timely(scenario) if key_of(message)]
+    started = sum("has started" in message.text for message in said)
+    if started != (not scenario.start_left):
+        yield _count(scenario, "that it has started", started)
+    for link in scenario.links:
+        others = sum(link in message.text for message in said if "/completed" not in key_in_thread(message))
+        if others > 1 or not any(link in message.text for message in said):
+            yield _count(scenario, link, others)
+    if again := ends_told_again(scenario):
+        yield Broken(Promise.SAID_ONCE, f"{scenario.prompt} was told {again} ends more than there were")
+    rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_in_thread(message)))]
+    if rounds != sorted(rounds):
+        yield Broken(Promise.IN_ORDER, f"{scenario.prompt} was told of the rounds {rounds}")
+
+
+def ends_told_again(scenario: UserScenario) -> int:
+    """News of an end that had been told."""
+    said = _timely(scenario)
+    told = {link: sum(link in message.text for message in said) for link in scenario.links}
+    return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
+
+
+def _count(scenario: UserScenario, what: str, times: int) -> Broken:
+    promise = Promise.SAID_ONCE if times > 1 else Promise.NOTHING_LOST
+    return Broken(promise, f"{scenario.prompt} was told {what} {times} times")
+
+
+def _sent_twice(world: ProcessWorld) -> Iterator[str]:
+    """A request that is sent again without a person asking was first held back for the lease of whoever sent it."""
+    sent: dict[str, list[float]] = {}
+    for attempt in world.fake_job_api.attempts:
+        if attempt.key:
+            sent.setdefault(f"{attempt.prompt} ({attempt.key})", []).append(attempt.at)
+    for name, times in sent.items():
+        early = [after - before for before, after in pairwise(times) if after - before < REQUEST_LEASE - 5.0]
+        if early and world.idempotent:
+            yield f"{name} was sent again after {early[0]:.1f} s"
+
+
+def _late(world: ProcessWorld) -> set[str]:
+    """What a process was calling when it was stopped: the one thing that may come late, as the README says."""
+    return {what for pause in world.process_pool.pauses for what in pause.under_way}
+
+
+def _timely(scenario: UserScenario) -> list[Message]:
+    """The thread below its card, without the repetitions of what was being posted when its process was stopped."""
+    late, seen, timely = _late(scenario.world), set[str](), list[Message]()
+    for message in scenario.thread()[1:]:
+        key = key_of(message)
+        if key not in late or key not in seen:
+            timely.append(message)
+        seen.add(key)
+    return timely
+
+
+def _name(request: Ask | Reply) -> str:
+    return request.prompt if isinstance(request, Ask) else request.text

@@ -1,0 +1,198 @@
+"""Fakes at the ports: they keep the ports' promises, and remember what they were asked."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
+from bot.domain.notices.people import person_of
+from bot.domain.threads import Thread
+from bot.errors import ChatNotInChannel, JobApiError, JobGone
+
+M = TypeVar("M")
+
+
+class FakeClock:
+    """Time that passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.time = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class FakeJobApi:
+    """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
+
+    `outdated_answers` are what the next messages are answered with, in turn, in place of the job as it then is.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.created: list[str] = []
+        self.messages: dict[str, list[str]] = defaultdict(list)
+        self.faults: list[JobApiError] = []
+        self.after: list[JobApiError] = []
+        self.outdated_answers: list[Job] = []
+        self.polls = 0
+
+    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        self._fail(self.faults)
+        job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
+        self.jobs[job.id] = job
+        self.created.append(prompt)
+        self._fail(self.after)
+        return job
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        self.messages[job_id].append(prompt)
+        self.show(job_id, "active")
+        self._fail(self.after)
+        return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
+
+    async def get(self, project_id: str, job_id: str) -> Job:
+        self.polls += 1
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        return self.jobs[job_id]
+
+    def show(self, job_id: str, status: str, link: str | None = None) -> None:
+        """From now on the job has this status and link."""
+        self.jobs[job_id] = replace(self.jobs[job_id], status=status, pr_link=link)
+
+    @staticmethod
+    def _fail(faults: list[JobApiError]) -> None:
+        if faults:
+            raise faults.pop(0)
+
+
+class FakePeople:
+    """People's names in memory, remembering who was asked for."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
+        self.asked.extend(ids)
+        return {user_id: self.state[user_id] for user_id in ids if user_id in self.state}
+
+
+@dataclass
+class Posted:
+    """A message as Slack keeps it."""
+
+    channel_id: str
+    ts: str
+    thread_ts: str | None
+    key: str
+    message: NoticeMessage
+
+    @property
+    def kind(self) -> str:
+        """Of the message."""
+        return self.message.kind
+
+
+class FakeChat:
+    """Slack in memory. `fault` may raise before a call takes effect, `after` once it has."""
+
+    def __init__(self) -> None:
+        self.messages: list[Posted] = []
+        self.cards: dict[str, Thread] = {}
+        self.reactions: dict[str, Reaction] = {}
+        self.told: list[NoticeMessage] = []
+        self.joined = {"C1"}
+        self.public = {"C1", "C2"}
+        self.calls: list[str] = []
+        self.fault: Callable[[str, Thread | None], None] = lambda call, thread: None
+        self.after: Callable[[str, Thread | None], None] = lambda call, thread: None
+
+    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
+        return self._post("post_card", thread, Posted(thread.channel_id, "", None, key, CardChanged()))
+
+    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+        self._begin("update_card", thread)
+        self.cards[thread.id] = thread
+        self.after("update_card", thread)
+
+    async def post(self, thread: Thread, notice: Notice) -> str:
+        posted = Posted(thread.channel_id, "", thread.ts, notice.key, notice.message)
+        return self._post("post", thread, posted)
+
+    async def find(self, thread: Thread, key: str) -> str | None:
+        self._begin("find", thread)
+        return next((message.ts for message in self.messages if message.key == key), None)
+
+    async def reaction(
+        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
+    ) -> None:
+        self._begin("mark", thread)
+        before = self.reactions.get(message_ts)
+        assert before in {None, reaction, *instead_of}, f"{before} stays beside {reaction}"
+        if reaction is None:
+            self.reactions.pop(message_ts, None)
+        else:
+            self.reactions[message_ts] = reaction
+        self.after("mark", thread)
+
+    async def tell(self, thread: Thread, notice: Notice) -> None:
+        self.calls.append("tell")
+        self.fault("tell", thread)
+        self.told.append(notice.message)
+        self.after("tell", thread)
+
+    async def join(self, channel_id: str) -> None:
+        self.calls.append("join")
+        if channel_id not in self.public:
+            raise ChatNotInChannel("channel_not_found")
+        self.joined.add(channel_id)
+
+    def told_to(self) -> list[tuple[str, str]]:
+        """Who was told what, in order."""
+        return [(person_of(message), message.kind) for message in self.told]
+
+    def told_as(self, kind: type[M]) -> list[M]:
+        """What of this kind people were told, in order."""
+        return [message for message in self.told if isinstance(message, kind)]
+
+    def answers(self) -> list[str]:
+        """How clicks, and replies that are not sent, were answered, in order."""
+        return [message.answer for message in self.told_as(ActionAnswered)]
+
+    def posted_as(self, kind: type[M]) -> list[M]:
+        """What of this kind was posted, in order."""
+        return [posted.message for posted in self.messages if isinstance(posted.message, kind)]
+
+    def said(self, thread_ts: str | None = None) -> list[str]:
+        """What was posted in threads, in order."""
+        posts = [message for message in self.messages if message.thread_ts is not None]
+        return [message.kind for message in posts if thread_ts in {None, message.thread_ts}]
+
+    def _post(self, call: str, thread: Thread, posted: Posted) -> str:
+        self._begin(call, thread)
+        ts = f"{1_700_000_000 + len(self.messages)}.000100"
+        self.messages.append(replace(posted, ts=ts))
+        if call == "post_card":
+            self.cards[thread.id] = thread
+        self.after(call, thread)
+        return ts
+
+    def _begin(self, call: str, thread: Thread) -> None:
+        self.calls.append(call)
+        self.fault(call, thread)
+        if thread.channel_id not in self.joined:
+            raise ChatNotInChannel("not_in_channel")

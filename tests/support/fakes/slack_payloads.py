@@ -1,0 +1,86 @@
+"""What Slack sends, as short as the listeners need it: a command, a reply and its edits, a press of a button."""
+
+from typing import Any
+
+from support.worlds.listening_world import BOT
+
+CHANGED_AT = "1700000009.000300"
+
+
+def command(text: Any = "Fix the guides", **changes: Any) -> dict[str, Any]:
+    return {
+        "command": "/docs",
+        "text": text,
+        "team_id": "T1",
+        "user_id": "U0ANA",
+        "channel_id": "C1",
+        "trigger_id": "1.2.abc",
+        "response_url": "http://127.0.0.1:9/secret",
+        "api_app_id": "A1",
+    } | changes
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    message = {
+        "type": "message",
+        "user": "U0ANA",
+        "text": "Also fix &lt;this&gt;",
+        "ts": "1700000002.000100",
+        "thread_ts": "1700000001.000100",
+        "channel": "C1",
+        "channel_type": "channel",
+        "team": "T1",
+    } | changes
+    return {
+        "type": "event_callback",
+        "team_id": "T1",
+        "api_app_id": "A1",
+        "event_id": "Ev1",
+        "event": {name: value for name, value in message.items() if value is not None},
+        "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": True}],
+    }
+
+
+def click(action_id: str, value: str = "r1", **changes: Any) -> dict[str, Any]:
+    return {
+        "type": "block_actions",
+        "user": {"id": "U0ANA", "team_id": "T1"},
+        "team": {"id": "T1"},
+        "channel": {"id": "C1"},
+        "trigger_id": "1.2.abc",
+        "response_url": "http://127.0.0.1:9/secret",
+        "actions": [{"type": "button", "action_id": action_id, "block_id": "b", "value": value, "action_ts": "1.1"}],
+    } | changes
+
+
+def edit(text: Any = "New words", *, before: Any = "Old words", **changes: Any) -> dict[str, Any]:
+    """As Slack reports an edit. `changes` are those of the message."""
+    message = {
+        "type": "message",
+        "user": "U0ANA",
+        "text": text,
+        "ts": "1700000002.000100",
+        "thread_ts": "1700000001.000100",
+        "team": "T1",
+        "edited": {"user": "U0ANA", "ts": "1700000009.000000"},
+    } | changes
+    previous = {**message, "text": before}
+    previous.pop("edited")
+    return event(
+        user=None,
+        text=None,
+        thread_ts=None,
+        team=None,
+        subtype="message_changed",
+        hidden=True,
+        ts=CHANGED_AT,
+        message={name: value for name, value in message.items() if value is not None},
+        previous_message=previous if before is not None else None,
+    )
+
+
+def deletion(**changes: Any) -> dict[str, Any]:
+    previous = {"user": "U0ANA", "text": "x", "ts": "1700000002.000100", "thread_ts": "1700000001.000100", "team": "T1"}
+    nothing = dict.fromkeys(("user", "text", "thread_ts", "team"))
+    gone = {"subtype": "message_deleted", "hidden": True, "ts": CHANGED_AT, "deleted_ts": "1700000002.000100"}
+    return event(**(nothing | gone | {"previous_message": previous} | changes))

@@ -1,0 +1,285 @@
+"""What the state machine's world writes down for the oracle, and what only its tables can tell: that nothing is left
+open, that what went out is the newest of what a reply said, that each thread's state says how things stand.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
+from support.worlds.fault_world import Outside
+
+from bot.domain.jobs import Problem
+from bot.domain.notices.messages import Reaction
+from bot.domain.notices.people import person_of
+from bot.domain.notices.posts import Delivery
+from bot.domain.permissions import may_steer
+from bot.domain.requests import Person, RequestState
+from bot.domain.threads import Thread, ThreadState
+from bot.store.schema.messages import message_from
+
+Row = Mapping[str, Any]
+PASSING = {Problem.OUT_OF_REACH, Problem.RATE_LIMITED, Problem.BUSY, Problem.FAULTY, Problem.NOT_ALLOWED}
+REACTIONS = {
+    RequestState.WAITING: Reaction.RECORDED,
+    RequestState.SENDING: Reaction.RECORDED,
+    RequestState.ACCEPTED: Reaction.ACCEPTED,
+    RequestState.REJECTED: Reaction.PROBLEM,
+    RequestState.UNCERTAIN: Reaction.PROBLEM,
+    RequestState.WITHDRAWN: None,
+}
+
+
+KEYS = {RequestState.REJECTED: "refused", RequestState.UNCERTAIN: "unsure"}
+"""What the keys of notices call these: they stay as they are, since messages in Slack carry them."""
+
+
+@dataclass
+class Version:
+    """What an edit made of a reply; no words: it was deleted, or is for other people now."""
+
+    at: str
+    text: str
+    acked: int | None = None
+    """The step in which it was acknowledged first."""
+
+
+@dataclass
+class Written:
+    """A reply that a person wrote below a card, and its edits, in their order."""
+
+    person: Person
+    channel_id: str
+    thread_ts: str
+    ts: str
+    acked: bool = False
+    versions: list[Version] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What it said first."""
+        return f"Change {self.ts}"
+
+    def texts(self) -> dict[str, str]:
+        """When it came to say what; the first words have no time."""
+        return {self.text: "", **{version.text: version.at for version in self.versions}}
+
+
+@dataclass
+class Model:
+    """What people did, and what of it was acknowledged."""
+
+    starts: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """By source key: the channel, and whether it was acknowledged."""
+    replies: list[Written] = field(default_factory=list)
+    presses: Counter[str] = field(default_factory=Counter)
+    """By request: how often somebody had it sent again."""
+    pressed: dict[str, tuple[str, str, Person, bool]] = field(default_factory=dict)
+    """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
+    recorded: dict[str, int] = field(default_factory=dict)
+    """By request: the step after which its row was seen first."""
+
+
+class Verdict:
+    """Compares what the database holds, what people did, and what the world outside saw."""
+
+    def __init__(
+        self, outside: Outside, model: Model, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
+    ) -> None:
+        self.outside = outside
+        self.model = model
+        self.tables = tables
+        self.threads = threads
+        self.requests = tables["requests"]
+        self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
+
+    def check(self, *, pressed: bool) -> None:
+        """`pressed`: somebody had all that was unsure sent again."""
+        check(broken(self.history()))
+        self._nothing_is_open(pressed=pressed)
+        for notice in self.notices.values():
+            self._notice(notice)
+        for thread in self.threads.values():
+            self._thread(thread)
+        for written in self.model.replies:
+            self._recorded(written)
+
+    # -- for the oracle -------------------------------------------------------------------------------------------
+
+    def history(self) -> History:
+        """What happened, at rest."""
+        return History(
+            requests=[*self._not_recorded(), *map(self._asked_for, self.requests)],
+            posts=[message.key for message in self.outside.chat.messages],
+            threads=[self._said(thread) for thread in self.threads.values()],
+            shown=[*self._cards(), *self._reactions()],
+        )
+
+    def _not_recorded(self) -> Iterator[AskedFor]:
+        """What was acknowledged and has no row. A reply to a card that could not be recorded, because its channel was
+        shut at once, has no job to go to.
+        """
+        sources = {row["source_key"] for row in self.requests}
+        yield from (
+            AskedFor(key, acked, taken=0) for key, (_, acked) in self.model.starts.items() if key not in sources
+        )
+        for written in self.model.replies:
+            thread = self._thread_of(written)
+            if thread.state.problem is not Problem.CANNOT_POST and _source(written) not in sources:
+                explained = f"{thread.id}/{written.ts}/external" in self.notices
+                yield AskedFor(written.text, written.acked, taken=0, explained=explained)
+
+    def _asked_for(self, row: Row) -> AskedFor:
+        request_id = row["id"]
+        return AskedFor(
+            request_id,
+            acknowledged=True,
+            taken=self.outside.job_api.effects.count(request_id),
+            sent_again=self.model.presses[request_id],
+            explained=self._explained(row),
+            state=RequestState(row["state"]),
+            turn=self._turn(row),
+        )
+
+    def _explained(self, row: Row) -> bool:
+        """By words about how it ended; or it waits for a start of which nobody knows whether it arrived."""
+        thread_id, state = row["thread_id"], RequestState(row["state"])
+        if state is RequestState.WAITING:
+            return thread_id in self._uncertain_starts()
+        called_off = row["kind"] == "start" and f"{thread_id}/cannot_post" in self.notices
+        own = [key for key in self.notices if key.startswith(f"{thread_id}/{row['id']}/")]
+        in_words = any(f"/{KEYS[state]}/" in key for key in own if state in KEYS)
+        return in_words or (called_off and state is RequestState.REJECTED)
+
+    def _turn(self, row: Row) -> Turn | None:
+        """What was withdrawn may be sent after all, when its turn is over."""
+        request_id, written_at = row["id"], row["written_at"]
+        withdrawn = {written.ts for written in self.model.replies if not all(v.text for v in written.versions)}
+        if row["kind"] != "follow_up" or request_id not in self.outside.job_api.effects or written_at in withdrawn:
+            return None
+        place = self.outside.job_api.effects.index(request_id)
+        recorded, sent = self.model.recorded[request_id], self.outside.sent[request_id]
+        return Turn(row["thread_id"], written_at, place, recorded, sent)
+
+    def _said(self, thread: Thread) -> Said:
+        posts = [row for row in self.tables["notices"] if (row["thread_id"], row["delivery"]) == (thread.id, "post")]
+        messages = [message for message in self.outside.chat.messages if message.kind != "card_changed"]
+        return Said(
+            thread.id,
+            seen=[message.key for message in messages if message.thread_ts == thread.ts],
+            meant=[row["key"] for row in sorted(posts, key=lambda row: int(row["id"]))],
+            delivered=[row["key"] for row in posts if row["state"] == "done"],
+        )
+
+    def _cards(self) -> Iterator[Shown]:
+        for thread in self.threads.values():
+            if self.notices[f"{thread.id}/card"]["state"] == "done":
+                shown = self.outside.chat.cards[thread.id].state
+                yield Shown(f"{thread.id}/card", _on_card(shown), {_on_card(thread.state)})
+
+    def _reactions(self) -> Iterator[Shown]:
+        """Where new words went out after an edit, the reaction is that of one of the two."""
+        of_reply = Counter(row["written_at"] for row in self.requests)
+        for row in self.requests:
+            notice = self.notices.get(f"{row['thread_id']}/{row['id'].partition('.')[0]}/mark")
+            right = REACTIONS[RequestState(row["state"])]
+            assert notice or row["kind"] == "start" or right is None
+            if notice and notice["state"] == "done" and of_reply[row["written_at"]] == 1:
+                yield Shown(f"{row['id']}/mark", self.outside.chat.reactions.get(row["written_at"]), {right})
+
+    # -- what only the tables can tell ----------------------------------------------------------------------------
+
+    def _nothing_is_open(self, *, pressed: bool) -> None:
+        assert not (left := [dict(row) for row in self.notices.values() if row["due_at"] is not None]), left
+        assert not (left := [dict(row) for row in self.tables["polls"] if row["due_at"] is not None]), left
+        assert not list(self.tables["early_replies"])
+        unsure = self._uncertain_starts()
+        assert not (pressed and unsure)
+        for row in self.requests:
+            # Follow-ups wait for a start of which nobody knows whether it arrived: a person decides.
+            waits = row["thread_id"] in unsure and row["state"] == "waiting"
+            assert row["due_at"] is None or waits, dict(row)
+
+    def _uncertain_starts(self) -> set[str]:
+        """The threads of which nobody knows whether their job was started."""
+        return {row["thread_id"] for row in self.requests if (row["kind"], row["state"]) == ("start", "uncertain")}
+
+    def _recorded(self, written: Written) -> None:
+        """A reply of somebody who may steer is a request, and that of another is none, or is withdrawn."""
+        thread = self._thread_of(written)
+        request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
+        allowed = may_steer(written.person, thread)
+        if thread.state.problem is not Problem.CANNOT_POST:
+            assert request if allowed else not request or request["state"] == "withdrawn"
+        if allowed:
+            self._newest(written)
+
+    def _newest(self, written: Written) -> None:
+        """What a reply says at last is sent, or offered to its author, or withdrawn; what went out was the newest."""
+        of_reply = [row for row in self.requests if row["written_at"] == written.ts]
+        if not of_reply:
+            return
+        last = max(of_reply, key=lambda row: (row["recorded_at"], row["id"]))
+        text = written.versions[-1].text if written.versions else written.text
+        if text:
+            offer = f"{last['thread_id']}/{last['id']}/edited/{last['edited_at']}"
+            assert last["text"] == text or (last["latest_text"] == text and offer in self.notices), dict(last)
+        else:
+            assert last["state"] == "withdrawn" or last["latest_text"] == "", dict(last)
+        for row in of_reply:
+            self._up_to_date(written, row)
+
+    def _up_to_date(self, written: Written, request: Row) -> None:
+        """What was acknowledged before a request was claimed is in it, unless that may have arrived before."""
+        words = self.outside.job_api.words.get(request["id"])
+        if words is None or request["uncertain"]:
+            return
+        assert words == request["text"]
+        sent, at = self.outside.sent[request["id"]], written.texts()[words]
+        late = [v for v in written.versions if v.acked is not None and v.acked < sent and v.at > at]
+        assert not late, f"{request['id']} went out as {words!r}, after {late}"
+
+    def _notice(self, notice: Row) -> None:
+        """What was given up in the thread was told to the person; what was told is told, and is as meant."""
+        delivery, done = Delivery(notice["delivery"]), notice["state"] == "done"
+        message = message_from(notice["message"], delivery)
+        match delivery:
+            case Delivery.POST if done:
+                posted = [posted for posted in self.outside.chat.messages if posted.key == notice["key"]]
+                assert [each.message for each in posted] == [message], dict(notice)
+            case Delivery.POST:
+                assert f"{notice['key']}/told" in self.notices, dict(notice)
+            case Delivery.EPHEMERAL:
+                assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
+                assert notice["person_id"] == person_of(message), "a message for somebody whom nobody can find"
+            case Delivery.CARD | Delivery.REACTION:
+                pass  # they may have been brought up to date since
+            case _:
+                assert_never(delivery)
+
+    def _thread(self, thread: Thread) -> None:
+        state, job = thread.state, thread.state.job
+        assert state.problem is Problem.GONE or job is None or job.ended
+        assert state.problem not in PASSING, "all answers, and yet the card says that it does not"
+        assert not state.outage_announced or state.problem in {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED}
+        own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
+        assert state.unexplained == (), "a refusal that nobody was told the reason of"
+        assert state.announced <= {row["key"].removeprefix(f"{thread.id}/") for row in own}
+        assert all(any(link in row["message"] for row in own) for link in state.links)
+        messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
+        assert all(message.thread_ts == thread.ts for message in messages if message.kind != "card_changed")
+
+    def _thread_of(self, written: Written) -> Thread:
+        cards = {message.ts: message.key.removesuffix("/card") for message in self.outside.cards()}
+        return self.threads[cards[written.thread_ts]]
+
+
+def _source(written: Written) -> str:
+    """The source key of a reply's first request."""
+    return f"message/{written.channel_id}/{written.ts}"
+
+
+def _on_card(state: ThreadState) -> object:
+    """What of a thread's state its card shows."""
+    return state.job, state.problem, state.problem_text

@@ -1,0 +1,118 @@
+"""Looks for secrets where nobody may read them: in log records as they are made, and in files that processes wrote."""
+
+import base64
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from bot.runtime.logging import NOISY
+
+PLANTED = re.compile(r"planted[-_](?:secret|admin_key|key-of|bot-token|app-token|signing)")
+"""How the secrets that tests use are to be recognised; new ones contain `planted-secret-`."""
+PLANT = "planted-secret-"
+WORKSPACE_SECRETS = ("web_api.credentials", "delivery.tickets", "delivery.response_urls")
+"""The modules of the workspace that make tokens, tickets, and addresses that let their holder in."""
+LINES_TOLD = 12
+_NOISY = tuple(f"{name}." for name in NOISY)
+
+
+class SecretWatch:
+    """Sees every record of the test run, as talkative as `pagehand run` at level DEBUG, before anything is masked."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._format = logging.Formatter().format
+
+    def see(self, record: logging.LogRecord) -> None:
+        """Keeps a record that has a secret."""
+        text = self._format(record)
+        if PLANTED.search(text):
+            self.found.append(f"{record.name}: {text}")
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Sees the records that levels would keep from being made; all others get what the levels let through, which
+        they would not if the level of the root logger were another.
+        """
+        let_through, pass_on = logging.Logger.isEnabledFor, logging.Logger.callHandlers
+
+        def call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
+            if record.levelno >= _own_level(logger):
+                self.see(record)
+            if let_through(logger, record.levelno):
+                pass_on(logger, record)
+
+        def is_enabled(logger: logging.Logger, level: int) -> bool:
+            return level >= _own_level(logger) or let_through(logger, level)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(logging.Logger, "isEnabledFor", is_enabled)
+            patch.setattr(logging.Logger, "callHandlers", call_handlers)
+            yield
+
+
+def _own_level(logger: logging.Logger) -> int:
+    """The level that the sources give a logger; DEBUG where they leave that to the settings."""
+    at: logging.Logger | None = logger
+    while at is not None and at.parent is not None:
+        if at.level:
+            return at.level
+        at = at.parent
+    return logging.WARNING if f"{logger.name}.".startswith(_NOISY) else logging.DEBUG
+
+
+class _Planting:
+    """The module `secrets`, whose tokens can be recognised."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        make: Callable[..., Any] = getattr(self._module, name)
+        return (lambda size: f"{PLANT}{make(size)}") if name.startswith("token_") else make
+
+
+@contextmanager
+def planting() -> Iterator[None]:
+    """Has every workspace make tokens, tickets and addresses that can be recognised."""
+    import secrets  # noqa: PLC0415 - the one that is replaced
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in WORKSPACE_SECRETS:
+            patch.setattr(f"bot.workspace.{module}.secrets", _Planting(secrets))
+        yield
+
+
+def encoded(secret: str) -> Iterator[bytes]:
+    """A secret as it may lie about."""
+    yield secret.encode()
+    yield quote(secret, safe="").encode()
+    yield base64.b64encode(secret.encode()).rstrip(b"=")[:-1]
+
+
+def leaks(secrets: Iterable[str], places: Mapping[str, bytes]) -> list[str]:
+    """Where a secret can be read."""
+    forms = dict.fromkeys(form for secret in secrets for form in encoded(secret))
+    return [f"{place} holds {form!r}" for place, content in places.items() for form in forms if form in content]
+
+
+def faults_in_logs(logs: Iterable[Path], secrets: Iterable[str]) -> list[str]:
+    """What must not be in what processes printed: secrets and tracebacks. No log at all is a fault too."""
+    places = {log.name: log.read_bytes() for log in logs}
+    if not any(places.values()):
+        return ["nothing was logged"]
+    return leaks(secrets, places) + [f"{place}: {words}" for place in places for words in tracebacks(places[place])]
+
+
+def tracebacks(log: bytes) -> Iterator[str]:
+    """The first lines of each traceback, after the line that announces it."""
+    lines = log.decode(errors="replace").splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("Traceback "):
+            yield "\n".join(lines[max(number - 1, 0) : number + LINES_TOLD])

@@ -1,0 +1,232 @@
+"""Every statement that the store runs, as it runs: a session that uses all of it, and what it sent to the database."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast, get_type_hints
+
+from sqlalchemy import Engine, event, text
+from sqlalchemy.engine import ExecutionContext
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
+    CARD,
+    JOB,
+    a_follow_up,
+    a_post,
+    a_reaction,
+    a_start,
+    a_thread,
+    add,
+    an_answer,
+    changed,
+    claim_notices,
+    claim_polls,
+    claim_requests,
+    deliver_all,
+    save_polls,
+    unchanged,
+)
+
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.requests import Person, Reply, RequestState
+from bot.domain.threads import ThreadState
+from bot.ports import Store, Transaction
+from bot.store.store import open_store
+from bot.store_ports import ClaimedNotice
+
+T = TypeVar("T")
+
+
+@dataclass
+class Statements:
+    """What was sent, each text once with the parameters it first had; `ran` holds the statements before compilation."""
+
+    sent: dict[str, Any] = field(default_factory=dict)
+    ran: list[object] = field(default_factory=list)
+
+    def see(
+        self,
+        _connection: object,
+        _cursor: object,
+        statement: str,
+        parameters: Any,
+        context: ExecutionContext | None,
+        many: bool,  # noqa: FBT001 - SQLAlchemy's signature
+    ) -> None:
+        self.sent.setdefault(statement, parameters[0] if many else parameters)
+        self.ran.append(getattr(context, "invoked_statement", None))
+
+
+@contextmanager
+def seen_statements() -> Iterator[Statements]:
+    """All that any engine of this process runs meanwhile."""
+    statements = Statements()
+    event.listen(Engine, "before_cursor_execute", statements.see)
+    try:
+        yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", statements.see)
+
+
+@dataclass(frozen=True)
+class CountingStore:
+    """A store that remembers which methods of its transactions were called."""
+
+    store: Store
+    called: set[str] = field(default_factory=set)
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        return await self.store.transact(
+            lambda tx: work(cast("Transaction", _Counting(tx, self.called))), urgent=urgent
+        )
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+class _Counting:
+    """A transaction, or a port of one, that notes what is asked of it: "now", or "threads.add"."""
+
+    def __init__(self, real: object, called: set[str], prefix: str = "") -> None:
+        self._real = real
+        self._called = called
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._real, name)
+        if name in _ports() and not self._prefix:
+            return _Counting(value, self._called, f"{name}.")
+        self._called.add(f"{self._prefix}{name}")
+        return value
+
+
+def _ports() -> dict[str, type]:
+    """The ports of a transaction, by the names that they have there."""
+    properties = {name: getattr(Transaction, name) for name in dir(Transaction) if not name.startswith("_")}
+    returned = {name: get_type_hints(each.fget)["return"] for name, each in properties.items()}
+    return {name: port for name, port in returned.items() if port is not float}
+
+
+def methods_of_transaction() -> set[str]:
+    methods = {f"{name}.{method}" for name, port in _ports().items() for method in dir(port) if method[0] != "_"}
+    return {"now", *methods}
+
+
+async def use_all(url: str, clock: FakeClock) -> set[str]:
+    """Opens a store, uses all that it can do, and stops; returns the methods of Transaction that were called."""
+    store = CountingStore(await open_store(url, clock=clock))
+    for part in (_record, _reply_early, _request, _deliver, _poll, _meet_damage, _look_after, _stop, _remove):
+        await part(store, clock)
+    await cast("Any", store.store)._repair_times()
+    await store.close()
+    return store.called
+
+
+async def _record(store: Store, clock: FakeClock) -> None:
+    notices = (CARD, a_post("a"), a_reaction("1.1", "eyes"))
+    await add(store, a_thread("t1"), a_start("t1"), a_follow_up("1.1", "t1"), say=notices)
+
+    async def again(tx: Transaction) -> bool:
+        return await tx.threads.add(a_thread("t1", created_at=tx.now))
+
+    assert not await store.transact(again)
+    assert await store.transact(lambda tx: tx.threads.get("t1"))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey("a")))
+
+
+async def _reply_early(store: Store, clock: FakeClock) -> None:
+    reply = Reply(Person("UANA", "T1"), "C1", "1700000001.1", "1700000002.1", "words")
+    assert await store.transact(lambda tx: tx.early_replies.keep(reply))
+    deleted = replace(reply, thread_ts="", edited_at="1700000003.1", withdrawn=True)
+    assert await store.transact(lambda tx: tx.early_replies.keep(deleted))
+    assert await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
+    await store.transact(lambda tx: tx.threads.set_card("t1", "1700000001.1"))
+    assert not await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
+    assert await store.transact(lambda tx: tx.threads.find_by_card("C1", "1700000001.1"))
+
+
+async def _request(store: Store, clock: FakeClock) -> None:
+    (start,) = await claim_requests(store)
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by(start.request.id, "one"))
+    await store.transact(lambda tx: tx.requests.settle(start.request.id, RequestState.ACCEPTED))
+    await store.transact(lambda tx: tx.threads.save_state("t1", ThreadState(job=JOB), poll_in=0.0))
+    assert await store.transact(lambda tx: tx.requests.find_start("t1"))
+    assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1"))
+    (reply,) = await claim_requests(store)
+    again = RequestState.WAITING
+    await store.transact(lambda tx: tx.requests.settle(reply.request.id, again, due_in=0.0, afresh=True))
+    assert await store.transact(lambda tx: tx.requests.get(reply.request.id))
+    await store.transact(lambda tx: tx.requests.set_text(reply.request.id, "words with a name"))
+    (of_reply,) = await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1"))
+    await store.transact(lambda tx: tx.requests.save(replace(of_reply, text="edited", edited_at="2.1")))
+
+
+async def _deliver(store: Store, clock: FakeClock) -> None:
+    async def one(then: Callable[[Transaction, ClaimedNotice], Awaitable[bool]]) -> None:
+        (item,) = await claim_notices(store, held=["C9", "C8"], limit=1)
+        assert await store.transact(lambda tx: then(tx, item))
+
+    await one(lambda tx, item: tx.notices.postpone(item.notice, "one", due_in=0.0, uncertain=True, without_blocks=True))
+    await one(lambda tx, item: tx.notices.delivered(item.notice, "one", ts="1700000001.1"))
+    await one(lambda tx, item: tx.notices.give_up(item.notice, "one", problem="not_in_channel"))
+    await deliver_all(store)
+
+
+async def _poll(store: Store, clock: FakeClock) -> None:
+    for name in ("t2", "t3"):
+        await add(store, a_thread(name, ts=f"{name}.1"))
+        await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
+    first, second, third = await claim_polls(store)
+    stale = replace(third, thread=replace(third.thread, revision=7))
+    polls = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
+    assert await save_polls(store, *polls) == 2
+    await store.transact(lambda tx: tx.threads.save_state("t3", ThreadState(job=JOB), poll_in=None))
+
+
+async def _meet_damage(store: Store, clock: FakeClock) -> None:
+    for name in ("d1", "d2"):
+        await add(store, a_thread(name, ts=f"{name}.1"), a_follow_up("1.1", name), say=[a_post("a")])
+        await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
+    await _run(store, "UPDATE threads SET state = '{' WHERE id = 'd1'")
+    await _run(store, "UPDATE notices SET message = '{' WHERE thread_id = 'd2'")
+    await claim_polls(store)
+    await claim_requests(store)
+    await claim_notices(store)
+
+
+async def _stop(store: Store, clock: FakeClock) -> None:
+    await store.transact(lambda tx: tx.claims.release("one"))
+
+
+async def _look_after(store: Store, clock: FakeClock) -> None:
+    await store.transact(lambda tx: tx.database_check.try_write())
+    await store.transact(lambda tx: tx.database_check.long_open(before=tx.now, limit=10))
+
+
+async def _remove(store: Store, clock: FakeClock) -> None:
+    told = an_answer("told", "UANA")
+    await add(store, a_thread("old", ts="8.1"))
+    clock.advance(10)
+    await add(store, a_thread("other", requester_id="UCLEO", ts="9.1"), a_follow_up("9.2", "other", person_id="UANA"))
+    await store.transact(lambda tx: tx.notices.add("other", told))
+    assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
+    await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=5))
+    await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=5))
+
+
+async def _run(store: Store, statement: str) -> None:
+    async def run(tx: Transaction) -> None:
+        await cast("Any", tx).session.connection.execute(text(statement))
+
+    await store.transact(run)
+
+
+def of_the_store(sent: Mapping[str, Any], tables: Sequence[str]) -> dict[str, Any]:
+    """Those about the given tables, without what this module itself did."""
+    kinds = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+    return {
+        statement: values
+        for statement, values in sent.items()
+        if statement.lstrip().startswith(kinds) and any(table in statement for table in tables)
+    }

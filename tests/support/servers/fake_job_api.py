@@ -1,0 +1,389 @@
+"""A job API for tests, over real HTTP: does what the specification says, keeps books of all it was asked, and
+answers wrongly where a test says so.
+
+Times are monotonic seconds, the same in all processes of the machine. Jobs progress only when the test shows it
+(`show`) or lets them (`autopilot`).
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from aiohttp import web
+from support.oracles.promises import Poll
+from support.servers.free_ports import free_port
+
+KEY = "mk_planted_admin_key"
+PROJECT = "docs"
+GIANT = 10_000_000
+"""Bytes of a body that is much too long."""
+MISSING = object()
+"""In a fault's `fields`: the answer lacks this field."""
+
+
+class Operation(StrEnum):
+    CREATE = "create"
+    MESSAGE = "message"
+    GET = "get"
+
+
+class Cut(StrEnum):
+    """Where a connection ends without warning."""
+
+    UNANSWERED = "unanswered"
+    MIDWAY = "midway"
+    """The length and half of the body have been sent."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way to answer wrongly.
+
+    `applied`: the call is carried out all the same. `status` and `body` None: as they would have been. `fields` replace
+    the job's own in this answer only. `delay` is in seconds, and comes after the call was carried out.
+    """
+
+    applied: bool = False
+    status: int | None = None
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    delay: float = 0.0
+    cut: Cut | None = None
+
+
+def refusing(status: int, words: str = "", *, applied: bool = False, **headers: str) -> Fault:
+    """A status with the API's own words; header names are given with underscores."""
+    body = json.dumps({"error": words}).encode() if words else b""
+    return Fault(applied, status, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def web_page(status: int = 200, *, applied: bool = True) -> Fault:
+    """A proxy's or a login's page."""
+    return Fault(applied, status, b"<!doctype html><html><body>Sign in</body></html>", {"Content-Type": "text/html"})
+
+
+def garbage(*, applied: bool = True) -> Fault:
+    return Fault(applied, body=b'\xff\xfe{"id": \x00]')
+
+
+def giant(*, applied: bool = True) -> Fault:
+    return Fault(applied, body=b'{"id": "' + b"a" * GIANT + b'"}')
+
+
+def truncated(*, applied: bool = True) -> Fault:
+    return Fault(applied, cut=Cut.MIDWAY)
+
+
+def cut(*, applied: bool) -> Fault:
+    return Fault(applied, cut=Cut.UNANSWERED)
+
+
+def slow(seconds: float, *, applied: bool = True) -> Fault:
+    return Fault(applied, delay=seconds)
+
+
+def answering(**fields: Any) -> Fault:
+    """A job with other values in this answer only; MISSING leaves a field out."""
+    return Fault(applied=True, fields=fields)
+
+
+@dataclass(frozen=True)
+class Created:
+    prompt: str
+    key: str
+    job_id: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Message:
+    job_id: str
+    prompt: str
+    key: str
+    at: float
+
+
+@dataclass
+class Attempt:
+    """A call as it came in, carried out or not."""
+
+    operation: Operation
+    job_id: str
+    prompt: str
+    key: str
+    at: float
+    applied: bool = False
+
+
+@dataclass
+class _Switch:
+    operation: Operation | None
+    job_id: str | None
+    prompt: str | None
+    times: int | None
+    fault: Fault
+
+    def fits(self, attempt: Attempt) -> bool:
+        return (
+            self.operation in {None, attempt.operation}
+            and self.job_id in {None, attempt.job_id}
+            and self.prompt in {None, attempt.prompt}
+        )
+
+
+@dataclass(frozen=True)
+class _Autopilot:
+    polls: int
+    seconds: float
+
+
+class FakeJobApiServer:
+    """The job API and its books. `honours_keys`: a repeated Idempotency-Key runs once, and gets the first answer, as
+    with ours.
+    """
+
+    def __init__(self, *, honours_keys: bool = False) -> None:
+        self.honours_keys = honours_keys
+        self.projects = {PROJECT}
+        self.created: list[Created] = []
+        self.messages: list[Message] = []
+        self.polls: list[Poll] = []
+        """Each ends when it is answered, or the client goes away."""
+        self.attempts: list[Attempt] = []
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self._taken: dict[str, dict[str, Any]] = {}
+        self._switches: list[_Switch] = []
+        self._autopilot: _Autopilot | None = None
+        self._active_since: dict[str, float] = {}
+        self._polled: Counter[str] = Counter()
+        self._runner: web.AppRunner | None = None
+        self._port = free_port()
+        self._changed = asyncio.Event()
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    async def start(self) -> str:
+        """Starts, after a `stop` too, and returns the base URL, which stays the same."""
+        app = web.Application(client_max_size=GIANT)
+        app.router.add_post("/v2/agent/{project}/job", self._create)
+        app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
+        app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
+        # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
+        await site.start()
+        return self.url
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def stop(self) -> None:
+        """Goes away; the books and the jobs stay."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
+
+    async def until(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
+        """Waits till the books fulfil a condition; TimeoutError after `seconds`."""
+        async with asyncio.timeout(seconds):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    # -- what the test decides ------------------------------------------------------------------------------------
+
+    def show(self, job_id: str, status: str | None = None, link: str | None = None, **fields: Any) -> None:
+        """From now on the job looks like this. Without a status it keeps its own; the link is always set."""
+        job = self.jobs[job_id]
+        if status is not None:
+            self._turn(job, status)
+        job["prLink"] = link
+        job.update(fields)
+
+    def autopilot(self, *, polls: int = 2, seconds: float = 0.0) -> None:
+        """Jobs complete with a link by themselves, once polled so often and active for so long."""
+        self._autopilot = _Autopilot(polls, seconds)
+
+    def fail(
+        self,
+        fault: Fault,
+        operation: Operation | None = None,
+        *,
+        times: int | None = 1,
+        job_id: str | None = None,
+        prompt: str | None = None,
+    ) -> None:
+        """Answers the next calls that fit like this; `times` None: till `heal`. Older switches come first."""
+        self._switches.append(_Switch(operation, job_id, prompt, times, fault))
+
+    def heal(self) -> None:
+        """Takes all faults back."""
+        self._switches.clear()
+
+    def pending(self, job_id: str) -> int:
+        """How many switches still wait for a call to this job."""
+        return sum(switch.job_id == job_id for switch in self._switches)
+
+    # -- what the books tell --------------------------------------------------------------------------------------
+
+    def job_of(self, prompt: str) -> str:
+        """The id of the one job that was created with this prompt."""
+        ids = [entry.job_id for entry in self.created if entry.prompt == prompt]
+        assert len(ids) == 1, f"{len(ids)} jobs were created for {prompt!r}"
+        return ids[0]
+
+    def told(self, job_id: str) -> list[str]:
+        """The follow-ups that a job took, in their order."""
+        return [message.prompt for message in self.messages if message.job_id == job_id]
+
+    def polls_of(self, job_id: str) -> int:
+        return sum(poll.job_id == job_id for poll in self.polls)
+
+    def tried(self, operation: Operation, prompt: str | None = None) -> int:
+        """How many calls came in, carried out or not."""
+        return sum(attempt.operation is operation and prompt in {None, attempt.prompt} for attempt in self.attempts)
+
+    # -- the operations -------------------------------------------------------------------------------------------
+
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        return await asyncio.shield(self._take(request, Operation.CREATE))
+
+    async def _message(self, request: web.Request) -> web.StreamResponse:
+        return await asyncio.shield(self._take(request, Operation.MESSAGE))
+
+    async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
+        """Carries a POST out to its end, even if the client does not wait for it."""
+        job_id = request.match_info.get("id", "")
+        try:
+            prompt = json.loads(await request.read())["prompt"]
+        except (ValueError, KeyError, TypeError):
+            prompt = None
+        key = request.headers.get("Idempotency-Key", "")
+        attempt = Attempt(operation, job_id, str(prompt), key, time.monotonic())
+        usable = isinstance(prompt, str) and bool(prompt) and request.content_type == "application/json"
+        act = self._apply if usable else (lambda _: (400, {"error": "prompt is required"}))
+        return await self._answer(request, attempt, act)
+
+    def _apply(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        if self.honours_keys and attempt.key in self._taken:
+            return 200, self._taken[attempt.key]
+        if attempt.operation is Operation.CREATE:
+            job_id = f"job-{len(self.jobs) + 1}"
+            self.jobs[job_id] = _new_job(job_id)
+            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at))
+        elif attempt.job_id not in self.jobs:
+            return 404, {"error": "no such job"}
+        else:
+            job_id = attempt.job_id
+            self.messages.append(Message(job_id, attempt.prompt, attempt.key, attempt.at))
+            if self.jobs[job_id]["status"] != "archived":
+                self._turn(self.jobs[job_id], "active")
+        attempt.applied = True
+        self._taken[attempt.key] = dict(self.jobs[job_id])
+        self._active_since[job_id] = time.monotonic()
+        self._polled[job_id] = 0
+        return (201 if attempt.operation is Operation.CREATE else 200), self.jobs[job_id]
+
+    async def _get(self, request: web.Request) -> web.StreamResponse:
+        attempt = Attempt(Operation.GET, request.match_info["id"], "", "", time.monotonic())
+        poll = Poll(attempt.job_id, attempt.at)
+        self.polls.append(poll)
+        try:
+            return await self._answer(request, attempt, self._see)
+        finally:
+            poll.ended = time.monotonic()
+
+    def _see(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        job = self.jobs.get(attempt.job_id)
+        if job is None:
+            return 404, {"error": "no such job"}
+        attempt.applied = True
+        self._polled[attempt.job_id] += 1
+        self._progress(attempt.job_id, job)
+        return 200, job
+
+    def _progress(self, job_id: str, job: dict[str, Any]) -> None:
+        if self._autopilot is None or job["status"] != "active":
+            return
+        active_for = time.monotonic() - self._active_since[job_id]
+        if self._polled[job_id] >= self._autopilot.polls and active_for >= self._autopilot.seconds:
+            self._turn(job, "completed")
+            job["prLink"] = f"https://git.example/docs/pull/{job_id.removeprefix('job-')}"
+
+    @staticmethod
+    def _turn(job: dict[str, Any], status: str) -> None:
+        job["status"] = status
+        if status == "active":
+            job["prLink"] = None
+
+    # -- answering ------------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self,
+        request: web.Request,
+        attempt: Attempt,
+        act: Callable[[Attempt], tuple[int, dict[str, Any]]],
+    ) -> web.StreamResponse:
+        self.attempts.append(attempt)
+        try:
+            fault = self._fault(attempt) or Fault(applied=True)
+            status, body = self._refusal(request) or (act(attempt) if fault.applied else (500, {"error": "failed"}))
+            status, body = fault.status or status, {**body, **fault.fields}
+            content = json.dumps({name: value for name, value in body.items() if value is not MISSING}).encode()
+        finally:
+            self._changed.set()
+        await asyncio.sleep(fault.delay)
+        return await self._send(request, fault, status, content if fault.body is None else fault.body)
+
+    def _refusal(self, request: web.Request) -> tuple[int, dict[str, Any]] | None:
+        if request.headers.get("Authorization") != f"Bearer {KEY}":
+            return 401, {"error": "no such key"}
+        if request.match_info["project"] not in self.projects:
+            return 404, {"error": "no such project"}
+        return None
+
+    @staticmethod
+    async def _send(request: web.Request, fault: Fault, status: int, body: bytes) -> web.StreamResponse:
+        transport = request.transport
+        if fault.cut is Cut.UNANSWERED and transport is not None:
+            transport.abort()
+            return web.Response()
+        headers = {"Content-Type": "application/json", **fault.headers}
+        if fault.cut is None:
+            return web.Response(status=status, body=body, headers=headers)
+        answer = web.StreamResponse(status=status, headers={**headers, "Content-Length": str(len(body))})
+        await answer.prepare(request)
+        await answer.write(body[: len(body) // 2])
+        if transport is not None:
+            transport.close()  # after what was written has gone out
+        return answer
+
+    def _fault(self, attempt: Attempt) -> Fault | None:
+        for switch in self._switches:
+            if switch.fits(attempt):
+                if switch.times is not None:
+                    switch.times -= 1
+                    if not switch.times:
+                        self._switches.remove(switch)
+                return switch.fault
+        return None
+
+
+def _new_job(job_id: str) -> dict[str, Any]:
+    return {
+        "id": job_id,
+        "status": "active",
+        "source": {"repository": "acme/docs", "ref": "main"},
+        "model": "m1",
+        "prLink": None,
+        "createdAt": "2026-01-05T10:00:00Z",
+        "archivedAt": None,
+    }

@@ -1,0 +1,46 @@
+"""Any message of any kind, for tests that hold for all of them: made from the types, so that none is forgotten."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+from hypothesis import strategies as st
+
+from bot.domain.notices.messages import NoticeMessage
+from bot.domain.notices.posts import Delivery, Post, UnknownNotice
+
+KINDS: tuple[type[Any], ...] = get_args(NoticeMessage)
+ANY_TEXT = st.text(st.characters(), max_size=40)
+"""Lone surrogates and NUL are among these."""
+
+
+def any_messages(texts: st.SearchStrategy[str] = ANY_TEXT) -> st.SearchStrategy[NoticeMessage]:
+    """Messages of all kinds, whose texts are among these."""
+    return st.sampled_from(KINDS).flatmap(lambda kind: messages_of(kind, texts))
+
+
+def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st.SearchStrategy[Any]:
+    """Messages of one kind."""
+    if kind is UnknownNotice:
+        held = st.dictionaries(st.sampled_from(["person_id", "text", "words"]), texts)
+        return st.builds(UnknownNotice, texts, held, st.sampled_from([Delivery.POST, Delivery.EPHEMERAL]))
+    hints = get_type_hints(kind)
+    values = {
+        field.name: _values(hints[field.name], texts)
+        for field in fields(kind)
+        if field.name not in {"kind", "delivery"}
+    }
+    return st.builds(kind, **values)
+
+
+def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """Values for a field of this type."""
+    simple = {str: texts, int: st.integers(0, 999), tuple[str, ...]: st.lists(texts, max_size=4).map(tuple)}
+    if hint in simple:
+        return simple[hint]
+    if hint == Post:
+        posts = [each for each in get_args(Post) if each is not UnknownNotice]
+        return st.sampled_from(posts).flatmap(lambda kind: messages_of(kind, texts))
+    if type(None) in get_args(hint):
+        (some,) = (each for each in get_args(hint) if each is not type(None))
+        return st.none() | (st.integers(0, 10**11 - 1) if some is int else _values(some, texts))
+    return messages_of(hint, texts) if isinstance(hint, type) and is_dataclass(hint) else st.from_type(hint)

@@ -1,0 +1,365 @@
+"""The whole bot in the test's process, over a real workspace, a real job API and a real database, and what must be true
+of it whatever goes wrong.
+"""
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+from support.oracles.notice_keys import all_keys, explained, key_of
+from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+
+from bot.app import App, Edges, HealthTimings, open_edges
+from bot.cli.demo_services import manifest
+from bot.config import Config, load
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread
+from bot.edge_timings import EdgeTimings
+from bot.roles import Role
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.store.database.engine import engine_for
+from bot.workspace import InteractionResult
+from bot.workspace.model.entities import Message
+from bot.workspace.model.text import stored_app_text
+from bot.workspace.server import WorkspaceServer
+
+Found = TypeVar("Found")
+
+PATIENCE = 60.0
+"""Seconds to wait for what takes a few, on a busy machine."""
+LONGEST_PAUSE = 75.0
+"""Seconds: no wait that Pagehand chooses by itself is longer (60 with jitter)."""
+WATCHED = (
+    "SELECT job_id, state FROM threads JOIN polls ON thread_id = threads.id"
+    " WHERE due_at IS NOT NULL AND job_id IS NOT NULL"
+)
+OPEN = "SELECT count(*) FROM {} WHERE due_at IS NOT NULL"
+
+
+@dataclass
+class Instance:
+    """A bot at work."""
+
+    app: App
+    edges: Edges
+
+    async def stop(self) -> None:
+        await self.app.stop()
+
+
+@dataclass
+class AppWorld:
+    """A workspace, a job API and a database, with as many bots as a test starts."""
+
+    workspace: WorkspaceServer
+    fake_job_api: FakeJobApiServer
+    database_url: str
+    settings: dict[str, str]
+    engine: AsyncEngine
+    edge_timings: EdgeTimings = field(default_factory=EdgeTimings)
+    instances: list[Instance] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    """Prompts of slash commands that were acknowledged as recorded."""
+    replied: list[str] = field(default_factory=list)
+    """Replies whose event was acknowledged, or will be."""
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        return {
+            "SLACK_BOT_TOKEN": self.workspace.credentials.bot_token,
+            "SLACK_APP_TOKEN": self.workspace.credentials.app_token,
+            "SLACK_API_URL": self.workspace.api_url,
+            "JOB_API_URL": self.fake_job_api.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+            "JOB_API_TIMEOUT": "5",
+            "DATABASE_URL": self.database_url,
+            "PAGEHAND_POLL_FASTEST": "0.1",
+            "PAGEHAND_POLL_SLOWEST": "1",
+            **self.settings,
+            **settings,
+        }
+
+    def config(self, **settings: str) -> Config:
+        return load(self.environment(**settings))
+
+    async def start(self, role: Role = Role.RUN, *, timings: HealthTimings | None = None, **settings: str) -> Instance:
+        """Starts one more bot, or that part of one."""
+        config = self.config(**settings)
+        edges = await open_edges(config, self.edge_timings)
+        instance = Instance(App(config, edges, role, timings=timings), edges)
+        await instance.app.start()
+        self.instances.append(instance)
+        return instance
+
+    async def stop(self) -> None:
+        """Stops every bot."""
+        instances, self.instances = self.instances, []
+        await asyncio.gather(*(instance.stop() for instance in instances))
+
+    # -- what people do -------------------------------------------------------------------------------------------
+
+    async def ask(self, prompt: str, *, channel: str = "docs", person: str = "ana") -> InteractionResult:
+        """`/docs <prompt>`; every prompt of a test is unlike the others."""
+        answer = await self.workspace.people[person].command(channel, "/docs", prompt)
+        if answer.text == GOT_IT:
+            self.asked.append(prompt)
+        return answer
+
+    async def reply(self, prompt: str, words: str, *, channel: str = "docs", person: str = "ana") -> Message:
+        """A reply in the thread of the job that was asked for with `prompt`."""
+        ts = await self.card(prompt, channel=channel)
+        self.replied.append(words)
+        return await self.workspace.people[person].say(channel, words, thread_ts=ts)
+
+    async def begin(self, *prompts: str, channel: str = "docs") -> list[str]:
+        """Asks for these, waits till each thread was told that it has started, and returns the jobs' ids."""
+        for prompt in prompts:
+            await self.ask(prompt, channel=channel)
+        for prompt in prompts:
+            await self.until_said(prompt, "started", channel=channel)
+        return [self.fake_job_api.job_of(prompt) for prompt in prompts]
+
+    def complete(self, *jobs: str, link: str = "https://git.example/pull/{}") -> None:
+        """The jobs finish, each with a link."""
+        for job in jobs:
+            self.fake_job_api.show(job, "completed", link.format(job))
+
+    async def press(
+        self, prompt: str, action_id: str, *, key: str, channel: str = "docs", person: str = "ana"
+    ) -> InteractionResult:
+        """Presses a button of the message in the thread whose key contains `key`."""
+        found = next(message for message in self.thread(prompt, channel=channel) if key in key_of(message))
+        return await self.workspace.people[person].press(channel, found.ts, action_id)
+
+    # -- what people see ------------------------------------------------------------------------------------------
+
+    async def card(self, prompt: str, *, channel: str = "docs", seconds: float = PATIENCE) -> str:
+        """Waits for the card of a prompt, and returns its ts."""
+        return await self.workspace.changes.wait_for(lambda: self.card_ts(prompt, channel=channel), seconds)
+
+    def card_ts(self, prompt: str, *, channel: str = "docs") -> str:
+        cards = [
+            message.ts
+            for message in self.workspace.channels.messages(channel)
+            if key_of(message).endswith("/card") and f"asked: {prompt}\n" in message.text
+        ]
+        return cards[0] if cards else ""
+
+    def thread(self, prompt: str, *, channel: str = "docs") -> list[Message]:
+        ts = self.card_ts(prompt, channel=channel)
+        return self.workspace.channels.thread(channel, ts) if ts else []
+
+    def said(self, prompt: str, *, channel: str = "docs") -> list[str]:
+        """What the bot said in a thread after its card, in order: the keys within the thread, without hashes."""
+        return [_short(key_of(message)) for message in self.thread(prompt, channel=channel)[1:] if key_of(message)]
+
+    async def until_said(self, prompt: str, *keys: str, channel: str = "docs", seconds: float = PATIENCE) -> None:
+        """Waits till the bot has said just this in a thread; what it did say is told when the time is up."""
+        try:
+            await self.workspace.changes.wait_for(lambda: self.said(prompt, channel=channel) == list(keys), seconds)
+        except TimeoutError:
+            raise AssertionError(f"{prompt!r}: said {self.said(prompt, channel=channel)}, not {list(keys)}") from None
+
+    async def until_steered(self, job_id: str, *words: str, seconds: float = PATIENCE) -> None:
+        """Waits till a job has taken just these follow-ups, in this order."""
+        await self.fake_job_api.until(lambda: self.fake_job_api.told(job_id) == list(words), seconds)
+
+    async def until_ended(self, *prompts: str, seconds: float = PATIENCE) -> None:
+        """Waits till each thread was told of an end after its one follow-up went out."""
+
+        def ended(prompt: str) -> bool:
+            return any(re.search(r"/r[1-9]\d*/completed$", key_of(message)) for message in self.thread(prompt))
+
+        await self.workspace.changes.wait_for(lambda: all(ended(prompt) for prompt in prompts), seconds)
+
+    async def until_marked(self, message: Message, reaction: Reaction) -> None:
+        """Waits till a message carries this mark alone."""
+        await self.workspace.changes.wait_for(lambda: self.reactions(message) == [reaction.value])
+
+    def reactions(self, message: Message, *, channel: str = "docs") -> list[str]:
+        """The bot's reactions on a message."""
+        return list(self.workspace.state.message(self.workspace.channels[channel], message.ts).reactions)
+
+    def told(self, person: str) -> str:
+        """All that only this person was told, in any channel and in their direct messages."""
+        state, who = self.workspace.state, self.workspace.people[person].id
+        alone = [message for channel in state.channels.values() for message in state.ephemerals(channel, who)]
+        direct = [m for m in self.workspace.channels.messages(person) if m.user == self.workspace.app.bot_user_id]
+        return "\n".join(message.text for message in (*alone, *direct))
+
+    # -- the database ---------------------------------------------------------------------------------------------
+
+    async def sql(self, statement: str, **values: object) -> Sequence[tuple[Any, ...]]:
+        async with self.engine.begin() as connection:
+            result = await connection.execute(text(statement), values)
+            return [tuple(row) for row in result] if result.returns_rows else []
+
+    async def hurry(self) -> None:
+        """Makes all that waits due now, once it is seen that none of it waits for long: time travel."""
+        now = await self.instances[0].edges.store.transact(_now)
+        for table in ("requests", "notices", "polls"):
+            late = await self.sql(f"SELECT due_at FROM {table} WHERE due_at > :late", late=now + LONGEST_PAUSE)  # noqa: S608 - our own names
+            assert not late, f"{table} wait for {[due - now for (due,) in late]} s"
+            await self.sql(f"UPDATE {table} SET due_at = :now WHERE due_at > :now", now=now)  # noqa: S608 - the same
+        for instance in self.instances:
+            instance.app.wake()
+
+    async def settled(self, seconds: float = PATIENCE) -> None:
+        """Waits till each job that is watched has been seen as it is, and no request and no notice is open."""
+
+        async def idle() -> bool:
+            for job_id, state in await self.sql(WATCHED):
+                seen, shown = json.loads(state)["job"], self.fake_job_api.jobs[job_id]
+                if seen["status"] != shown["status"] or shown["prLink"] not in {None, seen["pr_link"]}:
+                    return False
+            counts = [(await self.sql(OPEN.format(table)))[0][0] for table in ("requests", "notices")]
+            return not any(counts)
+
+        await until(idle, seconds)
+
+    async def until_true(self, condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
+        """Waits till the database says so."""
+        await until(condition, seconds)
+
+    async def state(self, prompt: str) -> Thread:
+        """The thread as the database has it."""
+        rows = await self.sql("SELECT id FROM threads WHERE prompt = :prompt", prompt=prompt)
+        return await self._thread(str(rows[0][0]))
+
+    async def _thread(self, thread_id: str) -> Thread:
+        thread = await self.instances[0].edges.store.transact(lambda tx: tx.threads.get(thread_id))
+        assert thread is not None
+        return thread
+
+    # -- what must be true ----------------------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Nothing lost, nothing said twice, in order, one owner, and every card at the newest state."""
+        check(broken(await self.history()))
+
+    async def history(self) -> History:
+        """What happened, for the oracle."""
+        requests, threads = await self._requests(), await self._threads()
+        return History(
+            requests=[*(self._asked_for(words, requests) for words in (*self.asked, *self.replied)), *self._unasked()],
+            posts=all_keys(self.workspace),
+            threads=await self._said(threads),
+            shown=await self._cards(threads),
+            polls=self.fake_job_api.polls,
+        )
+
+    async def _requests(self) -> dict[str, tuple[str, RequestState, str]]:
+        """By their words: id, state, and whose they are."""
+        rows = await self.sql("SELECT text, id, state, person_id FROM requests")
+        return {words: (request_id, RequestState(state), person) for words, request_id, state, person in rows}
+
+    def _asked_for(self, words: str, requests: Mapping[str, tuple[str, RequestState, str]]) -> AskedFor:
+        if words not in requests:
+            return AskedFor(words, acknowledged=True, taken=0)
+        request_id, state, person = requests[words]
+        in_words = request_id in explained(all_keys(self.workspace))
+        return AskedFor(
+            words,
+            acknowledged=True,
+            taken=self._taken()[words],
+            explained=in_words or bool(self.told(person)),
+            state=state,
+        )
+
+    def _taken(self) -> Counter[str]:
+        """How often the job API carried out what: tests give every request words of its own."""
+        created, taken = self.fake_job_api.created, self.fake_job_api.messages
+        return Counter([*(entry.prompt for entry in created), *(entry.prompt for entry in taken)])
+
+    def _unasked(self) -> Iterator[AskedFor]:
+        """What the job API carried out though no acknowledgement of it was seen."""
+        known = {*self.asked, *self.replied}
+        for words, times in self._taken().items():
+            if words not in known:
+                yield AskedFor(words, acknowledged=False, taken=times)
+
+    async def _threads(self) -> list[Thread]:
+        """Those with a card."""
+        return [await self._thread(row[0]) for row in await self.sql("SELECT id FROM threads WHERE ts IS NOT NULL")]
+
+    async def _said(self, threads: Sequence[Thread]) -> list[Said]:
+        rows = await self.sql(
+            "SELECT thread_id, key FROM notices WHERE delivery = 'post' AND state = 'done' ORDER BY id"
+        )
+        said: list[Said] = []
+        for thread in threads:
+            done = [key for owner, key in rows if owner == thread.id]
+            messages = self.workspace.channels.thread(thread.channel_id, str(thread.ts))[1:]
+            said.append(Said(thread.id, [key_of(message) for message in messages if key_of(message)], done, done))
+        return said
+
+    async def _cards(self, threads: Sequence[Thread]) -> list[Shown]:
+        given_up = {key for (key,) in await self.sql("SELECT key FROM notices WHERE state = 'given_up'")}
+        shown: list[Shown] = []
+        for thread in threads:
+            if f"{thread.id}/card" not in given_up:
+                newest = card(thread, self.instances[0].edges.message_context).text
+                message = self.workspace.channels.thread(thread.channel_id, str(thread.ts))[0]
+                shown.append(Shown(f"{thread.id}/card", message.text, {stored_app_text(newest)}))
+        return shown
+
+
+async def _now(tx: Any) -> float:
+    return float(tx.now)
+
+
+async def until(condition: Callable[[], Awaitable[Found]], seconds: float) -> Found:
+    """Waits for what only asking can tell."""
+    async with asyncio.timeout(seconds):
+        while not (found := await condition()):  # noqa: ASYNC110 - a database tells nobody of its changes
+            await asyncio.sleep(0.05)
+    return found
+
+
+def _short(key: str) -> str:
+    """`<thread>/<request>/refused/1`, `<thread>/link/<hash>` and `<thread>/r<round>/active` without what no test can
+    know; a round for each time that a follow-up went out.
+    """
+    parts = key.split("/")[1:]
+    return "/".join(part for part in parts if len(part) < 16 and not re.fullmatch(r"r\d+", part))
+
+
+@asynccontextmanager
+async def a_world(
+    database_url: str,
+    *,
+    redeliver_after: float = 1.0,
+    without: Sequence[str] = (),
+    edge_timings: EdgeTimings | None = None,
+    **settings: str,
+) -> AsyncIterator[AppWorld]:
+    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `without`: scopes that the
+    app was not installed with.
+    """
+    app = manifest()
+    app = replace(app, scopes=app.scopes.difference(without))
+    workspace = WorkspaceServer(app, ack_timeout=redeliver_after, retry_delays=(0.05, 1.0, 30.0))
+    fake_job_api = FakeJobApiServer()
+    await fake_job_api.start()
+    await workspace.start()
+    engine = engine_for(database_url)
+    world = AppWorld(workspace, fake_job_api, database_url, settings, engine, edge_timings or EdgeTimings())
+    try:
+        yield world
+    finally:
+        await world.stop()
+        await engine.dispose()
+        await workspace.stop()
+        await fake_job_api.stop()

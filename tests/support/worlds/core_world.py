@@ -1,0 +1,93 @@
+"""The core in one process, driven step by step: what is due is worked on until nothing is due."""
+
+from dataclasses import replace
+from typing import Any
+
+from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople
+
+from bot.domain.deliver import MAX_ATTEMPTS
+from bot.domain.observe import Polling
+from bot.domain.requests import Person
+from bot.domain.threads import Thread
+from bot.ports import Store
+from bot.scheduler.job_poller import JobPoller
+from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_sender import RequestSender
+from bot.scheduler.worker import Worker, WorkerSettings
+from bot.service import Service
+
+ANA = Person("UANA", "T1")
+BEN = Person("UBEN", "T1")
+EVA = Person("UEVA", "T2")
+"""From another workspace."""
+
+
+class CoreWorld:
+    """The service and the workers, as the application wires them."""
+
+    store: Store
+
+    def __init__(self, owner: str = "one") -> None:
+        self.clock = FakeClock()
+        self.job_api = FakeJobApi()
+        self.chat = FakeChat()
+        self.people = FakePeople()
+        self.owner = owner
+        self.idempotent = False
+
+    def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
+        """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
+        `polling_options`: those of the job poller.
+        """
+        calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
+        chat, polling = replace(calls, call_timeout=8.0), Polling()
+        self.service = Service(self.store, project_id="docs", on_commit=lambda: None)
+        self.request_sender = RequestSender(
+            self.store, self.job_api, calls, polling=polling, idempotent=self.idempotent, people=self.people
+        )
+        self.job_poller = JobPoller(
+            self.store, self.job_api, calls, polling=polling, **{"batch_window": 0.0, **polling_options}
+        )
+        self.outbox = Outbox(self.store, self.chat, chat, max_attempts=max_attempts)
+        return self
+
+    def restart(self, owner: str) -> None:
+        """A new process, on the same database."""
+        self.owner = owner
+        self.assemble()
+
+    async def step(self, loop: Worker[Any]) -> int:
+        """One round of one loop."""
+        claimed_at = self.clock.monotonic()
+        items = await loop.claim(100)
+        for item in items:
+            await loop.process(item, claimed_at)
+        return len(items)
+
+    async def settle(self) -> None:
+        """Works until nothing is due at this moment."""
+        while sum([await self.step(loop) for loop in (self.outbox, self.request_sender, self.job_poller)]):
+            pass
+
+    async def pass_time(self, seconds: float) -> None:
+        """Lets time pass, working whenever something falls due."""
+        until, every = self.clock.time + seconds, max(seconds / 20, 1.0)
+        while self.clock.time < until:
+            self.clock.advance(min(every, until - self.clock.time))
+            await self.settle()
+
+    async def started(self, prompt: str = "Do it", *, channel: str = "C1", key: str = "k1") -> str:
+        """A job whose card is posted and whose id is known; returns the thread's ts."""
+        await self.service.start(ANA, channel, prompt, source_key=key)
+        await self.settle()
+        return next(message.ts for message in reversed(self.chat.messages) if message.kind == "card_changed")
+
+    async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
+        """A reply, recorded."""
+        await self.service.steer(person, channel, thread_ts, at, text)
+
+    async def thread(self, ts: str, channel: str = "C1") -> Thread:
+        """The thread as the store knows it."""
+        thread = await self.store.transact(lambda tx: tx.threads.find_by_card(channel, ts))
+        assert thread is not None
+        return thread

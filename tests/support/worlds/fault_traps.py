@@ -1,0 +1,64 @@
+"""What can go wrong with one call, for the state machine."""
+
+from support.worlds.fault_world import Crash, Pause, Trap
+
+from bot.errors import (
+    ChatBusy,
+    ChatNotAllowed,
+    ChatNotInChannel,
+    ChatRejected,
+    ChatUncertain,
+    ChatUnreachable,
+    JobApiBusy,
+    JobApiNotAllowed,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+    JobApiUnreadable,
+    JobGone,
+    NoSuchProject,
+    StoreUnavailable,
+)
+
+JOB_FAULTS: tuple[Exception, ...] = (
+    JobApiUnreachable("down"),
+    JobApiBusy("429", retry_after=70.0),
+    JobApiNotAllowed("401", status=401),
+    JobApiNotAllowed("403", status=403),
+    JobApiRejected("400", words="too vague"),
+)
+JOB_DOUBTS: tuple[Exception, ...] = (JobApiUncertain("timeout"), JobApiUnreadable("a web page"))
+MISSING: dict[str, Exception] = {
+    "create": NoSuchProject("404", words="no project"),
+    "message": JobGone("404"),
+    "get": JobGone("404"),
+}
+CHAT_FAULTS: tuple[Exception, ...] = (
+    ChatUnreachable("no connection"),
+    ChatBusy("ratelimited", retry_after=20.0),
+    ChatUncertain("timeout"),
+    ChatNotInChannel("not_in_channel"),
+    ChatRejected("restricted_action"),
+    ChatRejected("invalid_blocks"),
+    ChatNotAllowed("token_revoked"),
+)
+CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "tell", "join")
+BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
+TRAPS = [
+    *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),
+    *(Trap("job", call, "after", does) for call in ("create", "message") for does in JOB_DOUBTS),
+    *(Trap("job", call, moment, does) for call in MISSING for moment in ("before", "after") for does in BREAKS * 2),
+    *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
+    *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),
+    *(Trap("chat", call, moment, does) for call in CHAT_CALLS for moment in ("before", "after") for does in BREAKS),
+    *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),
+    *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
+]
+"""All that can happen to one call."""
+BAD_STARTS: list[tuple[Trap, ...]] = [
+    (),
+    (),
+    *((Trap("chat", "post_card", "after", does),) for does in (Crash, Pause)),
+    (Trap("job", "create", "after", Crash),),
+    tuple(Trap("job", "create", "before", does) for does in (JOB_FAULTS[0], JOB_FAULTS[-1])),
+]

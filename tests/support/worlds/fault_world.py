@@ -1,0 +1,376 @@
+"""An outside world that misbehaves when told to, and processes that die in it: what the state machine drives.
+
+Time is virtual: nothing sleeps. A process reaches its database, the job API and Slack through `_Reach`, which springs
+the traps laid for a call: an error, a crash, or a pause, before or after the call takes effect.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, Posted
+from support.fakes.virtual_loop import VirtualLoop
+from support.oracles.promises import Poll, check, polled_by_two
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.jobs import ARCHIVED, Job
+from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.threads import Thread
+from bot.errors import ChatRejected, ChatUncertain, JobApiRejected, JobApiUncertain, JobGone, StoreError
+from bot.ports import Store, Transaction
+from bot.scheduler.worker import Worker
+
+T = TypeVar("T")
+
+JOB_LIMIT, CHAT_LIMIT = 20.0, 8.0
+"""Seconds that a call may take, as the loops in core_world have it."""
+
+
+class Crash(BaseException):
+    """The process is dead from here on."""
+
+
+@dataclass
+class Pause:
+    """A call that hangs till it is resumed."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True)
+class Trap:
+    """What happens to the next call of `edge` (job, chat, store) and `operation` ("": any) at `moment`."""
+
+    edge: str
+    operation: str
+    moment: str
+    does: Exception | type[Crash] | type[Pause]
+
+
+class JobApiOutside(FakeJobApi):
+    """The job API, with its books by Idempotency-Key: a repeated one gets the first answer. `hidden` is 404."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.honours_keys = False
+        self.effects: list[str] = []
+        self.words: dict[str, str] = {}
+        self.hidden: set[str] = set()
+        self._answers: dict[str, Job] = {}
+
+    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        if self.honours_keys and idempotency_key in self._answers:
+            return self._answers[idempotency_key]
+        job = await super().create(project_id, prompt, idempotency_key=idempotency_key)
+        return self._took(job, idempotency_key)
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        if job_id in self.hidden:
+            raise JobGone("404")
+        same = self.words.get(idempotency_key) in {None, prompt}
+        assert same, f"{idempotency_key} comes with other words than those that arrived"
+        if self.honours_keys and idempotency_key in self._answers:
+            return self._answers[idempotency_key]
+        if self.jobs[job_id].status == ARCHIVED:
+            raise JobApiRejected("400", words="archived")
+        self.words[idempotency_key] = prompt
+        job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+        return self._took(job, idempotency_key)
+
+    async def get(self, project_id: str, job_id: str) -> Job:
+        if job_id in self.hidden:
+            raise JobGone("404")
+        return await super().get(project_id, job_id)
+
+    def _took(self, job: Job, key: str) -> Job:
+        self.effects.append(key)
+        self._answers[key] = job
+        return job
+
+
+class SlackOutside(FakeChat):
+    """Slack, whose timestamps follow the clock. `archived` channels take no message."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._written = 0
+        self.archived: set[str] = set()
+        self.told_keys: Counter[str] = Counter()
+        self.public = {"C1", "C2"}
+
+    def next_ts(self) -> str:
+        """A timestamp that nothing else has."""
+        self._written += 1
+        return f"{int(self._clock.time)}.{self._written:06d}"
+
+    async def tell(self, thread: Thread, notice: Notice) -> None:
+        await super().tell(thread, notice)
+        self.told_keys[notice.key] += 1
+
+    def _begin(self, call: str, thread: Thread) -> None:
+        if thread.channel_id in self.archived and call not in {"find", "tell"}:
+            raise ChatRejected("is_archived")
+        super()._begin(call, thread)
+
+    def _post(self, call: str, thread: Thread, posted: Posted) -> str:
+        super()._post(call, thread, posted)
+        self.messages[-1] = replace(self.messages[-1], ts=self.next_ts())
+        return self.messages[-1].ts
+
+
+class Outside:
+    """All that outlives a process."""
+
+    def __init__(self, store: Store, clock: FakeClock, loop: VirtualLoop) -> None:
+        self.clock = clock
+        self.store = store
+        self.loop = loop
+        self.job_api = JobApiOutside()
+        self.chat = SlackOutside(clock)
+        self.traps: list[Trap] = []
+        self.polls: dict[str, Poll] = {}
+        """The newest of each job; while it is under way it ends when its time is up."""
+        self.claimed: dict[str, int] = {}
+        self.sent: dict[str, int] = {}
+        """By request: the step in which it was claimed when it first took effect."""
+        self.step = 0
+
+    def cards(self) -> list[Posted]:
+        """The cards that people see, recorded or not."""
+        return [message for message in self.chat.messages if message.kind == "card_changed"]
+
+    def trap_for(self, edge: str, operation: str, moment: str) -> Trap | None:
+        """Takes the first trap that a call runs into."""
+        for trap in self.traps:
+            if (trap.edge, trap.moment) == (edge, moment) and trap.operation in {"", operation}:
+                self.traps.remove(trap)
+                return trap
+        return None
+
+
+class Process(CoreWorld):
+    """One instance of Pagehand, from its start to its death. Its loops are driven piece by piece."""
+
+    def __init__(self, outside: Outside, owner: str, *, idempotent: bool) -> None:
+        super().__init__(owner)
+        self.outside = outside
+        self.clock = outside.clock
+        self.idempotent = idempotent
+        self.alive = True
+        self.in_hand: list[tuple[Worker[Any], Any, float]] = []
+        self.under_way: list[asyncio.Task[None]] = []
+        self.pauses: list[Pause] = []
+        self._paused = asyncio.Event()
+        self.store = _StoreReach(self)
+        self.job_api = _JobApiReach(self)  # type: ignore[assignment]  # the same interface, for another fake
+        self.chat = _ChatReach(self)  # type: ignore[assignment]  # the same
+        self.assemble()
+
+    async def spring(self, edge: str, operation: str, moment: str) -> None:
+        """What happens to a call here; nothing happens any more in a process that is dead."""
+        if not self.alive:
+            raise Crash
+        trap = self.outside.trap_for(edge, operation, moment)
+        if trap is None:
+            return
+        if isinstance(trap.does, Exception):
+            trap.does.__context__ = None  # it is raised again and again: it shall not keep the past alive
+            raise trap.does.with_traceback(None)
+        if trap.does is Crash:
+            self.alive = False
+            raise Crash
+        pause = Pause()
+        self.pauses.append(pause)
+        self._paused.set()
+        try:
+            await pause.go.wait()
+        finally:
+            if pause in self.pauses:
+                self.pauses.remove(pause)
+        if not self.alive:
+            raise Crash
+
+    async def take(self, loop: Worker[Any], limit: int = 100) -> int:
+        """Claims work and keeps it in hand."""
+        claimed_at = self.clock.monotonic()
+        items = await loop.claim(limit)
+        self.in_hand += [(loop, item, claimed_at) for item in items]
+        if loop is self.request_sender:
+            self.outside.claimed |= {item.request.id: self.outside.step for item in items}
+        return len(items)
+
+    async def work(self, index: int) -> None:
+        """Begins a piece of work in hand; returns when it ended or hangs."""
+        loop, item, claimed_at = self.in_hand.pop(index % len(self.in_hand))
+        self._begin(loop, item, claimed_at)
+        await self._until_still()
+
+    async def work_side_by_side(self) -> None:
+        """Begins all work in hand."""
+        in_hand, self.in_hand = self.in_hand, []
+        for loop, item, claimed_at in in_hand:
+            self._begin(loop, item, claimed_at)
+        await self._until_still()
+
+    async def resume(self, index: int) -> None:
+        """Lets a call that hangs go on."""
+        self.pauses.pop(index % len(self.pauses)).go.set()
+        await self._until_still()
+
+    async def settle(self) -> None:
+        """Works until nothing is due at this moment, or it is dead."""
+        found = 1
+        while found and self.alive:
+            found = 0
+            for loop in (self.outbox, self.request_sender, self.job_poller):
+                await self.take(loop)
+                found += len(self.in_hand)
+                await self.work_side_by_side()
+
+    async def kill(self) -> None:
+        """Ends it at once, wherever it is."""
+        self.alive = False
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        mine = {task for task in tasks if task.get_name() == self.owner} | set(self.job_poller._saves)
+        for task in mine:
+            task.cancel()
+        await asyncio.gather(*mine, return_exceptions=True)
+
+    def _begin(self, loop: Worker[Any], item: Any, claimed_at: float) -> None:
+        self.under_way.append(asyncio.create_task(self._worked(loop, item, claimed_at), name=self.owner))
+
+    @staticmethod
+    async def _worked(loop: Worker[Any], item: Any, claimed_at: float) -> None:
+        try:
+            await loop.process(item, claimed_at)
+        except (StoreError, Crash):
+            return
+
+    async def _until_still(self) -> None:
+        """Waits till all that is under way has ended or hangs."""
+        while len(running := [task for task in self.under_way if not task.done()]) > len(self.pauses):
+            self._paused.clear()
+            paused = asyncio.create_task(self._paused.wait())
+            await asyncio.wait({*running, paused}, return_when=asyncio.FIRST_COMPLETED)
+            paused.cancel()
+        ended, self.under_way = [task for task in self.under_way if task.done()], running
+        for task in ended:
+            task.result()
+
+
+class _StoreReach:
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        await self._process.spring("store", "", "before")
+        outside = self._process.outside
+        result = await outside.loop.in_real_time(outside.store.transact(work, urgent=urgent))
+        await self._process.spring("store", "", "after")
+        return result
+
+    async def close(self) -> None:
+        """The store outlives its processes."""
+
+
+class _Reach:
+    edge = ""
+    limit = 0.0
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def too_late(self) -> Exception:
+        raise NotImplementedError
+
+    async def _call(self, operation: str, effect: Callable[[], Awaitable[T]]) -> T:
+        """A call within its limit; one that hung before it took effect is cut off, as a real one would be."""
+        clock = self._process.clock
+        end = clock.monotonic() + self.limit
+        await self._process.spring(self.edge, operation, "before")
+        if clock.monotonic() >= end:
+            raise self.too_late()
+        answer = await effect()
+        await self._process.spring(self.edge, operation, "after")
+        if clock.monotonic() >= end:
+            raise self.too_late()
+        return answer
+
+
+class _JobApiReach(_Reach):
+    edge, limit = "job", JOB_LIMIT
+
+    def too_late(self) -> Exception:
+        return JobApiUncertain("timeout")
+
+    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        api = self._process.outside.job_api
+        return await self._ask(
+            "create", idempotency_key, lambda: api.create(project_id, prompt, idempotency_key=idempotency_key)
+        )
+
+    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+        api = self._process.outside.job_api
+        return await self._ask(
+            "message",
+            idempotency_key,
+            lambda: api.send_message(project_id, job_id, prompt, idempotency_key=idempotency_key),
+        )
+
+    async def _ask(self, operation: str, request: str, effect: Callable[[], Awaitable[Job]]) -> Job:
+        outside = self._process.outside
+
+        async def noted() -> Job:
+            job = await effect()
+            outside.sent.setdefault(request, outside.claimed[request])
+            return job
+
+        return await self._call(operation, noted)
+
+    async def get(self, project_id: str, job_id: str) -> Job:
+        outside = self._process.outside
+        now = outside.clock.time
+        before, poll = outside.polls.get(job_id), Poll(job_id, now, now + self.limit)
+        check(polled_by_two([*([before] if before else []), poll]))
+        outside.polls[job_id] = poll
+        try:
+            return await self._call("get", lambda: outside.job_api.get(project_id, job_id))
+        finally:
+            poll.ended = min(outside.clock.time, now + self.limit)
+
+
+class _ChatReach(_Reach):
+    edge, limit = "chat", CHAT_LIMIT
+
+    def too_late(self) -> Exception:
+        return ChatUncertain("timeout")
+
+    @property
+    def _chat(self) -> SlackOutside:
+        return self._process.outside.chat
+
+    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
+        return await self._call("post_card", lambda: self._chat.post_card(thread, key, without_blocks=without_blocks))
+
+    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+        await self._call("update_card", lambda: self._chat.update_card(thread, without_blocks=without_blocks))
+
+    async def post(self, thread: Thread, notice: Notice) -> str:
+        return await self._call("post", lambda: self._chat.post(thread, notice))
+
+    async def find(self, thread: Thread, key: str) -> str | None:
+        return await self._call("find", lambda: self._chat.find(thread, key))
+
+    async def reaction(
+        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
+    ) -> None:
+        await self._call("mark", lambda: self._chat.reaction(thread, message_ts, reaction, instead_of=instead_of))
+
+    async def tell(self, thread: Thread, notice: Notice) -> None:
+        await self._call("tell", lambda: self._chat.tell(thread, notice))
+
+    async def join(self, channel_id: str) -> None:
+        await self._call("join", lambda: self._chat.join(channel_id))

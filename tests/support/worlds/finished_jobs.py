@@ -1,0 +1,93 @@
+"""Fills a database with the history of finished jobs, quickly and in SQL alone, as months of work leave it behind."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+LONG_AGO = 1_600_000_000.0
+PEOPLE, CHANNELS = 500, 50
+"""By how many people the jobs are, and in how many channels."""
+_KNOWN = '{"job": {"id": "j", "status": "completed"}, "round": 1, "announced": ["started", "r1/completed"]}'
+_NUMBERS = "WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < :count)"
+_NOTICES = (
+    # key, delivery, fields of the message, and whom it is for, where it is for somebody
+    ("card", "card", '"kind":"card_changed"', ""),
+    ("started/0", "post", '"kind":"job_started","job_id":"j"', ""),
+    ("finished/0", "post", '"kind":"job_finished"', ""),
+    ("mark", "reaction", '"kind":"reaction_changed","message_ts":"1.1","reaction":"eyes"', ""),
+    ("told", "ephemeral", '"kind":"action_answered","answer":"other_workspace"', "requester_id"),
+)
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    random_id: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+_DIALECTS = {
+    "sqlite": _Dialect(
+        "lower(hex(randomblob(16)))",
+        ("PRAGMA cache_size = -400000",),
+        ("PRAGMA cache_size = -2000",),
+    ),
+    "postgresql": _Dialect("md5(i::text)", (), ()),
+}
+
+
+def _statements(dialect: _Dialect) -> Iterator[str]:
+    # In the order of their ids, so that most indexes are filled from the left to the right.
+    yield f"""
+        INSERT INTO threads (id, team_id, channel_id, ts, requester_id, prompt, project_id, created_at, updated_at,
+                             job_id, state, revision)
+        {_NUMBERS}, jobs AS (SELECT i, {dialect.random_id} AS id FROM numbers)
+        SELECT id, 'T1', 'C' || (i % {CHANNELS}), i || '.0001', 'U' || (i % {PEOPLE}),
+               'Please bring the guides in line with the latest release, and fix what you find on the way.', 'docs',
+               {LONG_AGO} + i, {LONG_AGO} + i, 'job-' || i, '{_KNOWN}', 4
+        FROM jobs ORDER BY id"""  # noqa: S608 - the module's own words
+    yield "INSERT INTO polls (thread_id) SELECT id FROM threads ORDER BY id"
+    for kind, key in (("start", "command/"), ("follow_up", "message/")):
+        yield f"""
+            INSERT INTO requests (id, thread_id, kind, source_key, person_id, text, written_at, recorded_at, state,
+                                  attempts, problem, edited_at, uncertain)
+            SELECT id || '{kind}', id, '{kind}', '{key}' || id, requester_id, prompt, ts, created_at, 'accepted',
+                   1, '', '', 1 = 0
+            FROM threads ORDER BY id"""  # noqa: S608 - the module's own words
+    for key, delivery, fields, person in _NOTICES:
+        of_person = f',"person_id":"\' || {person} || \'"' if person else ""
+        yield f"""
+            INSERT INTO notices ({"person_id, " if person else ""}key, thread_id, delivery, message, created_at, state,
+                                 revision, attempts, uncertain, without_blocks, posted_ts, problem)
+            SELECT {f"{person}, " if person else ""}id || '/{key}', id, '{delivery}', '{{{fields}{of_person}}}',
+                   created_at, 'done', 0, 1, FALSE, FALSE, ts, ''
+            FROM threads ORDER BY id"""  # noqa: S608 - the module's own words
+
+
+async def fill(engine: AsyncEngine, count: int) -> None:
+    """Adds so many finished jobs to an empty database; all that belongs to them is done."""
+    dialect = _DIALECTS[engine.dialect.name]
+    async with engine.connect() as connection:
+        for statement in dialect.before:
+            await connection.exec_driver_sql(statement)
+        await connection.rollback()
+        for statement in _statements(dialect):
+            values = {"count": count} if ":count" in statement else {}
+            await connection.execute(text(statement), values)
+            await connection.commit()
+        for statement in dialect.after:
+            await connection.exec_driver_sql(statement)
+        await connection.rollback()
+
+
+async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
+    """Adds so many replies that wait for a card, of many people in many channels."""
+    statement = f"""
+        INSERT INTO early_replies (channel_id, message_ts, thread_ts, person_id, team_id, text, attachments,
+                                   edited_at, withdrawn)
+        {_NUMBERS}
+        SELECT 'E' || (i % {CHANNELS}), i || '.2', i || '.1', 'U' || (i % {PEOPLE}), 'T1', 'More.', '', '', 1 = 0
+        FROM numbers"""  # noqa: S608 - the module's own words
+    await connection.execute(text(statement), {"count": count})

@@ -1,0 +1,121 @@
+"""A running job server with a real repository, for tests."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
+
+KEY = "planted-key-of-the-job-server"
+JOB = "/v2/agent/docs/job"
+WAIT_S = 30.0
+T = TypeVar("T")
+
+
+def git(directory: Path, *arguments: str) -> str:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "A. Person",
+        "GIT_AUTHOR_EMAIL": "person@example.com",
+        "GIT_COMMITTER_NAME": "A. Person",
+        "GIT_COMMITTER_EMAIL": "person@example.com",
+    }
+    done = subprocess.run(
+        ["git", *arguments], cwd=directory, env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def make_repository(directory: Path, files: dict[str, str]) -> Path:
+    """A repository with a working copy and one commit on main."""
+    directory.mkdir(parents=True)
+    git(directory, "init", "--quiet", "--initial-branch=main")
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "-m", "Start")
+    return directory
+
+
+def make_bare(directory: Path, files: dict[str, str]) -> Path:
+    copy = make_repository(directory.with_name(f"{directory.name}-copy"), files)
+    git(copy, "clone", "--quiet", "--bare", str(copy), str(directory))
+    return directory
+
+
+async def until(check: Callable[[], Awaitable[T | None]]) -> T:
+    """The first answer that is neither None nor empty, within WAIT_S seconds."""
+    async with asyncio.timeout(WAIT_S):
+        while not (answer := await check()):  # noqa: ASYNC110 (what is awaited happens in another process)
+            await asyncio.sleep(0.02)
+        return answer
+
+
+@dataclass
+class JobServerWorld:
+    """A server, its repository, and a client that holds the key."""
+
+    server: JobServer
+    settings: JobServerSettings
+    repository: Path
+    url: str
+    client: httpx.AsyncClient
+
+    async def create(self, prompt: str, **headers: str) -> httpx.Response:
+        return await self.client.post(JOB, json={"prompt": prompt}, headers=headers)
+
+    async def message(self, job_id: str, prompt: str, **headers: str) -> httpx.Response:
+        return await self.client.post(f"{JOB}/{job_id}/message", json={"prompt": prompt}, headers=headers)
+
+    async def job(self, job_id: str) -> dict[str, Any]:
+        answer: dict[str, Any] = (await self.client.get(f"{JOB}/{job_id}")).raise_for_status().json()
+        return answer
+
+    async def ended(self, job_id: str) -> dict[str, Any]:
+        async def check() -> dict[str, Any] | None:
+            job = await self.job(job_id)
+            return None if job["status"] == "active" else job
+
+        return await until(check)
+
+    async def done(self, prompt: str) -> dict[str, Any]:
+        """Create a job and wait for its end."""
+        created = (await self.create(prompt)).raise_for_status().json()
+        return await self.ended(created["id"])
+
+    async def press(self, link: str, button: str) -> httpx.Response:
+        return await self.client.post(f"{link}/{button}", headers={"Origin": self.url})
+
+    def show(self, branch: str, path: str) -> str:
+        return git(self.repository, "show", f"{branch}:{path}")
+
+    def branches(self) -> set[str]:
+        return set(git(self.repository, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
+
+    def log(self, job_id: str) -> str:
+        return (self.settings.data_directory / "logs" / f"{job_id}.log").read_text()
+
+
+@asynccontextmanager
+async def running(repository: Path, data: Path, **settings: Any) -> AsyncIterator[JobServerWorld]:
+    values: dict[str, Any] = {"repository": str(repository), "data_directory": data, "port": 0, "api_key": KEY}
+    configured = JobServerSettings(**(values | settings))
+    server = JobServer(configured)
+    url = await server.start()
+    headers = {"Authorization": f"Bearer {KEY}"}
+    try:
+        async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+            yield JobServerWorld(server, configured, repository, url, client)
+    finally:
+        await server.stop()

@@ -1,0 +1,145 @@
+"""A workspace in Slack's place, and the bot's own way to it: what it receives, what it says, whom it knows."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import aiohttp
+from pydantic import SecretStr
+from slack_sdk.web.async_client import AsyncWebClient
+from support.fakes.recording_service import RecordingService
+
+from bot.domain.threads import Thread
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.identity import Identity, identify
+from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
+from bot.workspace import WorkspaceServer
+from bot.workspace.model.app_config import AppConfig
+
+
+@dataclass
+class SlackWorld:
+    """The parts are made when they are first used. `names_within`: seconds that looking up names may take; None: texts
+    show no names. `now` is the time of `people`.
+    """
+
+    workspace: WorkspaceServer
+    client: AsyncWebClient
+    identity: Identity
+    response_urls: ResponseUrls
+    missing: MissingScopes
+    names_within: float | None
+    service: RecordingService = field(default_factory=RecordingService)
+    now: list[float] = field(default_factory=lambda: [0.0])
+
+    # -- receiving ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def app(self) -> SlackApp:
+        return SlackApp(
+            self.service,
+            identity=self.identity,
+            message_context=MessageContext(),
+            ephemeral_sender=self.ephemeral,
+            recording_timeout=0.3,
+        )
+
+    def receiver(self, **options: Any) -> SocketReceiver:
+        return SocketReceiver(self.app, self.client, SecretStr(self.workspace.credentials.app_token), **options)
+
+    async def post(self) -> str:
+        """A message of the bot's with buttons, to reply to."""
+        button = {"type": "button", "text": {"type": "plain_text", "text": "Again"}, "value": "r1"}
+        elements = [{**button, "action_id": "send_again"}, {**button, "action_id": "unknown"}]
+        answer = await self.client.chat_postMessage(
+            channel=self.workspace.channels["docs"].id, text="card", blocks=[{"type": "actions", "elements": elements}]
+        )
+        return str(answer["ts"])
+
+    # -- sending --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def ephemeral(self) -> EphemeralSender:
+        return EphemeralSender(self.client, self.response_urls)
+
+    @cached_property
+    def people(self) -> SlackPeople:
+        return SlackPeople(self.client, patience=self.names_within or 0.0, monotonic=lambda: self.now[0])
+
+    @cached_property
+    def chat(self) -> SlackChat:
+        people = self.people if self.names_within is not None else None
+        context = MessageContext(bot_user_id=self.identity.bot_user_id)
+        return SlackChat(self.client, self.identity, context, self.ephemeral, people=people)
+
+    @cached_property
+    def thread(self) -> Thread:
+        """One whose card is not posted yet, in #docs."""
+        return Thread(
+            id="th1",
+            team_id=self.identity.team_id,
+            channel_id=self.workspace.channels["docs"].id,
+            requester_id=self.id("ana"),
+            prompt="Tell <!channel> about <https://evil.example|this>",
+            project_id="p",
+            created_at=asyncio.get_running_loop().time(),
+        )
+
+    async def posted(self) -> Thread:
+        """The thread once its card is posted."""
+        return replace(self.thread, ts=await self.chat.post_card(self.thread, "th1/card"))
+
+    def elsewhere(self, channel: str) -> Thread:
+        return replace(self.thread, channel_id=self.workspace.channels[channel].id)
+
+    def id(self, person: str) -> str:
+        return self.workspace.people[person].id
+
+    @property
+    def lookups(self) -> int:
+        """How often a name was asked for."""
+        return len([call for call in self.workspace.web_api.calls if call.method == "users.info"])
+
+
+@asynccontextmanager
+async def slack_world(
+    config: AppConfig | None = None,
+    *,
+    names_within: float | None = None,
+    call_seconds: float = CALL_SECONDS,
+    **options: Any,
+) -> AsyncIterator[SlackWorld]:
+    """`call_seconds` is how long a call to Slack may take; `options` are those of the workspace."""
+    workspace = WorkspaceServer(config, **options)
+    await workspace.start()
+    async with new_session() as session:
+        client = new_client(
+            workspace.credentials.bot_token,
+            session,
+            base_url=workspace.api_url,
+            missing_scopes=(missing := MissingScopes()),
+            call_seconds=call_seconds,
+        )
+        yield await _opened(workspace, client, session, missing, names_within)
+    await workspace.stop()
+
+
+async def _opened(
+    workspace: WorkspaceServer,
+    client: AsyncWebClient,
+    session: aiohttp.ClientSession,
+    missing: MissingScopes,
+    names_within: float | None,
+) -> SlackWorld:
+    urls = ResponseUrls(session, api_url=workspace.api_url)
+    return SlackWorld(workspace, client, await identify(client), urls, missing, names_within)

@@ -1,0 +1,171 @@
+"""What the store's tests keep in it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from alembic import command
+from sqlalchemy import Connection
+
+from bot.domain.jobs import Job
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
+from bot.domain.notices.posts import JobStarted
+from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.threads import Thread, ThreadState
+from bot.ports import Store, Transaction
+from bot.store.schema.migration import _config
+from bot.store_ports import ClaimedNotice, ClaimedPoll, ClaimedRequest, PollResult
+
+Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
+"""Runs SQL in the test's database, past the store."""
+Opener = Callable[..., Awaitable[Store]]
+"""Opens one more store on the test's database, with options of `open_store`."""
+
+LEASE = 30.0
+CARD = CARD_CHANGED
+JOB = Job("job-1", "active", repository="acme/docs", ref="main")
+
+
+def a_thread(name: str = "t1", **changes: Any) -> Thread:
+    return replace(Thread(name, "T1", "C1", "UANA", "Do it", "docs", 1_700_000_000.0), **changes)
+
+
+def a_start(thread: str = "t1", **changes: Any) -> Request:
+    request = Request(
+        f"{thread}-start", thread, RequestKind.START, f"command/{thread}", "UANA", "Do it", "", 1_700_000_000.0
+    )
+    return replace(request, **changes)
+
+
+def a_follow_up(written_at: str, thread: str = "t1", **changes: Any) -> Request:
+    """A reply whose id, source key and text are made of the thread and the time it was written."""
+    name = f"{thread}-{written_at}"
+    request = Request(
+        name, thread, RequestKind.FOLLOW_UP, f"message/{name}", "UBEN", written_at, written_at, 1_700_000_000.0
+    )
+    return replace(request, **changes)
+
+
+def a_post(key: str, job: str = "job-1", repository: str = "") -> NewNotice:
+    return NewNotice(NoticeKey(key), JobStarted(job, repository))
+
+
+def a_reaction(key: str, reaction: str) -> NewNotice:
+    return NewNotice(NoticeKey(key), ReactionChanged(key, Reaction(reaction)))
+
+
+def an_answer(key: str, person_id: str) -> NewNotice:
+    return NewNotice(NoticeKey(key), ActionAnswered(person_id, ActionAnswer.OTHER_WORKSPACE))
+
+
+async def add(store: Store, *items: Thread | Request, say: Sequence[NewNotice] = ()) -> None:
+    """Records these in one transaction, then what is to be said in the (last) thread."""
+
+    async def work(tx: Transaction) -> None:
+        thread_id = ""
+        for item in items:
+            if isinstance(item, Thread):
+                assert await tx.threads.add(item)
+                thread_id = item.id
+            else:
+                assert await tx.requests.add(item)
+        for notice in say:
+            await tx.notices.add(thread_id, notice)
+
+    await store.transact(work)
+
+
+async def watched(store: Store, name: str = "t1", *, poll_in: float = 0.0, **state: Any) -> Thread:
+    """Records a thread with a job that is watched."""
+    await add(store, a_thread(name, ts=f"{name}.card"))
+    await save(store, name, ThreadState(job=JOB, **state), poll_in=poll_in)
+    return await get_thread(store, name)
+
+
+async def get_thread(store: Store, name: str = "t1") -> Thread:
+    thread = await store.transact(lambda tx: tx.threads.get(name))
+    assert thread is not None
+    return thread
+
+
+async def get_request(store: Store, name: str) -> Request:
+    request = await store.transact(lambda tx: tx.requests.get(name))
+    assert request is not None
+    return request
+
+
+async def say(store: Store, *notices: NewNotice, thread: str = "t1") -> None:
+    async def work(tx: Transaction) -> None:
+        for notice in notices:
+            await tx.notices.add(thread, notice)
+
+    await store.transact(work)
+
+
+async def save(store: Store, name: str, state: ThreadState, *, poll_in: float | None) -> None:
+    await store.transact(lambda tx: tx.threads.save_state(name, state, poll_in=poll_in))
+
+
+async def settle(store: Store, name: str, state: RequestState, **options: Any) -> None:
+    await store.transact(lambda tx: tx.requests.settle(name, state, **options))
+
+
+async def claim_requests(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim(owner, lease=LEASE, limit=limit))
+
+
+async def claim_notices(
+    store: Store,
+    owner: str = "one",
+    limit: int = 10,
+    *,
+    held: Sequence[str] = (),
+    held_for_reactions: Sequence[str] = (),
+    max_reactions: int | None = None,
+) -> Sequence[ClaimedNotice]:
+    holds: dict[str, Any] = {
+        "held_channels": held,
+        "held_for_reactions": held_for_reactions,
+        "max_reactions": max_reactions,
+    }
+    return await store.transact(lambda tx: tx.notices.claim(owner, lease=LEASE, limit=limit, **holds))
+
+
+async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
+    return await store.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
+
+
+async def done(store: Store, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
+    return await store.transact(lambda tx: tx.notices.delivered(item.notice, owner, ts=ts))
+
+
+async def deliver_all(store: Store, owner: str = "one") -> list[str]:
+    """Claims and delivers till nothing is due; the keys, in order."""
+    keys: list[str] = []
+    while items := await claim_notices(store, owner):
+        for item in items:
+            assert await done(store, item, owner)
+            keys.append(item.notice.key)
+    return keys
+
+
+async def save_polls(store: Store, *polls: PollResult, owner: str = "one") -> int:
+    return await store.transact(lambda tx: tx.polls.save(polls, owner))
+
+
+def unchanged(item: ClaimedPoll, next_poll_in: float | None = 5.0) -> PollResult:
+    return PollResult(item.thread, item.thread.state, (), card_changed=False, next_poll_in=next_poll_in)
+
+
+def changed(item: ClaimedPoll, *notices: NewNotice, next_poll_in: float | None = 5.0, **state: Any) -> PollResult:
+    return PollResult(
+        item.thread, replace(item.thread.state, **state), notices, card_changed=True, next_poll_in=next_poll_in
+    )
+
+
+def upgrade_to(connection: Connection, version: str) -> None:
+    """Makes the tables as they were in a version of the schema."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, version)

@@ -1,0 +1,143 @@
+"""Pagehand as people in one channel meet it: what they type, what they read, and the agent's side of it.
+
+The core is the real one, over a real database, behind the real listeners; the texts are those that Slack would show.
+Only Slack itself, the job API and the clock are fakes.
+"""
+
+from typing import Any
+
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ports import FakeChat
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.notices.messages import Notice
+from bot.domain.threads import Thread
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+
+BOT, ANA, CHANNEL = "UBOT", "UANA", "C1"
+IDENTITY = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="BBOT")
+CONTEXT = MessageContext(bot_user_id=BOT)
+
+
+class ReadableChat(FakeChat):
+    """Keeps each message as people see it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[Message] = []
+
+    async def post(self, thread: Thread, notice: Notice) -> str:
+        ts = await super().post(thread, notice)
+        self.shown += messages(thread, notice, CONTEXT)
+        return ts
+
+
+class TutorialWorld(CoreWorld):
+    """One person, Ana, in one channel, with one job. Whatever she does, the bot then works for a few seconds."""
+
+    chat: ReadableChat
+
+    def open(self) -> "TutorialWorld":
+        """Starts the bot."""
+        self.chat = ReadableChat()
+        self.assemble()
+        self._session = new_session()
+        self._written = 0
+        self._listen()
+        return self
+
+    async def close(self) -> None:
+        """Stops it for good."""
+        await self._app.drain(1)
+        await self._session.close()
+
+    # -- what happens -----------------------------------------------------------------------------------------------
+
+    async def types(self, command: str) -> str:
+        """Ana types a slash command; returns what she alone reads in answer."""
+        name, _, text = command.partition(" ")
+        place = {"channel_id": CHANNEL, "user_id": ANA, "team_id": "T1"}
+        answer = await self._receive({"command": name, "text": text, "trigger_id": "1.2.a", **place})
+        return str(answer.body)
+
+    async def replies(self, text: str) -> str:
+        """Ana replies in the job's thread; returns when, which is what Slack calls a message by."""
+        at = self._now()
+        await self._event({"user": ANA, "text": text, "ts": at, "thread_ts": self._card().ts, "team": "T1"})
+        return at
+
+    async def edits(self, message: str, before: str, after: str) -> None:
+        """Ana changes the words of a reply."""
+        now, place = self._now(), {"user": ANA, "ts": message, "thread_ts": self._card().ts, "team": "T1"}
+        edited = {**place, "text": after, "edited": {"user": ANA, "ts": now}}
+        previous = {**place, "text": before}
+        changed = {"subtype": "message_changed", "hidden": True, "message": edited, "previous_message": previous}
+        await self._event({**changed, "ts": now})
+
+    async def presses(self, label: str) -> None:
+        """Ana presses a button in the thread."""
+        buttons = [button for message in self.chat.shown for button in _buttons(message)]
+        pressed = next(button for button in reversed(buttons) if button["text"]["text"] == label)
+        action = {"type": "button", "block_id": "b", "action_ts": "1.1", **pressed}
+        who = {"user": {"id": ANA, "team_id": "T1"}, "team": {"id": "T1"}, "channel": {"id": CHANNEL}}
+        await self._receive({"type": "block_actions", "trigger_id": "1.3.a", "actions": [action], **who})
+
+    async def later(self, seconds: float = 40.0) -> None:
+        """Time passes, and the bot works on what falls due."""
+        await self.pass_time(seconds)
+
+    def crash(self) -> None:
+        """The process is gone, with all that it knew; another one starts on the same database."""
+        self.restart("another process")
+        self._listen()
+
+    # -- what people see ----------------------------------------------------------------------------------------------
+
+    @property
+    def card(self) -> str:
+        """The card, as it is now."""
+        return card(next(iter(self.chat.cards.values())), CONTEXT).text
+
+    @property
+    def said(self) -> list[str]:
+        """What the bot said below it, in order."""
+        return [message.text for message in self.chat.shown]
+
+    def reaction(self, message: str) -> str:
+        """The bot's reaction on a reply."""
+        return self.chat.reactions[message].value
+
+    # -- how it is done -----------------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        nobody = ephemeral_to_nobody(self._session)
+        self._app = SlackApp(self.service, identity=IDENTITY, message_context=CONTEXT, ephemeral_sender=nobody)
+
+    async def _event(self, event: dict[str, Any]) -> None:
+        message = {"type": "message", "channel": CHANNEL, "channel_type": "channel", **event}
+        payload = {"type": "event_callback", "team_id": "T1", "event_id": f"Ev{self._now()}", "event": message}
+        await self._receive(payload, seconds=0.5)
+
+    async def _receive(self, payload: dict[str, Any], seconds: float = 5.0) -> Any:
+        answer = await self._app.handle_payload(payload)
+        assert answer.status == 200
+        await self.pass_time(seconds)
+        return answer
+
+    def _card(self) -> Any:
+        return next(message for message in self.chat.messages if message.kind == "card_changed")
+
+    def _now(self) -> str:
+        self._written += 1
+        return f"{int(self.clock.time)}.{self._written:06d}"
+
+
+def _buttons(message: Message) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [dict(block) for block in message.blocks]
+    return [dict(element) for block in blocks if block["type"] == "actions" for element in block["elements"]]

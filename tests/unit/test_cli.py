@@ -1,0 +1,81 @@
+"""What a command line needs before any command is called: next to nothing."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bot.cli.extras import MODULES, Extra
+from bot.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+LIGHT = {"bot", "bot.cli", "bot.cli.error_reporting", "bot.cli.extras", "bot.cli.main", "bot.errors"}
+IMPORTED = """
+import atexit, json, sys
+before = set(sys.modules)  # what the environment itself starts with
+from bot.cli.main import main
+new = lambda: set(sys.modules) - before
+others = lambda: [name for name in new() if name.partition(".")[0] not in sys.stdlib_module_names]
+atexit.register(lambda: print(json.dumps(others()), file=sys.stderr))
+sys.argv[0] = "pagehand"
+main()
+"""
+MISSING = """
+import sys
+sys.modules[sys.argv.pop(1)] = None
+from bot.cli.main import main
+main()
+"""
+
+
+def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, where nothing is imported yet."""
+    return subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--version",), ("--help",), *((name, "--help") for name in main.commands)], ids=" ".join
+)
+def test_help_imports_click_and_no_other_library(arguments: tuple[str, ...]) -> None:
+    """Not slack_bolt, SQLAlchemy, aiohttp, pydantic, ...: these are what makes a start slow."""
+    ended = python(IMPORTED, *arguments)
+    assert ended.returncode == 0
+    imported = set(json.loads(ended.stderr))
+    assert {name for name in imported if name.partition(".")[0] == "bot"} == LIGHT
+    assert {name.partition(".")[0] for name in imported} - {"__main__"} == {"bot", "click"}
+
+
+def test_every_command_says_in_a_line_what_it_is_for() -> None:
+    assert [name for name, command in main.commands.items() if not command.get_short_help_str()] == []
+
+
+@pytest.mark.parametrize(("command", "module"), [(name, module) for name in MODULES for module in MODULES[name]])
+def test_a_command_without_its_extra_says_what_to_install(command: Extra, module: str) -> None:
+    ended = python(MISSING, module, command)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    needed = f"`pagehand {command}` needs packages that are not installed"
+    assert ended.stderr == f"{needed}: in Pagehand's directory, run pip install '.[{command}]'.\n"
+
+
+def test_the_bot_needs_no_extra() -> None:
+    absent = f"sys.modules |= dict.fromkeys({MODULES['demo']!r})"
+    ended = python(f"{absent}\nimport bot.cli.backup, bot.cli.forget, bot.cli.migrate, bot.cli.run")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("extra", MODULES)
+def test_the_extras_are_those_of_the_package(extra: Extra) -> None:
+    """`typos` is a program, and pyyaml is imported by another name."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = [re.split(r"[>=]", requirement)[0] for requirement in extras[extra]]
+    expected = {"jobserver": ["jinja2", "typos", "unidiff"], "demo": ["pagehand[jobserver]", "pyyaml"]}
+    assert named == expected[extra]

@@ -1,0 +1,73 @@
+"""How the check judges a database that is slow, away, or well; in virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from support.fakes.virtual_loop import VirtualLoop
+
+from bot.errors import StoreUnavailable
+from bot.runtime.health.recording_health import RECOVERY_SECONDS, RecordingHealth
+from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseCheck
+
+
+class Database:
+    """The store's interface: each write takes `seconds`, and then raises the fault."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.fault: Exception | None = None
+        self.began: list[float] = []
+
+    async def transact(self, work: Callable[[Any], Awaitable[Any]], *, urgent: bool = False) -> Any:
+        self.began.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(self.seconds)
+        if self.fault is not None:
+            raise self.fault
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def checking(story: Callable[[Database, RecordingHealth], Awaitable[None]]) -> None:
+    """Tells a story while the check runs."""
+
+    async def told() -> None:
+        database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)
+        running = asyncio.create_task(DatabaseCheck(database, recording_health, watching_jobs=False).run())
+        await story(database, recording_health)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert len(asyncio.all_tasks()) == 1, "a write that is under way ends, too"
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(told())
+
+
+def test_it_writes_now_and_then_and_sooner_again_while_that_fails() -> None:
+    async def story(database: Database, recording_health: RecordingHealth) -> None:
+        await asyncio.sleep(1.5 * PROBE_EVERY)
+        assert recording_health.status().ok()
+        database.fault = StoreUnavailable("The database's disk is full.")
+        await asyncio.sleep(PROBE_EVERY)
+        assert not recording_health.status().ok()
+        await asyncio.sleep(2 * PROBE_RETRY)
+        assert database.began[:4] == [0, PROBE_EVERY, 2 * PROBE_EVERY, 2 * PROBE_EVERY + PROBE_RETRY]
+        database.fault = None
+        await asyncio.sleep(RECOVERY_SECONDS - PROBE_RETRY)
+        assert not recording_health.status().ok()
+        await asyncio.sleep(3 * PROBE_RETRY)
+        assert recording_health.status().ok()
+
+    checking(story)
+
+
+def test_a_write_that_takes_too_long_counts_before_it_ends() -> None:
+    async def story(database: Database, recording_health: RecordingHealth) -> None:
+        database.seconds = 100.0
+        await asyncio.sleep(SLOW_WRITE + 1)
+        assert recording_health.status().reason == "The database did not take a write in 5 s."
+        assert not recording_health.status().ok()
+        assert len(database.began) == 1
+
+    checking(story)

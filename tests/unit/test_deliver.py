@@ -1,0 +1,155 @@
+"""What becomes of a notice that could not be delivered."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.deliver import (
+    BACKOFF,
+    DOUBT_SECONDS,
+    MAX_ATTEMPTS,
+    MAX_FAULTS,
+    NOT_ALLOWED_DELAY,
+    DeliveryFailure,
+    DeliveryFault,
+    DeliveryRejected,
+    DeliveryUncertain,
+    GiveUp,
+    NotAllowed,
+    RateLimited,
+    RetryLater,
+    Unreachable,
+    after_failure,
+    rate_limit_delay,
+)
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, Notice
+from bot.domain.notices.posts import JobFailed
+
+NOTICE = Notice(1, "t1/failed", "t1", JobFailed(), created_at=1_000.0, attempts=1)
+TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))
+
+waits = st.none() | st.floats(0.0, 100_000.0)
+reasons = st.sampled_from(["timeout", "ratelimited", "invalid_blocks"])
+failures: st.SearchStrategy[DeliveryFailure] = st.one_of(
+    st.builds(RateLimited, reasons, waits),
+    st.builds(Unreachable, reasons, waits),
+    st.builds(DeliveryUncertain, reasons),
+    st.builds(NotAllowed, reasons),
+    st.builds(DeliveryRejected, reasons, st.booleans(), st.sampled_from([(), ("chat:write",)])),
+    st.builds(DeliveryFault, reasons),
+)
+notices = st.builds(
+    replace,
+    st.just(NOTICE),
+    message=st.sampled_from([NOTICE.message, TELL.message, CARD_CHANGED.message]),
+    attempts=st.integers(1, 2 * MAX_ATTEMPTS),
+    uncertain=st.booleans(),
+    without_blocks=st.booleans(),
+)
+times = st.floats(1_000.0, 1_000_000.0)
+jitters = st.floats(0.0, 1.0)
+
+
+@given(notices, failures, times, jitters)
+def test_no_failure_is_forgotten_and_none_is_tried_again_too_soon(
+    notice: Notice, failure: DeliveryFailure, now: float, jitter: float
+) -> None:
+    decision = after_failure(notice, failure, now, jitter=jitter)
+    assert decision.reason == failure.reason
+    if isinstance(decision, RetryLater):
+        asked = failure.retry_after if isinstance(failure, RateLimited | Unreachable) else None
+        assert decision.due_in >= (asked or 0.0)
+        assert decision.due_in > 0.0 or decision.without_blocks
+
+
+@given(notices, failures, times)
+def test_only_what_slack_asks_to_wait_for_is_tried_for_ever(
+    notice: Notice, failure: DeliveryFailure, now: float
+) -> None:
+    decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure, now)
+    assert isinstance(decision, RetryLater) == isinstance(failure, RateLimited)
+
+
+@given(notices, failures, times)
+def test_a_doubt_is_kept_whatever_comes_after_it(notice: Notice, failure: DeliveryFailure, now: float) -> None:
+    """The store never unlearns one; what is given up tells of it."""
+    decision = after_failure(notice, failure, now)
+    doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
+    if isinstance(decision, RetryLater):
+        assert decision.uncertain == doubtful
+    else:
+        assert decision.in_doubt == (notice.uncertain or isinstance(failure, DeliveryUncertain))
+
+
+@given(notices, st.builds(DeliveryRejected, reasons, st.booleans()), times)
+def test_what_slack_refuses_is_tried_once_more_if_its_blocks_are_the_reason(
+    notice: Notice, refused: DeliveryRejected, now: float
+) -> None:
+    decision = after_failure(notice, refused, now)
+    if refused.blocks_refused and not notice.without_blocks:
+        assert decision == RetryLater(0.0, refused.reason, without_blocks=True)
+    else:
+        assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
+
+
+@given(st.integers(1, MAX_ATTEMPTS - 1), jitters)
+def test_attempts_become_rarer_up_to_one_a_minute(attempts: int, jitter: float) -> None:
+    notice = replace(NOTICE, attempts=attempts)
+    decision = after_failure(notice, Unreachable("down"), 1_000.0, jitter=jitter)
+    assert decision == RetryLater(BACKOFF.delay(attempts, jitter=jitter), "down")
+    assert 0.75 <= decision.due_in <= 75.0
+
+
+@pytest.mark.parametrize(
+    ("failure", "due_in"),
+    [
+        (Unreachable("down"), 1.0),
+        (Unreachable("down", 40.0), 40.0),
+        (NotAllowed("token_revoked"), NOT_ALLOWED_DELAY),
+        (RateLimited("ratelimited"), 1.0),
+        (RateLimited("ratelimited", 30.0), 30.0),
+        (RateLimited("ratelimited", 0.0), 1.0),
+    ],
+)
+def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
+    assert after_failure(NOTICE, failure, 1_000.0) == RetryLater(due_in, failure.reason)
+
+
+def test_a_rate_limit_holds_the_channel_for_as_long_as_the_notice() -> None:
+    limit = RateLimited("ratelimited")
+    decision = after_failure(NOTICE, limit, 1_000.0, jitter=0.9)
+    assert isinstance(decision, RetryLater)
+    assert rate_limit_delay(NOTICE, limit, jitter=0.9) == decision.due_in
+
+
+def test_words_for_one_person_are_not_repeated_in_doubt_for_long() -> None:
+    """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
+    uncertain, late = DeliveryUncertain("timeout"), 1_000.0 + DOUBT_SECONDS + 1.0
+    in_doubt = replace(TELL, uncertain=True)
+    assert isinstance(after_failure(TELL, uncertain, late), RetryLater)
+    assert isinstance(after_failure(in_doubt, uncertain, late - 1.0), RetryLater)
+    assert after_failure(in_doubt, uncertain, late) == GiveUp("timeout", in_doubt=True)
+    assert isinstance(after_failure(in_doubt, Unreachable("down"), late), RetryLater)
+    assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain, late), RetryLater)
+
+
+def test_a_fault_of_ours_is_tried_a_few_times() -> None:
+    fault = DeliveryFault("unexpected KeyError")
+    for attempts in range(1, MAX_FAULTS):
+        decision = after_failure(replace(NOTICE, attempts=attempts), fault, 1_000.0)
+        assert isinstance(decision, RetryLater)
+        assert decision.uncertain
+    given_up = after_failure(replace(NOTICE, attempts=MAX_FAULTS, uncertain=True), fault, 1_000.0)
+    assert given_up == GiveUp("unexpected KeyError", in_doubt=True)
+
+
+def test_what_is_given_up_names_the_scopes_that_are_missing() -> None:
+    rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
+    assert after_failure(NOTICE, rejected, 1_000.0) == GiveUp("missing_scope", missing_scopes=("chat:write",))
+
+
+def test_how_often_is_an_argument() -> None:
+    third = replace(NOTICE, attempts=3)
+    assert after_failure(third, Unreachable("down"), 1_000.0, max_attempts=3) == GiveUp("down")

@@ -1,0 +1,128 @@
+"""What holds for every kind of notice: whom it is for, which of its texts people wrote, and its key."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.worlds.any_notices import KINDS, messages_of
+
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    ActionAnswered,
+    CardNotPosted,
+    PostNotDelivered,
+    PromptRequested,
+    ReplyEdited,
+)
+from bot.domain.notices.people import addressed_to, map_texts, person_of, texts_of
+from bot.domain.notices.posts import (
+    AccessDenied,
+    Delivery,
+    JobFailed,
+    OutageStarted,
+    ReplyNotFullySent,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+    UnknownNotice,
+)
+from bot.domain.requests import Person, RejectionReason, Reply, Request, RequestKind
+from bot.store.schema.messages import KINDS as STORED_KINDS
+
+WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
+    RequestRejected: {"request.text"},
+    RequestUncertain: {"request.text"},
+    OutageStarted: {"waiting.text"},
+    AccessDenied: {"waiting.text"},
+    ReplyNotFullySent: {"file_names"},
+    ReplyEdited: {"text"},
+    PromptRequested: {"prompt"},
+}
+"""Where people's texts are; all that is not listed is ours, or some machine's."""
+PERSONAL = (PostNotDelivered, CardNotPosted, ReplyEdited, PromptRequested, ActionAnswered)
+BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
+
+
+def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each text that is not empty, with the names of the fields that lead there."""
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from texts_in(getattr(value, field.name), f"{path}.{field.name}".removeprefix("."))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from texts_in(item, path)
+    elif isinstance(value, str) and value:
+        yield path, value
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {PostNotDelivered, UnknownNotice}])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_names_reach_every_text_that_people_wrote_and_nothing_else(kind: type[Any], data: st.DataObject) -> None:
+    message = data.draw(messages_of(kind, st.just("words")))
+    before, after = list(texts_in(message)), list(texts_in(map_texts(message, lambda text: f"{text}, named")))
+    assert [path for path, _ in before] == [path for path, _ in after]
+    changed = {path for (path, text), (_, now) in zip(before, after, strict=True) if text != now}
+    assert changed == {path for path, _ in before if path in WRITTEN[kind]}
+    assert texts_of(message) == [text for path, text in before if path in WRITTEN[kind]]
+
+
+def test_names_reach_the_texts_of_a_post_that_could_not_be_delivered() -> None:
+    told = PostNotDelivered("UANA", RequestUncertain(BEN), may_be_posted=False)
+    assert texts_of(told) == ["More"]
+    assert texts_of(map_texts(told, str.upper)) == ["MORE"]
+
+
+def test_names_reach_whatever_text_a_newer_version_recorded() -> None:
+    unknown = UnknownNotice("shrug", {"text": "a", "more": {"texts": ["b", 1, None]}})
+    assert map_texts(unknown, str.upper) == UnknownNotice("shrug", {"text": "A", "more": {"texts": ["B", 1, None]}})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_what_is_for_one_person_names_that_person(kind: type[Any], data: st.DataObject) -> None:
+    message = data.draw(messages_of(kind, st.just("UANA")))
+    if kind is UnknownNotice:
+        assert person_of(message) == message.fields.get("person_id", "")
+        return
+    assert (message.delivery is Delivery.EPHEMERAL) == (kind in PERSONAL)
+    people = {path: text for path, text in texts_in(message) if path.rpartition(".")[2] == "person_id"}
+    outer = people.get("person_id") or next(iter(people.values()), "")
+    assert person_of(message) == outer
+
+
+def test_a_post_that_goes_to_somebody_else_addresses_them() -> None:
+    rejected = RequestRejected(BEN, RejectionReason.API)
+    assert person_of(addressed_to(rejected, "UANA")) == "UANA"
+    assert person_of(addressed_to(ReplyNotFullySent("UBEN", words_sent=True), "UANA")) == "UANA"
+    for post in (AccessDenied(401, BEN), JobFailed()):
+        assert addressed_to(post, "UANA") == post
+
+
+def test_every_kind_has_a_name_of_its_own_that_databases_keep() -> None:
+    assert len(STORED_KINDS) == len(KINDS)
+
+
+def test_keys_are_those_that_databases_and_messages_hold() -> None:
+    """A key that changes would be told again."""
+    made = [keys.job_active_again(1), keys.job_finished(2), keys.job_failed(0), keys.job_archived(0)]
+    assert made == ["r1/active", "r2/completed", "r0/failed", "r0/archived"]
+    once = (keys.CARD, keys.JOB_STARTED, keys.JOB_DISAPPEARED, keys.RECORD_DAMAGED, keys.CARD_NOT_POSTED)
+    assert once == ("card", "started", "gone", "damaged", "cannot_post")
+    assert keys.pull_request_found("https://example.org/pull/1") == "link/470459a013b5c298"
+    assert (keys.outage_started(3), keys.outage_ended(3)) == ("out/3", "back/3")
+    assert keys.tells_of_a_finish(keys.job_finished(7))
+    assert not keys.tells_of_a_finish(keys.job_failed(7))
+    follow_up = Request("r2.9.1", "t1", RequestKind.FOLLOW_UP, "k", "U1", "", "5.1", 0.0, attempts=3, edited_at="9.2")
+    of_request = (keys.request_rejected(follow_up), keys.request_uncertain(follow_up), keys.request_delayed(follow_up))
+    assert of_request == ("r2.9.1/refused/3", "r2.9.1/unsure/3", "r2.9.1/out")
+    assert (keys.reply_edited(follow_up), keys.request_unreadable("r2")) == ("r2.9.1/edited/9.2", "r2/unreadable")
+    assert (keys.reply_not_fully_sent(follow_up), keys.reaction(follow_up)) == ("r2/not_carried", "r2/mark")
+    reply = Reply(Person("UEVA", "T2"), "C1", "1.1", "5.2", "words")
+    assert (keys.reply_not_allowed(reply), keys.action_answered("click/1")) == ("5.2/external", "click/1")
+    stored = keys.in_database("t1", keys.told_privately(keys.JOB_STARTED))
+    assert (stored, keys.within_thread("t1", stored)) == ("t1/started/told", "started/told")

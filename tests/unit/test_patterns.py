@@ -1,0 +1,121 @@
+"""No text can freeze a search: each regular expression's steps grow no faster than the text."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.oracles.regex_steps import Counter, TooManySteps, deep, grown, pumped
+
+import bot
+
+ROOT = Path(bot.__file__).parent
+SIZES = (30, 120)
+TRIES = 20
+MOST = 8_000
+"""Steps for the shorter text."""
+LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in ("_PAGE", "_SECTION")}
+"""Hold two names of at most 151 characters side by side: the square of that at most, and for the rest linear."""
+SQUARE = 200_000
+WHOLE = "bot.domain.message_text:"
+"""Its rules are compared with the whole of a reference."""
+OPERATORS_OWN = {"bot.config", "bot.jobserver.settings", "bot.store.database.url"}
+"""These meet nothing but the settings, which are whoever's who runs Pagehand."""
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
+    """Every pattern that the sources name: those made when a module is imported, and those written into calls."""
+    for module in pkgutil.walk_packages(bot.__path__, "bot."):
+        if module.name in OPERATORS_OWN or module.name.endswith("__main__") or ".versions" in module.name:
+            continue
+        if module.name == "bot.store.migrations.env":
+            continue
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, re.Pattern):
+                yield f"{module.name}.{name}", value
+    for file in ROOT.rglob("*.py"):
+        module_name = ".".join(("bot", *file.relative_to(ROOT).with_suffix("").parts))
+        if module_name not in OPERATORS_OWN:
+            yield from ((f"{module_name}:{line}", pattern) for line, pattern in written_in(file))
+
+
+def written_in(file: Path) -> Iterator[tuple[int, re.Pattern[str] | re.Pattern[bytes]]]:
+    """Those of calls, be they inside of a function or of something else; a constant of the module's is found there."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    constants = {id(node.value) for node in tree.body if isinstance(node, ast.Assign)}
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and id(node) not in constants):
+            continue
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re") or node.func.attr == "escape":
+            continue
+        named = [getattr(re, part.attr, None) for part in ast.walk(node) if isinstance(part, ast.Attribute)]
+        flags = sum(flag for flag in named if isinstance(flag, re.RegexFlag))
+        match node.args[0]:
+            case ast.Constant(value=str() | bytes() as text):
+                yield node.lineno, re.compile(text, flags)
+            case ast.JoinedStr(values=parts):
+                texts = [str(part.value) if isinstance(part, ast.Constant) else "U0BOT" for part in parts]
+                yield node.lineno, re.compile("".join(texts), flags)
+            case _:
+                raise AssertionError(f"{file}:{node.lineno} has a pattern that is not written there")
+
+
+def from_the_start(name: str) -> bool:
+    """Whether a pattern is only ever used with `match` or `fullmatch`."""
+    module, _, constant = name.rpartition(".")
+    source = inspect.getsource(importlib.import_module(module)) if constant.isidentifier() else ""
+    uses = set(re.findall(rf"\b{constant}\.(\w+)\(", source)) if source else {""}
+    return bool(uses) and uses <= {"match", "fullmatch"}
+
+
+ALL = dict(patterns())
+FROM_THE_START = {name for name in ALL if name.startswith(WHOLE) or (":" not in name and from_the_start(name))}
+
+
+def check(pattern: re.Pattern[str] | re.Pattern[bytes], seed: str, *, anywhere: bool, least: int, tries: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - the same texts each time
+    with deep():
+        for texts in (*pumped(pattern, chance, SIZES), *(grown(pattern, chance, SIZES) for _ in range(tries))):
+            allowed = MOST + least
+            for text in texts:
+                try:
+                    allowed = 5 * Counter(pattern, text, allowed).count(anywhere=anywhere) + least
+                except TooManySteps:
+                    pytest.fail(f"more than {allowed} steps: {text!r}")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_steps_grow_no_faster_than_the_text(name: str) -> None:
+    least = SQUARE if name in LONG_NAMES else 500
+    check(ALL[name], name, anywhere=name not in FROM_THE_START, least=least, tries=TRIES)
+
+
+def test_no_pattern_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text('import re\nNAMED = re.compile("a")\nMORE = [re.compile("b", re.DOTALL)]\n')
+    ((line, pattern),) = written_in(tmp_path / "made.py")
+    assert (line, pattern) == (3, re.compile("b", re.DOTALL))
+    (tmp_path / "given.py").write_text("import re\ndef search(given, text):\n    return re.search(given, text)\n")
+    with pytest.raises(AssertionError, match="not written there"):
+        list(written_in(tmp_path / "given.py"))
+    assert not any("from re import" in file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [
+        r"<\s*/?\s*(!doctype|html|head|body|script|style|title|h1)\b",
+        r"<\s*/?\s*(html|body)\b",
+        r"(a|a)*b",
+        r"\s+$",
+        r"`+[^`\n]+`+",
+        r"(\w+,?)+;",
+    ],
+)
+def test_a_pattern_that_takes_the_square_of_the_text_is_noticed(careless: str) -> None:
+    with pytest.raises(pytest.fail.Exception, match="steps"):
+        check(re.compile(careless, re.IGNORECASE), careless, anywhere=True, least=500, tries=TRIES)

@@ -1,0 +1,30 @@
+"""The product stays in pieces that fit in a head: short functions, small modules, folders that a glance takes in."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median, quantiles
+
+BOT = Path(__file__).parents[2] / "bot"
+MODULES = sorted(BOT.rglob("*.py"))
+
+
+def functions(module: Path) -> Iterator[tuple[str, int]]:
+    """Each function with its length in lines, from its `def` on."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{module.relative_to(BOT)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1
+
+
+LENGTHS = dict(found for module in MODULES for found in functions(module))
+
+
+def test_most_functions_are_short_and_none_is_long() -> None:
+    assert median(LENGTHS.values()) <= 6
+    assert quantiles(LENGTHS.values(), n=10)[-1] <= 16
+    assert {name: lines for name, lines in LENGTHS.items() if lines > 40} == {}
+
+
+def test_no_module_is_over_300_lines() -> None:
+    lengths = {str(module.relative_to(BOT)): len(module.read_text(encoding="utf-8").splitlines()) for module in MODULES}
+    assert {name: lines for name, lines in lengths.items() if lines > 300} == {}

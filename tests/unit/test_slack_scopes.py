@@ -1,0 +1,90 @@
+"""The scopes that Pagehand needs: the same as the manifest asks for, and what is said where one is missing."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import yaml
+from multidict import CIMultiDict
+
+from bot.errors import CannotStart
+from bot.runtime.health.report import ComponentStatus, Health
+from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, check_scopes, granted_scopes
+
+ALL = frozenset(scope.name for scope in NEEDED_SCOPES)
+
+
+def test_they_are_those_of_the_manifest() -> None:
+    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text(encoding="utf-8"))
+    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == [scope.name for scope in NEEDED_SCOPES]
+
+
+@pytest.mark.parametrize(
+    ("headers", "names"),
+    [
+        ({"x-oauth-scopes": "chat:write,commands"}, frozenset({"chat:write", "commands"})),
+        ({"X-OAuth-Scopes": "chat:write, commands"}, frozenset({"chat:write", "commands"})),
+        ({"X-OAuth-Scopes": ""}, None),
+        ({"X-OAuth-Scopes": "<!channel>"}, None),
+        ({}, None),
+    ],
+)
+def test_an_answer_tells_which_are_granted(headers: dict[str, str], names: frozenset[str] | None) -> None:
+    assert granted_scopes(CIMultiDict(headers)) == names
+
+
+@pytest.mark.parametrize("has", [ALL, ALL | {"channels:read"}, None])
+def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
+    has: frozenset[str] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = MissingScopes()
+    with caplog.at_level(logging.WARNING):
+        check_scopes(has, missing)
+    assert (missing.names, caplog.text) == ((), "")
+
+
+@pytest.mark.parametrize("name", ["channels:history", "chat:write", "commands"])
+def test_without_what_the_main_job_needs_it_does_not_start(name: str) -> None:
+    with pytest.raises(CannotStart) as caught:
+        check_scopes(ALL - {name, "reactions:write"}, MissingScopes())
+    said = str(caught.value)
+    assert f"{name}: without it, " in said
+    assert "reactions:write: without it, replies get no marks" in said
+    assert "api.slack.com/apps" in said
+    assert "Reinstall to Workspace" in said
+    assert not [other for other in ALL - {name, "reactions:write"} if other in said]
+
+
+@pytest.mark.parametrize("name", sorted(ALL - {"channels:history", "chat:write", "commands"}))
+def test_without_any_other_it_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    missing = MissingScopes()
+    check_scopes(ALL - {name}, missing)
+    missing.add([name])
+    assert missing.names == (name,)
+    (record,) = caplog.records
+    assert name in record.message
+    assert "Reinstall to Workspace" in record.message
+
+
+def test_a_scope_that_slack_says_is_granted_is_missing_no_more() -> None:
+    missing = MissingScopes()
+    missing.add(["reactions:write", "groups:history"])
+    missing.remove_granted(CIMultiDict())
+    missing.remove_granted(CIMultiDict({"x-oauth-scopes": "chat:write,groups:history"}))
+    assert missing.names == ("reactions:write",)
+
+
+def test_the_health_names_what_is_missing_as_a_warning() -> None:
+    missing = MissingScopes()
+    health = Health(lambda: [ComponentStatus("outbox")], [missing.warning])
+    assert health.report()["warnings"] == []
+    missing.add(["reactions:write", "groups:history"])
+    state = health.report()
+    assert state["ok"] is True
+    assert state["warnings"] == [missing.warning()]
+    assert "Slack has not granted groups:history, reactions:write." in missing.warning()
+
+
+def test_a_scope_that_nobody_knows_is_named_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    MissingScopes().add(["im:write"])
+    assert "has not granted the scope im:write" in caplog.text

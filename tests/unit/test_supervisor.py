@@ -1,0 +1,163 @@
+"""What is to run for ever, and does not."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+import pytest
+from support.fakes.virtual_loop import VirtualLoop
+
+from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.supervisor import RESTART_BACKOFF, Supervisor
+from bot.runtime.tasks import log_fault
+
+FAR = 10_000.0
+
+
+def in_virtual_time(test: Callable[[], Awaitable[None]]) -> None:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(_awaited(test))
+
+
+async def _awaited(test: Callable[[], Awaitable[None]]) -> None:
+    await test()
+
+
+async def trip() -> None:
+    raise ValueError("tripped")
+
+
+async def end() -> None:
+    return
+
+
+async def be_cancelled_within() -> None:
+    inner = asyncio.create_task(asyncio.sleep(FAR))
+    inner.cancel()
+    await inner
+
+
+@pytest.mark.parametrize(
+    ("dies", "kind"), [(trip, "ValueError"), (end, "EndedByItself"), (be_cancelled_within, "RuntimeError")]
+)
+def test_what_dies_is_logged_shown_and_started_again(
+    dies: Callable[[], Awaitable[None]], kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    starts = 0
+
+    async def work() -> None:
+        nonlocal starts
+        starts += 1
+        await (dies() if starts == 1 else asyncio.sleep(FAR))
+
+    async def test() -> None:
+        supervisor = Supervisor()
+        supervisor.start("Retention", work)
+        await asyncio.sleep(0.5)
+        (part,) = supervisor.statuses()
+        assert (part.name, part.reason) == ("Retention task", f"it ended unexpectedly ({kind})")
+        assert part.failing_seconds == 0.5
+        await asyncio.sleep(1.0)
+        assert starts == 2
+        assert list(supervisor.statuses()), "it has not worked for long"
+        await asyncio.sleep(RECOVERY_SECONDS)
+        assert not list(supervisor.statuses())
+        await supervisor.stop(1.0)
+
+    in_virtual_time(test)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().startswith("Retention ended unexpectedly")
+    assert record.exc_info is not None
+    assert record.exc_info[0] is not None
+    assert record.exc_info[0].__name__ == kind
+
+
+def test_what_dies_again_and_again_is_started_ever_more_slowly_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    began: list[float] = []
+
+    async def work() -> None:
+        began.append(asyncio.get_running_loop().time())
+        raise ValueError("tripped")
+
+    async def test() -> None:
+        supervisor = Supervisor()
+        supervisor.start("JobPoller", work)
+        await asyncio.sleep(400.0)
+        (part,) = supervisor.statuses()
+        assert part.failing_seconds == 400.0
+        assert not part.ok()
+        await supervisor.stop(1.0)
+
+    in_virtual_time(test)
+    pauses = [after - before for before, after in pairwise(began)]
+    assert pauses[:7] == [1, 2, 4, 8, 16, 32, RESTART_BACKOFF.longest]
+    assert set(pauses[7:]) == {RESTART_BACKOFF.longest}
+    assert len(caplog.records) == 1
+
+
+def test_another_kind_of_death_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+    faults: list[Exception] = [KeyError("a"), ValueError("b")]
+
+    async def work() -> None:
+        if faults:
+            raise faults.pop()
+        await asyncio.sleep(FAR)
+
+    async def test() -> None:
+        supervisor = Supervisor()
+        supervisor.start("JobPoller", work)
+        await asyncio.sleep(10.0)
+        await supervisor.stop(1.0)
+
+    in_virtual_time(test)
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError, KeyError]
+
+
+def test_what_ends_because_it_is_to_end_stays_ended(caplog: pytest.LogCaptureFixture) -> None:
+    ended, starts = asyncio.Event(), 0
+
+    async def work() -> None:
+        nonlocal starts
+        starts += 1
+        await ended.wait()
+
+    async def test() -> None:
+        supervisor = Supervisor()
+        well, ill = supervisor.start("RequestSender", work), supervisor.start("Retention", trip)
+        await asyncio.sleep(0.5)
+        supervisor.stop_restarting()
+        ended.set()
+        async with asyncio.timeout(0.1):  # what waits to be started again does not wait on
+            await asyncio.gather(well, ill)
+        assert starts == 1
+        await supervisor.stop(1.0)
+
+    in_virtual_time(test)
+    assert len(caplog.records) == 1
+
+
+def test_a_stop_ends_everything() -> None:
+    async def test() -> None:
+        supervisor = Supervisor()
+        tasks = [supervisor.start("Health", lambda: asyncio.sleep(FAR)) for _ in range(3)]
+        await asyncio.sleep(0)
+        await supervisor.stop(1.0)
+        assert all(task.done() for task in tasks)
+        assert not list(supervisor.statuses())
+
+    in_virtual_time(test)
+
+
+def test_a_task_that_nobody_awaits_says_what_killed_it(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        for work in (trip, end):
+            task = asyncio.create_task(_awaited(work), name=work.__name__)
+            task.add_done_callback(log_fault)
+            await asyncio.wait({task})
+
+    in_virtual_time(test)
+    assert [record.getMessage() for record in caplog.records] == ["trip ended unexpectedly"]
