@@ -2,6 +2,7 @@
 
 JobServerError                    the words are for whoever runs the server
 ├── GitError                      git ended with an error; its words are kept, its addresses are not
+│   └── PushRejectedError         somebody else pushed to the branch meanwhile: start again from there
 ├── EditError                     the editor could not do its work: the job fails with this reason
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
@@ -19,6 +20,10 @@ class JobServerError(Exception):
 
 class GitError(JobServerError):
     """A git command failed."""
+
+
+class PushRejectedError(GitError):
+    """The branch has commits that the pushed one does not build on."""
 
 
 class EditError(JobServerError):

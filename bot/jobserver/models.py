@@ -27,6 +27,102 @@ class Source(_Model):
     ref: str = Field(description="Branch of that repository the job starts from.")
 
 
+class StepStatus(StrEnum):
+    """How far a step of a plan is, in the words of the Agent Client Protocol."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class PlanStep(_Model):
+    """One step of what the agent means to do."""
+
+    title: str
+    status: StepStatus = StepStatus.PENDING
+
+
+class ChangeKind(StrEnum):
+    """What became of a file."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+    DELETED = "deleted"
+
+
+class FileChange(_Model):
+    """A file of the pull request."""
+
+    path: str
+    kind: ChangeKind
+    added: int | None = Field(description="Lines added; null for a file that is not text.")
+    removed: int | None = Field(description="Lines removed; null for a file that is not text.")
+    title: str | None = Field(None, description="The page's title, where the file is a page that has one.")
+
+
+class Changes(_Model):
+    """What the pull request changes as a whole. `files` can be cut short; the three numbers never are."""
+
+    files: tuple[FileChange, ...] = ()
+    file_count: int = 0
+    added: int = Field(0, description="Lines added in all text files.")
+    removed: int = Field(0, description="Lines removed in all text files.")
+
+
+class PullRequestState(StrEnum):
+    """What became of a pull request."""
+
+    OPEN = "open"
+    MERGED = "merged"
+    CLOSED = "closed"
+
+
+class CheckStatus(StrEnum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class CheckResult(_Model):
+    """A check of the change, with the faults that the change brought in, one line each."""
+
+    name: str
+    status: CheckStatus
+    problems: tuple[str, ...] = ()
+
+
+class PullRequestDetails(_Model):
+    """The pull request, as far as its keeper tells."""
+
+    number: int
+    state: PullRequestState
+    checks: tuple[CheckResult, ...] = ()
+
+
+class JobDetails(_Model):
+    """What is known of a job beyond the specification. Every text is the agent's or a program's: foreign."""
+
+    summary: str | None = Field(None, description="The agent's answer to the newest instruction, in Markdown.")
+    reason: str | None = Field(None, description="Why it failed, or why nothing was changed, or who stopped it.")
+    plan: tuple[PlanStep, ...] = Field((), description="What the agent means to do, with how far it is.")
+    activity: str | None = Field(None, description="What the agent does just now, in a few words.")
+    question: str | None = Field(None, description="What the agent asks; the next message answers it.")
+    changes: Changes | None = Field(None, description="What the pull request changes.")
+    pull_request: PullRequestDetails | None = None
+    revision: str | None = Field(None, description="The commit id of the job's branch.")
+
+
+class Requester(_Model):
+    """Who asked, as the client tells it."""
+
+    name: str = Field(max_length=200)
+    id: str | None = Field(None, max_length=200, description="The person's id where the client knows them from.")
+    url: str | None = Field(None, max_length=3000, description="Where the request was made, such as a Slack thread.")
+
+
 class AgentJob(_Model):
     """A job as clients see it."""
 
@@ -37,6 +133,11 @@ class AgentJob(_Model):
     pr_link: str | None = Field(description="The pull request; null while active or if no files changed.")
     created_at: AwareDatetime = Field(description="When the job was created, in UTC.")
     archived_at: AwareDatetime | None = Field(description="When the job was archived, in UTC.")
+    details: JobDetails | None = Field(
+        None,
+        description="What is known beyond the specification; can be ignored.",
+        exclude_if=lambda value: value is None,
+    )
 
     @field_serializer("created_at", "archived_at")
     def _as_iso(self, value: datetime | None) -> str | None:

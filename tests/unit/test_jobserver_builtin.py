@@ -5,11 +5,14 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fakes.fake_progress import FakeProgress
 
 from bot.jobserver.editors.builtin.documents import Documents, default_folder, matching, most_common_suffix, slug
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.builtin.replacement import replace_words
 from bot.jobserver.editors.builtin.spelling import Correction, apply_corrections, parse_report
+from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.sandbox.interface import Workspace
 
 FILES = {
     "README.md": "# Lamp\n\nA colour. See [colours](docs/colour.md).\n",
@@ -34,7 +37,8 @@ def root(tmp_path: Path) -> Path:
 
 
 async def edit(root: Path, prompt: str) -> str:
-    return await BuiltinEditor().edit(prompt, root, root.parent / "log")
+    task = EditTask(prompt, Workspace(root, root.parent / "home"), root.parent / "log")
+    return (await BuiltinEditor().edit(task, FakeProgress())).summary
 
 
 def changed(root: Path) -> dict[str, str]:

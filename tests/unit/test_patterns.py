@@ -24,7 +24,12 @@ LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in 
 SQUARE = 200_000
 WHOLE = "bot.domain.message_text:"
 """Its rules are compared with the whole of a reference."""
-OPERATORS_OWN = {"bot.config", "bot.jobserver.settings", "bot.store.database.url"}
+OPERATORS_OWN = {
+    "bot.config",
+    "bot.jobserver.settings.addresses",
+    "bot.jobserver.settings.values",
+    "bot.store.database.url",
+}
 """These meet nothing but the settings, which are whoever's who runs Pagehand."""
 
 

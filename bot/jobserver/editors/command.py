@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.jobserver import subprocesses
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
 
 PLACEHOLDER = "{prompt}"
@@ -43,17 +44,17 @@ class CommandEditor:
         self._passed = tuple(passed)
         self._secret = secret
 
-    async def edit(self, prompt: str, directory: Path, log: Path) -> str:
-        with log.open("ab") as stream:
+    async def edit(self, task: EditTask, _: Progress) -> EditResult:
+        with task.log.open("ab") as stream:
             output = subprocesses.BoundedWriter(stream, LOG_LIMIT)
             try:
-                exit_code = await self._run(self._command_for(prompt, directory), output)
+                exit_code = await self._run(self._command_for(task.prompt, task.workspace.copy), output)
             finally:
                 if output.dropped:
                     stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
         if exit_code:
             raise EditError(f"the editor ended with exit code {exit_code}")
-        return ""
+        return EditResult()
 
     def _command_for(self, prompt: str, directory: Path) -> subprocesses.Command:
         takes_argument = any(PLACEHOLDER in argument for argument in self._command)

@@ -1,18 +1,74 @@
-"""What every editor offers."""
+"""What every editor offers: the built-in one, a program, or an agent."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from bot.jobserver.models import PlanStep
+from bot.jobserver.sandbox.interface import Workspace
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An earlier instruction of the same job, and what was answered."""
+
+    prompt: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class EditTask:
+    """One instruction for an editor.
+
+    `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
+    conversation, as it was told to `Progress.session` before; None for the first instruction. `log`: a file for
+    whoever runs the server.
+    """
+
+    prompt: str
+    workspace: Workspace
+    log: Path
+    conversation: Sequence[Exchange] = ()
+    session: str | None = None
+
+
+@dataclass(frozen=True)
+class EditResult:
+    """What an editor says at the end; each can be empty.
+
+    `summary`: its answer, in Markdown. `reason`: why it changed nothing, where it knows. `question`: what it has to
+    know before it can go on.
+    """
+
+    summary: str = ""
+    reason: str = ""
+    question: str = ""
+
+
+class Progress(Protocol):
+    """Where an editor tells how it gets on. Nothing waits and nothing raises."""
+
+    def plan(self, steps: Sequence[PlanStep]) -> None:
+        """Replaces the plan."""
+        ...
+
+    def activity(self, title: str) -> None:
+        """Tells what it does just now, such as the title of a tool call."""
+        ...
+
+    def session(self, session_id: str) -> None:
+        """Tells the agent's own id of the conversation, to be resumed by the next instruction or after a restart."""
+        ...
 
 
 class Editor(Protocol):
     """Changes the files of a working copy as a prompt asks."""
 
-    async def edit(self, prompt: str, directory: Path, log: Path) -> str:
-        """Changes files under the directory and returns a short summary for the pull request (may be empty).
-
-        What is worth knowing on the way is appended to the log file.
+    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+        """Changes files in the workspace's copy. Cancelling it ends whatever it started, within 5 s.
 
         Raises:
-            EditError: the work could not be done; whatever was changed is thrown away.
+            EditError: the work could not be done, with the reason in words; whatever was changed is thrown away.
         """
         ...

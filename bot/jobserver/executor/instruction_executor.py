@@ -3,15 +3,18 @@
 import asyncio
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from bot.jobserver.editors.interface import Editor
+from bot.jobserver.editors.interface import Editor, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.descriptions import pull_request_description, subject
 from bot.jobserver.executor.working_copy import WorkingCopy
+from bot.jobserver.models import PlanStep, PullRequestState
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
 from bot.jobserver.repository.git import Git
+from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.store.jobs import Instruction
 
 
@@ -56,7 +59,8 @@ class InstructionExecutor:
         summary = ""
         if not await copy.is_done(instruction):
             await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {copy.start}")
-            summary = await self._editor.edit(instruction.prompt, directory, log)
+            task = EditTask(instruction.prompt, Workspace(directory, directory.parent), log)
+            summary = (await self._editor.edit(task, _Unheard())).summary
             if not await copy.commit(instruction):
                 return None
             await copy.push(instruction.branch)
@@ -64,9 +68,17 @@ class InstructionExecutor:
 
     async def _open_or_update(self, instruction: Instruction, summary: str) -> str:
         description = pull_request_description(instruction.prompt, summary)
-        existing = await self._pull_requests.find_open(instruction.branch)
-        if existing is None:
+        existing = await self._pull_requests.find(instruction.branch)
+        if existing is None or existing.state is not PullRequestState.OPEN:
             new = NewPullRequest(instruction.branch, subject(instruction.prompt), description)
             return (await self._pull_requests.open(new)).link
         await self._pull_requests.update(existing, description)
         return existing.link
+
+
+class _Unheard:
+    def plan(self, steps: Sequence[PlanStep]) -> None: ...
+
+    def activity(self, title: str) -> None: ...
+
+    def session(self, session_id: str) -> None: ...

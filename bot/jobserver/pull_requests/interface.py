@@ -1,50 +1,47 @@
-"""What every place that keeps pull requests offers: this server itself, or a code host such as GitHub."""
+"""What every keeper of pull requests offers: this server itself, or a code host such as GitHub."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
+from bot.jobserver.models import CheckResult, PullRequestState, Requester
 
-class PullRequestState(StrEnum):
-    """What became of a pull request."""
-
-    OPEN = "open"
-    MERGED = "merged"
-    CLOSED = "closed"
+__all__ = ["NewPullRequest", "PullRequest", "PullRequestState", "PullRequests"]
 
 
 @dataclass(frozen=True)
 class NewPullRequest:
     """A pull request to open.
 
-    The title is plain text; in the description lines that begin with "> " quote the instruction. Both hold what people
-    wrote: escape them where they are shown.
+    The title is plain text; the description is Markdown in which lines that begin with "> " quote the instruction. Both
+    hold what people and agents wrote: escape them where they are shown.
     """
 
     branch: str
     title: str
     description: str
+    requester: Requester | None = None
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request that was opened."""
+    """A pull request that was opened. `checks` are those of its keeper, such as a code host's own."""
 
     number: int
     link: str
     branch: str
     state: PullRequestState
+    checks: tuple[CheckResult, ...] = ()
 
 
 class PullRequests(Protocol):
     """What the executor needs. All methods raise JobServerError."""
 
-    async def find_open(self, branch: str) -> PullRequest | None:
-        """Returns the open pull request of a branch."""
+    async def find(self, branch: str) -> PullRequest | None:
+        """Returns the newest pull request of a branch, whatever its state."""
         ...
 
     async def open(self, new: NewPullRequest) -> PullRequest:
-        """Opens a pull request for a branch that was pushed before."""
+        """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one."""
         ...
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:

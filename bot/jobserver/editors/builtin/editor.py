@@ -3,13 +3,14 @@
 import asyncio
 import html
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import assert_never
 
 from bot.jobserver.editors.builtin import documents, spelling
 from bot.jobserver.editors.builtin.documents import Documents
 from bot.jobserver.editors.builtin.prompt_parser import AddPage, AddSection, Edit, FixSpelling, Replace, parse
 from bot.jobserver.editors.builtin.replacement import replace_words
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
 
 ABILITIES = (
@@ -21,12 +22,12 @@ ABILITIES = (
 class BuiltinEditor:
     """Independent of everything but the files of the working copy."""
 
-    async def edit(self, prompt: str, directory: Path, log: Path) -> str:
-        tree = Documents(directory)
-        notes = [await _apply(edit, tree) for edit in parse(prompt)]
+    async def edit(self, task: EditTask, _: Progress) -> EditResult:
+        tree = Documents(task.workspace.copy)
+        notes = [await _apply(edit, tree) for edit in parse(task.prompt)]
         summary = "\n".join(notes) or f"Not understood, so nothing was changed. {ABILITIES}"
-        await asyncio.to_thread(append_line, log, summary)
-        return summary
+        await asyncio.to_thread(append_line, task.log, summary)
+        return EditResult(summary)
 
 
 async def _apply(edit: Edit, tree: Documents) -> str:

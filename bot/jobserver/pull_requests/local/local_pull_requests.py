@@ -28,12 +28,12 @@ class LocalPullRequests:
         self._public_url = public_url
         self._lock = asyncio.Lock()
 
-    async def find_open(self, branch: str) -> PullRequest | None:
+    async def find(self, branch: str) -> PullRequest | None:
         async with self._lock:
-            found = await self._table.find_open(branch)
+            found = await self._table.find(branch)
             # It may have been merged by hand meanwhile, with git alone.
             found = found and await self._refresh(found)
-        return self._as_pull_request(found) if found and found.state is PullRequestState.OPEN else None
+        return self._as_pull_request(found) if found else None
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         async with self._lock:

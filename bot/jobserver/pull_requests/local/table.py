@@ -65,10 +65,10 @@ class PullRequestTable:
             return _from_row(row)
         raise PullRequestNotFoundError("there is no pull request of this number")
 
-    async def find_open(self, branch: str) -> PullRequestRow | None:
+    async def find(self, branch: str) -> PullRequestRow | None:
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall(
-                "SELECT * FROM pull_requests WHERE branch = ? AND state = 'open'", (branch,)
+                "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
             )
         return next((_from_row(row) for row in rows), None)
 

@@ -1,64 +1,22 @@
 """Every setting of the job server, read from PAGEHAND_JOBSERVER_... variables."""
 
-import json
-import re
-import shlex
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from bot.runtime.settings import Settings
+from bot.jobserver.settings.addresses import is_branch_name, repository_protocol
+from bot.jobserver.settings.agent import AgentSettings
+from bot.jobserver.settings.checks import CheckSettings
+from bot.jobserver.settings.github import GitHubSettings
+from bot.jobserver.settings.limits import LimitSettings
+from bot.jobserver.settings.sandbox import SandboxSettings
+from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words
 
-PREFIX = "PAGEHAND_JOBSERVER_"
 SHORTEST_KEY = 16
-_PROTOCOLS = {"file": "file", "http": "http", "https": "https", "ssh": "ssh", "git+ssh": "ssh"}
-_SCP_LIKE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!/?/)[^:]", re.ASCII)
-_IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
-_BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+\Z")
-
-
-def is_branch_name(name: str) -> bool:
-    """Whether git would take it as a branch, and never as an option or a revision expression."""
-    return bool(_BRANCH.match(name)) and name != "@" and not name.startswith(("/", "."))
-
-
-def _words(value: object) -> object:
-    """A JSON list, or words as a shell would split them; split once, here, and never seen by a shell."""
-    if not isinstance(value, str):
-        return value
-    try:
-        words = json.loads(value) if value.lstrip().startswith("[") else shlex.split(value)
-    except ValueError:
-        words = [None]
-    if not all(isinstance(word, str) for word in words):
-        raise ValueError("must be a JSON list of words, or words in shell quoting")
-    return words
-
-
-def _names(value: object) -> object:
-    return value.replace(",", " ").split() if isinstance(value, str) else value
-
-
-def _identity(value: str) -> str:
-    if not _IDENTITY.match(value):
-        raise ValueError("must look like Name <address@example.com>")
-    return value
-
-
-def _seconds(value: object) -> object:
-    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(?:\.\d+)?", value):
-        return float(value)
-    return value
-
-
-def _positive(value: timedelta) -> timedelta:
-    if value <= timedelta(0):
-        raise ValueError("must be more than nothing")
-    return value
 
 
 def _api_key(value: SecretStr) -> SecretStr:
@@ -89,11 +47,7 @@ def _branch(value: str) -> str:
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
-Identity = Annotated[str, AfterValidator(_identity)]
-
-
-class JobServerSettings(Settings):
+class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings):
     """How this job server is reached, what it works on, and with which editor."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -126,13 +80,13 @@ class JobServerSettings(Settings):
         "builtin",
         description=f"builtin replaces text, fixes spelling and adds pages; command runs {PREFIX}COMMAND",
     )
-    command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
+    command: Words = Field(
         (),
         validate_default=True,
         description="the editor's program and arguments, as a JSON list or as words in shell quoting; "
         "{prompt} stands for the instruction, without it the instruction comes on standard input",
     )
-    pass_environment: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+    pass_environment: Names = Field(
         (), description="names of variables that the command gets besides PATH, HOME, language and the like"
     )
     model: str | None = Field(
@@ -170,21 +124,3 @@ class JobServerSettings(Settings):
         if repository_protocol(self.repository) == "file" and not self.repository.startswith("file:"):
             return str(Path(self.repository).expanduser().resolve())
         return self.repository
-
-
-def repository_protocol(repository: str) -> str:
-    """The one protocol git may speak for this repository, as GIT_ALLOW_PROTOCOL names it.
-
-    Raises:
-        ValueError: for option-like text and for transports that run programs, such as ext::.
-    """
-    if not repository or repository.startswith("-") or any(ord(c) < ord(" ") for c in repository):
-        raise ValueError("must be a directory or an address")
-    scheme, separator, _ = repository.partition("://")
-    if separator:
-        if scheme.lower() not in _PROTOCOLS:
-            raise ValueError("must be a directory, or a file, http, https or ssh address")
-        return _PROTOCOLS[scheme.lower()]
-    if "::" in repository.split("/", 1)[0]:
-        raise ValueError("must not name a remote helper such as ext::")
-    return "ssh" if _SCP_LIKE.match(repository) else "file"

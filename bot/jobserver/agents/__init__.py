@@ -1,0 +1,1 @@
+"""Coding agents, driven by the Agent Client Protocol."""

@@ -1,0 +1,1 @@
+"""Documentation pages and their navigation, parsed: Markdown, MDX, front matter, links, anchors, prose."""

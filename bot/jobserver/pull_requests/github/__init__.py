@@ -1,0 +1,1 @@
+"""Pull requests at GitHub or GitHub Enterprise."""

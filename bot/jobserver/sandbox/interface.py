@@ -1,0 +1,48 @@
+"""What every sandbox offers: bubblewrap, or none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The two folders that a program may write to; both are the same for all instructions of a job.
+
+    `copy`: the files to edit, without a git directory. `home`: the program's HOME, kept between the instructions of a
+    job.
+    """
+
+    copy: Path
+    home: Path
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to run, without a shell. `environment` is what it gets besides PATH, HOME and the language."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class SandboxedProgram:
+    """What to start in the program's stead: these arguments, in this directory, with exactly this environment.
+
+    `copy` and `home` are the two folders as the program sees them.
+    """
+
+    arguments: tuple[str, ...]
+    directory: Path
+    environment: Mapping[str, str] = field(repr=False)
+    copy: Path
+    home: Path
+
+
+class Sandbox(Protocol):
+    """Puts a program into its place."""
+
+    def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        """Returns what to start instead of the program."""
+        ...

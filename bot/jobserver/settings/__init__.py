@@ -1,0 +1,7 @@
+"""Every setting of the job server, read from PAGEHAND_JOBSERVER_... variables."""
+
+from bot.jobserver.settings.addresses import is_branch_name, repository_protocol
+from bot.jobserver.settings.server import JobServerSettings
+from bot.jobserver.settings.values import PREFIX
+
+__all__ = ["PREFIX", "JobServerSettings", "is_branch_name", "repository_protocol"]

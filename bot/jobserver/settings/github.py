@@ -1,0 +1,7 @@
+"""Settings: pull requests at GitHub."""
+
+from bot.runtime.settings import Settings
+
+
+class GitHubSettings(Settings):
+    """Pull requests at GitHub."""

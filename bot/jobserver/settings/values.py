@@ -1,0 +1,53 @@
+"""The types that several settings have: durations, lists of words and of names, identities."""
+
+import json
+import re
+import shlex
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+PREFIX = "PAGEHAND_JOBSERVER_"
+_IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
+
+
+def _words(value: object) -> object:
+    """A JSON list, or words as a shell would split them; split once, here, and never seen by a shell."""
+    if not isinstance(value, str):
+        return value
+    try:
+        words = json.loads(value) if value.lstrip().startswith("[") else shlex.split(value)
+    except ValueError:
+        words = [None]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError("must be a JSON list of words, or words in shell quoting")
+    return words
+
+
+def _names(value: object) -> object:
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def _identity(value: str) -> str:
+    if not _IDENTITY.match(value):
+        raise ValueError("must look like Name <address@example.com>")
+    return value
+
+
+def _seconds(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(?:\.\d+)?", value):
+        return float(value)
+    return value
+
+
+def _positive(value: timedelta) -> timedelta:
+    if value <= timedelta(0):
+        raise ValueError("must be more than nothing")
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
+Identity = Annotated[str, AfterValidator(_identity)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
