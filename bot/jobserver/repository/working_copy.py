@@ -110,12 +110,9 @@ class WorkingCopy:
             return "is kept by Git LFS, to which nothing is uploaded here"
         if any(is_git_directory(part) for part in path.parts):
             return "has a name that git does not take"
-        try:
-            size = (self._directory / path).lstat().st_size
-        except OSError:
-            return None
-        limit = self._limits.max_file_bytes
-        return f"is larger than {limit / 1e6:g} MB" if size > limit else None
+        file, limit = self._directory / path, self._limits.max_file_bytes
+        is_too_large = file.is_file() and file.stat().st_size > limit
+        return f"is larger than {limit / 1e6:g} MB" if is_too_large else None
 
     async def _kept_by_lfs(self, paths: list[PurePosixPath]) -> set[PurePosixPath]:
         # As the repository's attributes were, not as the editor left them.
