@@ -11,6 +11,10 @@ class NoChecks:
     """Finds no faults."""
 
     async def run(
-        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+        self,
+        before: Snapshot,  # noqa: ARG002 - the interface has them all
+        after: Snapshot,  # noqa: ARG002
+        changed: Collection[PurePosixPath],  # noqa: ARG002
+        copy: Path,  # noqa: ARG002
     ) -> tuple[CheckResult, ...]:
         return ()

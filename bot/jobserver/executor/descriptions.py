@@ -59,7 +59,7 @@ def trailer_value(instruction: Instruction) -> str:
 def pull_request_description(proposal: Proposal) -> str:
     """Returns what was asked for and what the agent answered, as quotations, and what is known of the change.
 
-    A quotation ends where we end it: whatever was begun in it (a comment, a block of code) does not swallow what follows.
+    A quotation ends where we end it: a comment or a block of code that was begun in it does not swallow what follows.
     """
     answer = ("The agent's answer:", _quoted(proposal.summary)) if proposal.summary.strip() else ()
     parts = (

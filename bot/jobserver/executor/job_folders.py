@@ -1,10 +1,9 @@
 """The folders of jobs: for each one the copy that is edited, the home of its programs, and its log."""
 
-import os
-import shutil
 from pathlib import Path
 
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.interface import Workspace
 
 
@@ -18,7 +17,7 @@ class JobFolders:
 
     def prepare(self) -> None:
         """Makes the folders, and removes the copies that a killed server left."""
-        _remove(self._of_older_versions)
+        remove(self._of_older_versions)
         for folder in (self._jobs, self._logs):
             folder.mkdir(mode=0o700, exist_ok=True)
         for job in self._jobs.iterdir():
@@ -51,30 +50,11 @@ class JobFolders:
 
     def delete(self, job_id: str) -> None:
         """Removes all that is left of a job."""
-        _remove(self._jobs / job_id)
-        _remove(self.log(job_id))
+        remove(self._jobs / job_id)
+        remove(self.log(job_id))
 
     def _remove_all_but_home(self, job: Path) -> None:
         if job.is_dir():
             for path in job.iterdir():
                 if path.name != "home":
-                    _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """Removes a file or a tree, also where a program left folders that nobody may read."""
-    if path.is_symlink() or path.is_file():
-        path.unlink(missing_ok=True)
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        _allow_removal(path)
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _allow_removal(directory: Path) -> None:
-    directory.chmod(0o700)
-    for parent, names, _ in os.walk(directory):
-        for folder in (Path(parent, name) for name in names):
-            if not folder.is_symlink():
-                folder.chmod(0o700)
+                    remove(path)

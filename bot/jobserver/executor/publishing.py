@@ -1,6 +1,5 @@
 """Publishing: a commit is pushed, and its pull request opened or brought up to date."""
 
-import asyncio
 from dataclasses import dataclass, replace
 
 from bot.jobserver.errors import GitError, JobServerError, PushRejectedError

@@ -51,7 +51,7 @@ class Instruction:
     """One prompt of a job, on its way through the queue.
 
     `session`: the agent's own id of the job's conversation. `attempts`: how often it was begun, this time included.
-    `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before the server was interrupted.
+    `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before an interruption.
     """
 
     number: int
