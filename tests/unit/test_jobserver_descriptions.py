@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support.worlds.jobserver_world import git, make_repository
@@ -107,6 +107,7 @@ def test_a_description_tells_who_asked_what_changed_what_was_left_out_and_what_i
 
 
 @given(NASTY, NASTY, st.text(min_size=1, max_size=50))
+@example("a\r```", "a\u2028~~~", "x")
 def test_what_people_and_agents_write_does_not_break_out_of_its_quotation(prompt: str, summary: str, name: str) -> None:
     requester = Requester(name=f"R {name}", url="https://example.com/x")
     description = pull_request_description(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.descriptions import TRAILER, trailer_value, why_nothing_changed
+from bot.jobserver.executor.descriptions import why_nothing_changed
 from bot.jobserver.executor.editing import Change, Editing
 from bot.jobserver.executor.page_titles import with_titles
 from bot.jobserver.executor.publishing import Publishing, pull_request_details
@@ -54,14 +54,14 @@ class InstructionExecutor:
     async def finish_pushed(self, instruction: Instruction) -> Outcome:
         try:
             async with asyncio.timeout(_FINISHING_S):
-                commit = await self._pushed_before(instruction)
+                commit = await self.publishing.pushed_before(instruction)
                 return await self._finish(instruction, commit) if commit else Outcome()
         except (JobServerError, TimeoutError) as error:
             logger.warning("job %s: what was pushed could not be finished: %s", instruction.job_id, error)
             return Outcome()
 
     async def _execute(self, instruction: Instruction) -> Outcome:
-        if instruction.attempts > 1 and (pushed := await self._pushed_before(instruction)):
+        if instruction.attempts > 1 and (pushed := await self.publishing.pushed_before(instruction)):
             return await _to_its_end(self._finish(instruction, pushed))
         pull_request = await self.publishing.pull_requests.find(instruction.branch)
         if pull_request and pull_request.state is not PullRequestState.OPEN:
@@ -82,18 +82,6 @@ class InstructionExecutor:
         await self.publishing.records.record_answer(instruction, told)
         pushed = await self.publishing.push(instruction, change)
         return await self.publishing.propose(instruction, pushed) if pushed else None
-
-    async def _pushed_before(self, instruction: Instruction) -> str | None:
-        """Returns the commit that was pushed for this instruction before a crash."""
-        if instruction.commit:
-            return instruction.commit
-        repository = self.publishing.repository
-        await repository.start(instruction.branch)
-        newest = await repository.newest(instruction.branch)
-        if newest and await repository.trailer(newest, TRAILER) == trailer_value(instruction):
-            await self.publishing.records.record_pushed(instruction, newest)
-            return newest
-        return None
 
     async def _finish(self, instruction: Instruction, commit: str) -> Outcome:
         repository = self.publishing.repository

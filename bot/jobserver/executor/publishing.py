@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 
 from bot.jobserver.errors import GitError, JobServerError, PushRejectedError
-from bot.jobserver.executor.descriptions import Proposal, commit_message, pull_request_description, subject
+from bot.jobserver.executor.descriptions import (
+    TRAILER,
+    Proposal,
+    commit_message,
+    pull_request_description,
+    subject,
+    trailer_value,
+)
 from bot.jobserver.executor.editing import Change
 from bot.jobserver.executor.interfaces import JobRepository, Records
 from bot.jobserver.models import JobDetails, PullRequestDetails, PullRequestState
@@ -35,6 +42,8 @@ class Publishing:
             try:
                 await self.repository.push(commit, instruction.branch)
             except PushRejectedError:
+                if ours := await self.pushed_before(instruction):
+                    return replace(change, commit=ours)
                 merged = await self._on_top(instruction, commit)
                 if merged is None:
                     return None
@@ -43,6 +52,17 @@ class Publishing:
                 await self.records.record_pushed(instruction, commit)
                 return change
         raise GitError(f"somebody else keeps pushing to the branch {instruction.branch}: send the message again later")
+
+    async def pushed_before(self, instruction: Instruction) -> str | None:
+        """Returns the commit that was pushed for this instruction before a crash, or by what a crash left running."""
+        if instruction.commit:
+            return instruction.commit
+        await self.repository.start(instruction.branch)
+        newest = await self.repository.newest(instruction.branch)
+        if newest and await self.repository.trailer(newest, TRAILER) == trailer_value(instruction):
+            await self.records.record_pushed(instruction, newest)
+            return newest
+        return None
 
     async def _on_top(self, instruction: Instruction, commit: str) -> str | None:
         """Returns the change as a commit on the branch's newest one; None where that does not merge by itself."""
