@@ -10,6 +10,7 @@ from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.checks.interface import Checks
 from bot.jobserver.checks.no_checks import NoChecks
+from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
@@ -63,8 +64,7 @@ class ExecutorWorld:
         return Retention(
             self.retained,
             self.folders,
-            self.repository,
-            self.pull_requests,
+            BranchRemoval(self.retained, self.repository, self.pull_requests),
             archive_after=archive_after,
             keep_for=keep_for,
         )
