@@ -22,12 +22,13 @@ _HTML_LANGUAGE = re.compile(r"<html[^>\n]{0,300}?\blang=[\"'](?P<code>[A-Za-z-]{
 _LOOKED_AT = 20_000
 """Characters of prose that show a page's language."""
 _LEAST_SHARE = 0.08
-"""Of English's small words in English; of what was measured, references of APIs have least (0.12)."""
-_ENGLISH = frozenset(
+"""Of small words in English; of what was measured, references of APIs have least (0.12)."""
+_SMALL_WORDS = (
     "the of and to is that for with this you are be it your from or can not if by when will at which have has into how "
     "its these their they was were but there than then we our should must only any each more other use used using see "
-    "does do what where while new set add make".split()  # noqa: SIM905 (words are read more easily so)
+    "does do what where while new set add make"
 )
+_ENGLISH = frozenset(_SMALL_WORDS.split())
 _SHARED = frozenset(("a", "an", "as", "do", "in", "is", "me", "no", "on", "or", "we", "was", "to", "not", "all"))
 """Words of English and of others besides: they tell nothing of the others."""
 _OTHERS = tuple(
