@@ -3,11 +3,13 @@
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import yaml
 
 from bot.jobserver.documents.page import FrontMatter, Span
 
+_Result = TypeVar("_Result")
 _MAX_LENGTH = 50_000
 _MAX_DEPTH = 100
 _MARKS = {"---": ("---", "..."), "+++": ("+++",)}
@@ -65,9 +67,22 @@ def load_yaml(text: str) -> object:
     Raises:
         ValueError: the text is not YAML, in words.
     """
+    return _read(text, lambda: yaml.load(text, _Loader))  # noqa: S506 (a SafeLoader)
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Reads YAML as nodes with their places.
+
+    Raises:
+        ValueError: the text is not YAML, in words.
+    """
+    return _read(text, lambda: yaml.compose(text, _Loader))
+
+
+def _read(text: str, read: Callable[[], _Result]) -> _Result:
     try:
         _refuse_aliases_and_depth(text)
-        return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
+        return read()
     except yaml.MarkedYAMLError as error:
         line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
         raise ValueError(f"{error.problem or 'not YAML'}{line}") from error

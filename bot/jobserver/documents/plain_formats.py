@@ -173,7 +173,7 @@ def _gaps(text: str, prose: tuple[Span, ...]) -> Iterator[Region]:
     position = 0
     for span in (*prose, Span(len(text), len(text))):
         if text[position : span.start].strip():
-            yield Region(Span(position, span.start), RegionKind.CODE)
+            yield Region(Span(position, span.start), RegionKind.MARKUP)
         position = span.end
 
 
