@@ -11,6 +11,7 @@ from bot.jobserver.checks.change import Change
 from bot.jobserver.checks.front_matter import unreadable_front_matter
 from bot.jobserver.checks.link_targets import LinkTargets
 from bot.jobserver.checks.links import broken_links
+from bot.jobserver.checks.navigation import navigation_problems
 from bot.jobserver.checks.new_lines import new_lines
 
 SITE = {
@@ -82,6 +83,35 @@ def test_front_matter_that_the_change_broke() -> None:
         FakeSnapshot({"a.md": "---\na: [\n---\n"}), FakeSnapshot({"a.md": "---\nb: [\n---\n"}), {PurePosixPath("a.md")}
     )
     assert not list(unreadable_front_matter(was_broken))
+
+
+LISTED = '{"navigation": {"pages": ["index", "guides/start"]}}'
+
+
+def navigation(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return list(navigation_problems(Change(FakeSnapshot(before), FakeSnapshot(after), set(map(PurePosixPath, after)))))
+
+
+def test_a_new_page_beside_listed_ones_needs_an_entry() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    more = {"guides/new.mdx": "# New\n", "snippets/part.mdx": "Part\n", "es/guides/new.mdx": "# Nuevo\n"}
+    found = navigation({**site, "snippets/other.mdx": "x"}, {**site, "snippets/other.mdx": "x", **more})
+    assert found == ["guides/new.mdx: docs.json has no entry for it, so no menu leads there"]
+    listed = LISTED.replace('"index"', '"index", "guides/new"')
+    assert navigation(site, {**site, "guides/new.mdx": "# New\n", "docs.json": listed}) == []
+
+
+def test_an_entry_for_a_page_that_is_gone() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    after = {name: text for name, text in site.items() if name != "guides/start.mdx"}
+    assert navigation(site, after) == ["docs.json: it has an entry for `guides/start.mdx`, which is gone"]
+
+
+def test_navigation_that_the_change_broke() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    found = navigation(site, {**site, "docs.json": LISTED[:-1]})
+    assert [problem[:36] for problem in found] == ["docs.json: it cannot be read any more"[:36]]
+    assert navigation({**site, "docs.json": "{"}, {**site, "docs.json": "{{"}) == []
 
 
 def test_time_that_is_up_ends_it() -> None:

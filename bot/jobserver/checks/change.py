@@ -61,14 +61,15 @@ class Change:
         return _parsed(self.before, path) if path in self.paths_before else None
 
     def new_lines(self, path: PurePosixPath) -> frozenset[int]:
-        return new_lines(_text(self.before, path), _text(self.after, path) or "")
+        return new_lines(text_of(self.before, path), text_of(self.after, path) or "")
 
 
-def _text(snapshot: Snapshot, path: PurePosixPath) -> str | None:
+def text_of(snapshot: Snapshot, path: PurePosixPath) -> str | None:
+    """Returns a file's text; None where there is none, or it is no UTF-8, or too large."""
     data = snapshot.read(path)
     return None if data is None else decoded(data)
 
 
 def _parsed(snapshot: Snapshot, path: PurePosixPath) -> Page | None:
-    text = _text(snapshot, path) if is_page(path) else None
+    text = text_of(snapshot, path) if is_page(path) else None
     return None if text is None else parse_page(path, text)

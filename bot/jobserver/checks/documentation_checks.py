@@ -24,7 +24,7 @@ _BUDGET_S = 60.0
 """For the checks that read pages: the largest documentation takes some seconds."""
 _OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
     (links.NAME, links.broken_links),
-    (navigation.NAME, navigation.pages_without_an_entry),
+    (navigation.NAME, navigation.navigation_problems),
     (front_matter.NAME, front_matter.unreadable_front_matter),
 )
 

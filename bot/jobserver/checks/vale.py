@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -17,7 +17,7 @@ _RUNTIME_ERROR = 2
 _WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
 
 
-class _Alert(BaseModel):
+class Alert(BaseModel):
     """One finding of Vale; `suggestion` is the mildest severity, and is not told."""
 
     model_config = ConfigDict(frozen=True)
@@ -28,7 +28,7 @@ class _Alert(BaseModel):
     severity: Literal["suggestion", "warning", "error"] = Field(alias="Severity")
 
 
-_REPORT = TypeAdapter(dict[str, list[_Alert]])
+_REPORT = TypeAdapter(dict[str, list[Alert]])
 
 
 def has_settings(copy: Path) -> bool:
@@ -58,13 +58,22 @@ async def style_problems(
     return problems
 
 
+def parse_report(output: str) -> Mapping[str, Sequence[Alert]]:
+    """Reads Vale's JSON: by file, its alerts.
+
+    Raises:
+        CheckCouldNotRunError: it is not what Vale documents.
+    """
+    try:
+        return _REPORT.validate_json(output)
+    except ValidationError:
+        raise CheckCouldNotRunError("its report cannot be read") from None
+
+
 def _problems(
     output: str, named: Mapping[str, PurePosixPath], new_lines: Mapping[PurePosixPath, Collection[int]]
 ) -> list[str]:
-    try:
-        report = _REPORT.validate_json(output)
-    except ValidationError:
-        raise CheckCouldNotRunError("its report cannot be read") from None
+    report = parse_report(output)
     found = ((named.get(name) or PurePosixPath(name), alert) for name, alerts in report.items() for alert in alerts)
     return [
         f"{path}:{alert.line}: {alert.message} ({alert.check})"
