@@ -14,32 +14,41 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.jobserver.api.handlers import JobApi, error_response
+from bot.jobserver.checks.no_checks import NoChecks
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.publishing import Publishing
+from bot.jobserver.executor.retention import Retention
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.rendering import error_page
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.mirror import Mirror
-from bot.jobserver.pull_requests.local.table import SCHEMA as PULL_REQUESTS_SCHEMA
+from bot.jobserver.pull_requests.local.table import STEPS as PULL_REQUESTS_STEPS
 from bot.jobserver.pull_requests.local.table import PullRequestTable
 from bot.jobserver.repository.git import Git
-from bot.jobserver.sandbox.choice import open_sandbox
-from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.mirror import Mirror as RepositoryMirror
+from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import SCHEMA as JOBS_SCHEMA
-from bot.jobserver.store.jobs import JobStore, JobTemplate
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import JobTemplate
+from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.schema import STEPS as JOBS_STEPS
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
-_MAX_ARCHIVE_PAUSE_S = 60.0
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
 _PAGE_PATHS = ("/pulls", "/static")
 
@@ -93,17 +102,28 @@ class JobServer:
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
 
-        jobs = await _open_jobs(settings, data, stack)
+        database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
+        jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         table = await _open_pull_request_table(data, stack)
         pull_requests = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
-        executor = InstructionExecutor(git, await _editor(settings, data), pull_requests, base=base, directory=data)
-        runner = await _start_runner(settings, jobs, executor, stack)
-        archiving = BackgroundTasks()
-        archiving.spawn(_keep_archiving(jobs, settings), name="archiving")
-        stack.push_async_callback(archiving.cancel)
+        repository = _repository(settings, git, base, data)
+        folders = JobFolders(data)
+        queue = InstructionQueue(database, now=_now)
+        executor = InstructionExecutor(
+            Editing(repository, _editor(settings), NoChecks(), queue, folders),
+            Publishing(repository, pull_requests, queue),
+        )
+        runner = await _start_runner(settings, queue, executor, stack)
+        retention = Retention(
+            JobRetention(database, now=_now), folders, repository, pull_requests,
+            archive_after=settings.archive_after, keep_for=settings.keep_for,
+        )  # fmt: skip
+        sweeping = BackgroundTasks()
+        sweeping.spawn(retention.run(), name="retention")
+        stack.push_async_callback(sweeping.cancel)
 
         template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
-        api = JobApi(settings, jobs, template, wake=runner.wake)
+        api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
         pages = PullRequestPages(pull_requests, public_url=public_url, repository=_short_name(settings.repository))
         server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
@@ -112,21 +132,24 @@ class JobServer:
         return url
 
 
-async def _open_jobs(settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> JobStore:
-    database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_SCHEMA))
-    return JobStore(database, rate_limit=settings.rate_limit, now=_now)
-
-
 async def _open_pull_request_table(data: Path, stack: contextlib.AsyncExitStack) -> PullRequestTable:
-    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_SCHEMA))
+    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_STEPS))
     return PullRequestTable(database, now=_now)
 
 
+def _repository(settings: JobServerSettings, git: Git, base: str, data: Path) -> JobRepository:
+    limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
+    return GitRepository(RepositoryMirror(git, data / "repository.git"), base, limits)
+
+
 async def _start_runner(
-    settings: JobServerSettings, jobs: JobStore, executor: InstructionExecutor, stack: contextlib.AsyncExitStack
+    settings: JobServerSettings,
+    queue: InstructionQueue,
+    executor: InstructionExecutor,
+    stack: contextlib.AsyncExitStack,
 ) -> JobRunner:
     await asyncio.to_thread(executor.prepare)
-    runner = JobRunner(jobs, executor.execute, max_concurrent_jobs=settings.max_concurrent_jobs)
+    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
     stack.push_async_callback(runner.stop)
     await runner.start()
     return runner
@@ -179,15 +202,13 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-async def _editor(settings: JobServerSettings, data: Path) -> Editor:
+def _editor(settings: JobServerSettings) -> Editor:
     match settings.editor:
         case "builtin":
             return BuiltinEditor()
         case "command":
             return CommandEditor(
                 settings.command,
-                await open_sandbox(settings, data),
-                RunLimits.for_settings(settings),
                 time_limit=settings.time_limit.total_seconds(),
                 passed=settings.pass_environment,
                 secret=settings.api_key.get_secret_value(),
@@ -220,16 +241,3 @@ def _displayed_repository(repository: str) -> str:
 def _short_name(repository: str) -> str:
     name = urlsplit(repository).path.rstrip("/").rsplit("/", 1)[-1]
     return name.removesuffix(".git") or repository
-
-
-async def _keep_archiving(jobs: JobStore, settings: JobServerSettings) -> None:
-    pause = min(_MAX_ARCHIVE_PAUSE_S, max(0.1, settings.archive_after.total_seconds() / 10))
-    while True:
-        try:
-            archived = await jobs.archive(settings.archive_after)
-        except Exception:
-            logger.exception("finished jobs could not be archived; trying again")
-        else:
-            if archived:
-                logger.info("%d finished jobs were archived", len(archived))
-        await asyncio.sleep(pause)

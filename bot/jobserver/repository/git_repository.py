@@ -63,6 +63,15 @@ class GitRepository:
             raise kind(f"the branch could not be pushed: {' '.join(pushed.errors.split())[-300:]}")
         await self._mirror.set_branch(branch, commit)
 
+    async def merge(self, first: str, second: str) -> str | None:
+        """Returns the tree of a merge of two commits; None where both changed the same lines."""
+        merged = await self._mirror.git.try_run(
+            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
+        )
+        if merged.exit_code not in {0, 1}:
+            raise GitError(f"git merge-tree: {' '.join(merged.errors.split())[-300:]}")
+        return None if merged.exit_code else merged.output.strip("\0\n")
+
     async def delete_branch(self, branch: str) -> None:
         """Deletes a branch of the repository, and the mirror's copy of it; none is no error."""
         deleted = await self._mirror.git.push(self._mirror.directory, "", branch)

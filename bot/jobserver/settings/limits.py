@@ -1,7 +1,10 @@
 """Settings: how much a change may be, and how long things are kept."""
 
+from datetime import timedelta
+
 from pydantic import Field
 
+from bot.jobserver.settings.values import Duration
 from bot.runtime.settings import Settings
 
 
@@ -15,4 +18,9 @@ class LimitSettings(Settings):
         5.0,
         gt=0,
         description="how large a file may be that is added or changed, in megabytes; larger ones are left out",
+    )
+    keep_for: Duration = Field(
+        timedelta(days=90),
+        description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "
+        "(seconds or ISO 8601)",
     )
