@@ -150,6 +150,8 @@ async def _prompted(connection: AgentConnection, session_id: str, prompt: str, t
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
     try:
         return await asyncio.shield(asking)
+    except EditError as error:
+        raise EditError(turn.with_last_words(str(error))) from None
     except asyncio.CancelledError:
         # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
         turn.desk.is_closed = True
