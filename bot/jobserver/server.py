@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.api.handlers import JobApi, error_response
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
@@ -184,7 +186,7 @@ async def _editor(settings: JobServerSettings, data: Path) -> Editor:
         case "builtin":
             return BuiltinEditor()
         case "agent":
-            raise JobServerError("agents need a sandbox, and there is none yet")
+            return agent_editor(settings, await open_sandbox(settings, data), os.environ)
         case "command":
             return CommandEditor(
                 settings.command,
