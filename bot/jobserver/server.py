@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.api.handlers import JobApi, error_response
 from bot.jobserver.checks.no_checks import NoChecks
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
@@ -206,6 +208,8 @@ def _editor(settings: JobServerSettings) -> Editor:
     match settings.editor:
         case "builtin":
             return BuiltinEditor()
+        case "agent":
+            return agent_editor(settings, await open_sandbox(settings, data), os.environ)
         case "command":
             return CommandEditor(
                 settings.command,
