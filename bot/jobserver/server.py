@@ -25,12 +25,12 @@ from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.rendering import error_page
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.mirror import Mirror
-from bot.jobserver.pull_requests.local.table import SCHEMA as PULL_REQUESTS_SCHEMA
+from bot.jobserver.pull_requests.local.table import STEPS as PULL_REQUESTS_STEPS
 from bot.jobserver.pull_requests.local.table import PullRequestTable
 from bot.jobserver.repository.git import Git
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import SCHEMA as JOBS_SCHEMA
+from bot.jobserver.store.jobs import STEPS as JOBS_STEPS
 from bot.jobserver.store.jobs import JobStore, JobTemplate
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.tasks import BackgroundTasks
@@ -111,12 +111,12 @@ class JobServer:
 
 
 async def _open_jobs(settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> JobStore:
-    database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_SCHEMA))
+    database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
     return JobStore(database, rate_limit=settings.rate_limit, now=_now)
 
 
 async def _open_pull_request_table(data: Path, stack: contextlib.AsyncExitStack) -> PullRequestTable:
-    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_SCHEMA))
+    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_STEPS))
     return PullRequestTable(database, now=_now)
 
 

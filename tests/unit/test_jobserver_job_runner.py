@@ -12,7 +12,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.models import AgentJob, Status
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import SCHEMA, Instruction, JobStore, JobTemplate, PromptRequest
+from bot.jobserver.store.jobs import STEPS, Instruction, JobStore, JobTemplate, PromptRequest
 
 TEMPLATE = JobTemplate("repository", "main", "builtin")
 
@@ -31,7 +31,7 @@ class UnreliableJobStore(JobStore):
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with Database(tmp_path / "jobs.sqlite3", SCHEMA) as database:
+    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
         yield database
 
 
@@ -143,15 +143,3 @@ async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start(data
     await runner.stop()
     assert (await jobs.get("docs", job_id)).status is Status.ACTIVE
     assert await jobs.requeue_interrupted() == [job_id]
-
-
-async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
-    def newer() -> None:
-        connection = sqlite3.connect(tmp_path / "x.sqlite3")
-        connection.execute("PRAGMA user_version = 99")
-        connection.close()
-
-    await asyncio.to_thread(newer)
-    with pytest.raises(JobServerError, match="newer version"):
-        async with Database(tmp_path / "x.sqlite3", SCHEMA):
-            pass

@@ -18,7 +18,8 @@ from bot.jobserver.errors import (
 from bot.jobserver.models import AgentJob, Source, Status
 from bot.jobserver.store.database import Database
 
-SCHEMA = """
+STEPS = (
+    """
 CREATE TABLE jobs (
     id TEXT PRIMARY KEY, project_id TEXT NOT NULL, status TEXT NOT NULL, repository TEXT NOT NULL, ref TEXT NOT NULL,
     model TEXT NOT NULL, branch TEXT NOT NULL, pr_link TEXT, failure TEXT,
@@ -37,7 +38,8 @@ CREATE TABLE answers (
     key TEXT NOT NULL, project_id TEXT NOT NULL, fingerprint TEXT NOT NULL, answer TEXT NOT NULL,
     created_at TEXT NOT NULL, PRIMARY KEY (project_id, key)
 ) STRICT;
-"""
+""",
+)
 _HOUR = timedelta(hours=1)
 ANSWERS_KEPT = timedelta(days=30)
 

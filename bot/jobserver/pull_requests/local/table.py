@@ -10,14 +10,17 @@ from bot.jobserver.errors import PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequestState
 from bot.jobserver.store.database import Database
 
-SCHEMA = """
+STEPS = (
+    """
 CREATE TABLE pull_requests (
     number INTEGER PRIMARY KEY AUTOINCREMENT, branch TEXT NOT NULL, base TEXT NOT NULL, title TEXT NOT NULL,
     description TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('open', 'merged', 'closed')),
     base_commit TEXT NOT NULL, head_commit TEXT NOT NULL, created_at TEXT NOT NULL, ended_at TEXT
 ) STRICT;
 CREATE UNIQUE INDEX one_open_a_branch ON pull_requests (branch) WHERE state = 'open';
-"""
+""",
+)
+"""How the database came to be; see `store.database.Database`."""
 
 
 @dataclass(frozen=True)
