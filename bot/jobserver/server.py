@@ -22,11 +22,10 @@ from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.handlers import PullRequestPages
+from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.rendering import error_page
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
-from bot.jobserver.pull_requests.local.mirror import Mirror
-from bot.jobserver.pull_requests.local.table import STEPS as PULL_REQUESTS_STEPS
-from bot.jobserver.pull_requests.local.table import PullRequestTable
+from bot.jobserver.pull_requests.local.mirror import BareMirror
+from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.git import Git
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
@@ -39,14 +38,18 @@ logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
 _MAX_ARCHIVE_PAUSE_S = 60.0
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
-_PAGE_PATHS = ("/pulls", "/static")
+_PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
 
 
 class JobServer:
-    """One job server: `start`, then `stop`; or `serve_forever`."""
+    """One job server: `start`, then `stop`; or `serve_forever`.
 
-    def __init__(self, settings: JobServerSettings) -> None:
+    `everybody` is for demos on a loopback address: nobody logs in there, and whoever merges or closes has this name.
+    """
+
+    def __init__(self, settings: JobServerSettings, *, everybody: str = "") -> None:
         self._settings = settings
+        self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
     async def start(self) -> str:
@@ -92,8 +95,10 @@ class JobServer:
         public_url = settings.public_url or url
 
         jobs = await _open_jobs(settings, data, stack)
-        table = await _open_pull_request_table(data, stack)
-        pull_requests = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
+        mirror, database = BareMirror(git, data / "mirror.git"), data / "pull_requests.sqlite3"
+        pull_requests = await stack.enter_async_context(
+            open_local_pull_requests(git, mirror, database, base=base, public_url=public_url, now=_now)
+        )
         executor = InstructionExecutor(git, _editor(settings), pull_requests, base=base, directory=data)
         runner = await _start_runner(settings, jobs, executor, stack)
         archiving = BackgroundTasks()
@@ -102,7 +107,8 @@ class JobServer:
 
         template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
         api = JobApi(settings, jobs, template, wake=runner.wake)
-        pages = PullRequestPages(pull_requests, public_url=public_url, repository=_short_name(settings.repository))
+        login = Login(settings, public_url=public_url, now=_now, everybody=self._everybody)
+        pages = PullRequestPages(pull_requests, login, repository=_short_name(settings.repository))
         server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
@@ -113,11 +119,6 @@ class JobServer:
 async def _open_jobs(settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> JobStore:
     database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
     return JobStore(database, rate_limit=settings.rate_limit, now=_now)
-
-
-async def _open_pull_request_table(data: Path, stack: contextlib.AsyncExitStack) -> PullRequestTable:
-    database = await stack.enter_async_context(Database(data / "pull_requests.sqlite3", PULL_REQUESTS_STEPS))
-    return PullRequestTable(database, now=_now)
 
 
 async def _start_runner(
