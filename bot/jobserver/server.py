@@ -23,6 +23,7 @@ from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.rendering import error_page
+from bot.jobserver.pull_requests.github.connection import connect as connect_to_github
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.mirror import Mirror
 from bot.jobserver.pull_requests.local.table import SCHEMA as PULL_REQUESTS_SCHEMA
@@ -85,7 +86,8 @@ class JobServer:
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._settings
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
-        git = Git.for_settings(settings)
+        github = await stack.enter_async_context(connect_to_github(settings))
+        git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, data)
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
@@ -93,7 +95,8 @@ class JobServer:
 
         jobs = await _open_jobs(settings, data, stack)
         table = await _open_pull_request_table(data, stack)
-        pull_requests = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
+        local = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
+        pull_requests = github.pull_requests(base) if github and settings.pull_requests == "github" else local
         executor = InstructionExecutor(git, _editor(settings), pull_requests, base=base, directory=data)
         runner = await _start_runner(settings, jobs, executor, stack)
         archiving = BackgroundTasks()
@@ -102,7 +105,7 @@ class JobServer:
 
         template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
         api = JobApi(settings, jobs, template, wake=runner.wake)
-        pages = PullRequestPages(pull_requests, public_url=public_url, repository=_short_name(settings.repository))
+        pages = PullRequestPages(local, public_url=public_url, repository=_short_name(settings.repository))
         server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)

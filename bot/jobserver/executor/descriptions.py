@@ -2,8 +2,8 @@
 
 import re
 
+from bot.jobserver.repository.references import without_references
 from bot.jobserver.store.jobs import Instruction
-from bot.runtime.misleading_characters import without_misleading
 
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction. It is always the last paragraph."""
@@ -18,8 +18,8 @@ def subject(prompt: str) -> str:
 
 def commit_message(instruction: Instruction) -> str:
     """Returns the prompt's first words, the whole prompt, and the trailer."""
-    prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_misleading(instruction.prompt)).strip()
-    title = subject(instruction.prompt)
+    prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
+    title = subject(without_references(instruction.prompt))
     body = "" if title == prompt else f"{prompt}\n\n"
     return f"{title}\n\n{body}{TRAILER}: {trailer_value(instruction)}\n"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from bot.jobserver.errors import GitError
 from bot.jobserver.executor.descriptions import TRAILER, commit_message, trailer_value
 from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.refusals import explain
 from bot.jobserver.store.jobs import Instruction
 
 _SYMLINK_MODE = "120000"
@@ -68,7 +69,8 @@ class WorkingCopy:
         """
         pushed = await self.git.push(self.directory, "HEAD", branch)
         if pushed.exit_code:
-            raise GitError(f"the branch could not be pushed: {' '.join(pushed.errors.split())[-300:]}")
+            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+            raise GitError(f"the branch could not be pushed: {words}")
 
     async def _restore_symlinks(self) -> None:
         """Links are small text files in the copy; no edit of such a file may turn it into a link elsewhere."""
