@@ -60,6 +60,7 @@ class GitHubRestApi:
         now: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.url = api_url
         self.now = now or SteadyClock().now
         self.sleep = sleep
         self._transport = _Transport(session, "Pagehand", base_url=api_url)
@@ -100,8 +101,7 @@ class GitHubRestApi:
             raise self._refused(call, error) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UncertainError(
-                f"GitHub cannot be reached at {self._transport.base_url} ({type(error).__name__}): "
-                "check the network, then try again"
+                f"GitHub cannot be reached at {self.url} ({type(error).__name__}): check the network, then try again"
             ) from None
         except _NOT_UNDERSTOOD:
             raise UncertainError("GitHub's answer makes no sense; is the address of its API right?") from None
@@ -117,7 +117,7 @@ class GitHubRestApi:
 
     def _location(self, location: str) -> str:
         """Returns a redirect's path below the API's address; whatever leads elsewhere gets no token."""
-        base, target = urlsplit(self._transport.base_url), urlsplit(location)
+        base, target = urlsplit(self.url), urlsplit(location)
         is_here = (target.scheme, target.netloc) == (base.scheme, base.netloc)
         if not is_here or not target.path.startswith(f"{base.path}/") or "{" in location or "/../" in location:
             raise UncertainError("GitHub's API sends us to another address: check the address of its API")

@@ -1,7 +1,8 @@
 """Connects to GitHub, as the settings say."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -40,29 +41,36 @@ class GitHubConnection:
 
 
 @contextlib.asynccontextmanager
-async def connect(settings: JobServerSettings) -> AsyncIterator[GitHubConnection | None]:
-    """Gives a connection; None where the settings have nothing to reach GitHub with. Nothing is asked of GitHub yet."""
+async def connect(
+    settings: JobServerSettings,
+    *,
+    now: Callable[[], float] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[GitHubConnection | None]:
+    """Gives a connection; None where the settings have nothing to reach GitHub with. Nothing is asked of GitHub yet.
+
+    `now` is in seconds since the epoch.
+    """
     address = settings.github_address_of(settings.repository)
     if address is None:
         yield None
         return
     remove_abandoned()
     async with aiohttp.ClientSession(trust_env=True) as session:
-        yield _connection(settings, address, session)
+        api = GitHubRestApi(session, settings.github_api_url or address.api_url, now=now, sleep=sleep)
+        yield _connection(settings, address, api, session)
 
 
 def _connection(
-    settings: JobServerSettings, address: GitHubAddress, session: aiohttp.ClientSession
+    settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi, session: aiohttp.ClientSession
 ) -> GitHubConnection:
-    api_url = settings.github_api_url or address.api_url
-    api = GitHubRestApi(session, api_url)
     tokens = _tokens(api, settings.github_token, settings.github_app_id, settings.github_app_private_key, address)
     return GitHubConnection(
         address,
         session,
         RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
         _credentials(settings.repository, tokens),
-        _options(settings.draft, settings.labels, settings.github_users, api_url),
+        _options(settings.draft, settings.labels, settings.github_users, api.url),
     )
 
 
