@@ -8,6 +8,7 @@ from bot.jobserver.repository.changes import parse_changes
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.interface import Collected, StartingPoint
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.refusals import explain
 from bot.jobserver.repository.tree_snapshot import TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
@@ -60,7 +61,8 @@ class GitRepository:
         pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
         if pushed.exit_code:
             kind = PushRejectedError if any(words in pushed.errors for words in _IN_THE_WAY) else GitError
-            raise kind(f"the branch could not be pushed: {' '.join(pushed.errors.split())[-300:]}")
+            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+            raise kind(f"the branch could not be pushed: {words}")
         await self._mirror.set_branch(branch, commit)
 
     async def merge(self, first: str, second: str) -> str | None:
