@@ -9,6 +9,7 @@ from bot.jobserver.executor.foreign_text import one_line, shortened
 from bot.jobserver.models import Changes, CheckResult, CheckStatus, FileChange, Requester
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.store.records import Instruction
+from bot.runtime.misleading_characters import without_misleading
 
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction. It is always the last line."""
