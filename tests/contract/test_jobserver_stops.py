@@ -15,14 +15,14 @@ from support.servers.free_ports import free_port
 from support.servers.held_git import HeldGit
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 WAITS = """
 import os, pathlib, sys, time
 here = pathlib.Path(sys.argv[1])
 (here / "held.new").write_text(str(os.getpid())); (here / "held.new").rename(here / "held")
 while (here / "hold").exists():
     time.sleep(0.01)
-open('notes.md', 'a').write(sys.stdin.read() + chr(10))
+open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))
 """
 ROBIN = {"requestedBy": {"name": "Robin"}}
 STEPS = {
@@ -162,6 +162,7 @@ class RealServer:
             "PAGEHAND_JOBSERVER_PORT": str(self.port),
             "PAGEHAND_JOBSERVER_API_KEY": KEY,
             "PAGEHAND_JOBSERVER_EDITOR": "command",
+            "PAGEHAND_JOBSERVER_SANDBOX": "none",
             "PAGEHAND_JOBSERVER_COMMAND": command(self.tmp_path),
             "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(self.tmp_path / "data"),
         }
