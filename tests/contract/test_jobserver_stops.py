@@ -12,38 +12,36 @@ from typing import Any
 import httpx
 import pytest
 from support.servers.free_ports import free_port
-from support.servers.held_git import HeldGit
+from support.servers.held_git import HeldGit, Moment
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
-WAITS = """
+PROGRAM = """
 import os, pathlib, sys, time
-here = pathlib.Path(sys.argv[1])
-(here / "held.new").write_text(str(os.getpid())); (here / "held.new").rename(here / "held")
-while (here / "hold").exists():
-    time.sleep(0.01)
-open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))
+here, prompt = pathlib.Path(sys.argv[1]), sys.stdin.read().splitlines()[-1]
+if (here / "hold").exists() and "editing" in (here / "hold").read_text():
+    (here / "held.new").write_text(str(os.getpid())); (here / "held.new").rename(here / "held")
+    while (here / "hold").exists():
+        time.sleep(0.01)
+open("notes.md", "a").write(prompt + chr(10))
 """
 ROBIN = {"requestedBy": {"name": "Robin"}}
 STEPS = {
-    "fetching": HeldGit(Path("held"), "fetch"),
-    "checking out": HeldGit(Path("held"), "read-tree"),
-    "editing": HeldGit(Path("held"), "no command of git"),
-    "committing": HeldGit(Path("held"), "commit-tree"),
-    "pushing": HeldGit(Path("held"), "push"),
-    "pushed but not told": HeldGit(Path("held"), "push", is_after=True),
-    "opening the pull request": HeldGit(Path("held"), "refs/pulls/1/head"),
+    "fetching": Moment("fetch"),
+    "checking out": Moment("read-tree"),
+    "editing": Moment("editing"),
+    "committing": Moment("commit-tree"),
+    "pushing": Moment("push"),
+    "pushed but not told": Moment("push", is_after=True),
+    "opening the pull request": Moment("refs/pulls/*/head"),
 }
 PUSHED = {"pushed but not told", "opening the pull request"}
 
 
-def at_step(step: str, tmp_path: Path) -> HeldGit:
-    held = HeldGit(tmp_path / "held", STEPS[step].command, is_after=STEPS[step].is_after)
-    held.hold()
-    (tmp_path / "program.py").write_text(WAITS if step == "editing" else APPENDS)
-    if not (tmp_path / "r.git").exists():
-        make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
-    return held
+@pytest.fixture
+def held(tmp_path: Path) -> HeldGit:
+    make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return HeldGit(tmp_path / "held")
 
 
 def command(tmp_path: Path) -> str:
@@ -66,9 +64,9 @@ async def cancel(world: JobServerWorld, job_id: str, body: dict[str, Any] | None
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_cancel_at_any_step_ends_the_job_and_the_next_message_goes_on(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, held: HeldGit, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = at_step(step, tmp_path)
+    held.hold(STEPS[step])
     monkeypatch.setenv("PATH", held.path)
     async with server(tmp_path) as world:
         job = (await world.create("one")).json()
@@ -89,8 +87,8 @@ async def test_a_cancel_at_any_step_ends_the_job_and_the_next_message_goes_on(
         assert notes == ("one\ntwo\n" if step in PUSHED else "two\n")
 
 
-async def test_a_cancel_of_what_waits_ends_it_at_once(tmp_path: Path) -> None:
-    held = at_step("editing", tmp_path)
+async def test_a_cancel_of_what_waits_ends_it_at_once(tmp_path: Path, held: HeldGit) -> None:
+    held.hold(STEPS["editing"])
     async with server(tmp_path, max_concurrent_jobs=1) as world:
         first = (await world.create("one")).json()
         await until(lambda: asyncio.to_thread(held.is_held))
@@ -103,13 +101,10 @@ async def test_a_cancel_of_what_waits_ends_it_at_once(tmp_path: Path) -> None:
         assert world.branches() == {"main", f"pagehand/{first['id']}"}
 
 
-async def test_a_cancel_keeps_what_an_earlier_instruction_pushed(tmp_path: Path) -> None:
-    held = at_step("editing", tmp_path)
-    held.release()
+async def test_a_cancel_keeps_what_an_earlier_instruction_pushed(tmp_path: Path, held: HeldGit) -> None:
     async with server(tmp_path) as world:
         first = await world.done("one")
-        held.hold()
-        (held.directory / "held").unlink()
+        held.hold(STEPS["editing"])
         await world.message(first["id"], "two")
         await until(lambda: asyncio.to_thread(held.is_held))
         await cancel(world, first["id"], ROBIN)
@@ -124,8 +119,7 @@ BAD_CANCELS = [b"[]", b"x", b'{"requestedBy": 7}', b'{"requestedBy": {"name": ""
                b'{"requestedBy": {"name": "x", "url": "javascript:x"}}']  # fmt: skip
 
 
-async def test_what_cannot_be_cancelled_is_refused_in_words(tmp_path: Path) -> None:
-    at_step("editing", tmp_path).release()
+async def test_what_cannot_be_cancelled_is_refused_in_words(tmp_path: Path, held: HeldGit) -> None:
     async with server(tmp_path) as world:
         job = await world.done("one")
         for body in BAD_CANCELS:
@@ -184,17 +178,15 @@ class RealServer:
         return await until(check)
 
 
-KILLS = [*((step, False) for step in STEPS), ("editing", True), ("pushed but not told", True)]
-
-
-@pytest.mark.parametrize(("step", "is_cancelled"), KILLS)
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["goes on", "cancelled"])
 async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
-    tmp_path: Path, step: str, *, is_cancelled: bool
+    tmp_path: Path, held: HeldGit, *, is_cancelled: bool
 ) -> None:
-    held = at_step(step, tmp_path)
     real = RealServer(tmp_path)
     process = await real.start(held.path)
-    try:
+    links = list[str]()
+    for step in ("editing", "pushed but not told") if is_cancelled else STEPS:
+        held.hold(STEPS[step])
         job = (await real.client.post(JOB, json={"prompt": "one"})).json()
         await until(lambda: asyncio.to_thread(held.is_held))
         if is_cancelled:
@@ -202,19 +194,17 @@ async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
         process.kill()
         await process.wait()
         await asyncio.to_thread(held.kill)
-        held.release()
-        process = await real.start(os.environ["PATH"])
+        process = await real.start(held.path)
         ended = await real.ended(job["id"])
-    finally:
-        process.kill()
-        await process.wait()
-        await real.client.aclose()
-    is_published = not is_cancelled or step in PUSHED
-    link = f"http://127.0.0.1:{real.port}/pulls/1" if is_published else None
-    assert (ended["status"], ended["prLink"]) == ("completed", link)
-    assert str(ended["details"]["reason"]).startswith("stopped by Robin") == is_cancelled
-    branches = git(tmp_path / "r.git", "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
-    assert branches == ["main", *([f"pagehand/{job['id']}"] if is_published else [])]
-    if is_published:
-        log = git(tmp_path / "r.git", "log", "--format=%s", f"main..{branches[1]}")
-        assert log.split() == ["one"], "an instruction is one commit, however often it was begun"
+        assert ended["status"] == "completed", step
+        assert str(ended["details"]["reason"]).startswith("stopped by Robin") == is_cancelled, step
+        is_published = not is_cancelled or step in PUSHED
+        assert bool(ended["prLink"]) == is_published, step
+        branches = f"--glob=refs/heads/pagehand/{job['id']}*"
+        commits = git(tmp_path / "r.git", "log", "--format=%s", branches, "--not", "main")
+        assert commits.split() == ["one"] * is_published, f"{step}: an instruction is one commit"
+        links += [ended["prLink"]] * is_published
+    process.kill()
+    await process.wait()
+    await real.client.aclose()
+    assert len(set(links)) == len(links), "each job has a pull request of its own"

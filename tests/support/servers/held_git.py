@@ -9,53 +9,51 @@ from pathlib import Path
 
 _SCRIPT = """#!/bin/sh
 held() {{
-    if [ -e '{hold}' ]; then
-        echo $$ > '{held}.new' && mv '{held}.new' '{held}'
-        while [ -e '{hold}' ]; do sleep 0.02; done
-    fi
+    echo $$ > '{held}.new' && mv '{held}.new' '{held}'
+    while [ -e '{hold}' ]; do sleep 0.02; done
 }}
+when=never command=
+[ -e '{hold}' ] && read -r when command < '{hold}'
 case " $* " in
-*" {command} "*) {lines} ;;
-*) exec '{git}' "$@" ;;
+*" "$command" "*) [ $when = before ] && held
+    [ $when = after ] && {{ '{git}' "$@"; code=$?; held; exit $code; }} ;;
 esac
+exec '{git}' "$@"
 """
-_BEFORE = "held; exec '{git}' \"$@\""
-_AFTER = "'{git}' \"$@\"; code=$?; held; exit $code"
 
 
 @dataclass(frozen=True)
-class HeldGit:
-    """`directory` holds a program `git` for the PATH; its `command` stands still while there is a file `hold`."""
+class Moment:
+    """Before or after git does this command, a word of its arguments with the shell's wildcards."""
 
-    directory: Path
     command: str
     is_after: bool = False
-    """Whether it stands still when it has done its work, before whoever called it is told."""
 
-    @property
-    def path(self) -> str:
-        return f"{self.directory}{os.pathsep}{os.environ['PATH']}"
 
-    def hold(self) -> None:
-        git = shutil.which("git")
-        self.directory.mkdir(exist_ok=True)
-        (self.directory / "hold").touch()
-        program = self.directory / "git"
-        lines = (_AFTER if self.is_after else _BEFORE).format(git=git)
-        program.write_text(
-            _SCRIPT.format(
-                hold=self.directory / "hold", held=self.directory / "held", command=self.command, lines=lines, git=git
-            )
-        )
+class HeldGit:
+    """`directory` holds a program `git` for the PATH; it stands still at a moment while there is a file `hold`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._hold = directory / "hold"
+        self._held = directory / "held"
+        directory.mkdir()
+        program = directory / "git"
+        program.write_text(_SCRIPT.format(hold=self._hold, held=self._held, git=shutil.which("git")))
         program.chmod(0o755)
+        self.path = f"{directory}{os.pathsep}{os.environ['PATH']}"
+
+    def hold(self, moment: Moment) -> None:
+        self._held.unlink(missing_ok=True)
+        self._hold.write_text(f"{'after' if moment.is_after else 'before'} {moment.command}\n")
 
     def is_held(self) -> bool:
-        return (self.directory / "held").exists()
+        return self._held.exists()
 
     def release(self) -> None:
-        (self.directory / "hold").unlink()
+        self._hold.unlink()
 
     def kill(self) -> None:
         """Ends what is held, and what it started; it may have ended by itself."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(int((self.directory / "held").read_text()), signal.SIGKILL)
+            os.killpg(int(self._held.read_text()), signal.SIGKILL)
+        self.release()
