@@ -14,29 +14,39 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.jobserver.api.handlers import JobApi, error_response
+from bot.jobserver.checks.no_checks import NoChecks
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.publishing import Publishing
+from bot.jobserver.executor.retention import Retention
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.rendering import error_page
-from bot.jobserver.pull_requests.local.mirror import BareMirror
 from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import STEPS as JOBS_STEPS
-from bot.jobserver.store.jobs import JobStore, JobTemplate
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import JobTemplate
+from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.schema import STEPS as JOBS_STEPS
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
-_MAX_ARCHIVE_PAUSE_S = 60.0
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
 _PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
 
@@ -94,19 +104,33 @@ class JobServer:
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
 
-        jobs = await _open_jobs(settings, data, stack)
-        mirror, database = BareMirror(git, data / "mirror.git"), data / "pull_requests.sqlite3"
+        database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
+        jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
+        mirror = Mirror(git, data / "mirror.git")
         pull_requests = await stack.enter_async_context(
-            open_local_pull_requests(git, mirror, database, base=base, public_url=public_url, now=_now)
+            open_local_pull_requests(
+                mirror, data / "pull_requests.sqlite3", base=base, public_url=public_url, now=_now,
+                keep_ended=settings.archive_after + settings.keep_for,
+            )
+        )  # fmt: skip
+        repository = _repository(settings, mirror, base)
+        folders = JobFolders(data)
+        queue = InstructionQueue(database, now=_now)
+        executor = InstructionExecutor(
+            Editing(repository, _editor(settings), NoChecks(), queue, folders),
+            Publishing(repository, pull_requests, queue),
         )
-        executor = InstructionExecutor(git, _editor(settings), pull_requests, base=base, directory=data)
-        runner = await _start_runner(settings, jobs, executor, stack)
-        archiving = BackgroundTasks()
-        archiving.spawn(_keep_archiving(jobs, settings), name="archiving")
-        stack.push_async_callback(archiving.cancel)
+        runner = await _start_runner(settings, queue, executor, stack)
+        retention = Retention(
+            JobRetention(database, now=_now), folders, repository, pull_requests,
+            archive_after=settings.archive_after, keep_for=settings.keep_for,
+        )  # fmt: skip
+        sweeping = BackgroundTasks()
+        sweeping.spawn(retention.run(), name="retention")
+        stack.push_async_callback(sweeping.cancel)
 
         template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
-        api = JobApi(settings, jobs, template, wake=runner.wake)
+        api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
         login = Login(settings, public_url=public_url, now=_now, everybody=self._everybody)
         pages = PullRequestPages(pull_requests, login, repository=_short_name(settings.repository))
         server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
@@ -116,16 +140,19 @@ class JobServer:
         return url
 
 
-async def _open_jobs(settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> JobStore:
-    database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
-    return JobStore(database, rate_limit=settings.rate_limit, now=_now)
+def _repository(settings: JobServerSettings, mirror: Mirror, base: str) -> JobRepository:
+    limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
+    return GitRepository(mirror, base, limits)
 
 
 async def _start_runner(
-    settings: JobServerSettings, jobs: JobStore, executor: InstructionExecutor, stack: contextlib.AsyncExitStack
+    settings: JobServerSettings,
+    queue: InstructionQueue,
+    executor: InstructionExecutor,
+    stack: contextlib.AsyncExitStack,
 ) -> JobRunner:
     await asyncio.to_thread(executor.prepare)
-    runner = JobRunner(jobs, executor.execute, max_concurrent_jobs=settings.max_concurrent_jobs)
+    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
     stack.push_async_callback(runner.stop)
     await runner.start()
     return runner
@@ -217,16 +244,3 @@ def _displayed_repository(repository: str) -> str:
 def _short_name(repository: str) -> str:
     name = urlsplit(repository).path.rstrip("/").rsplit("/", 1)[-1]
     return name.removesuffix(".git") or repository
-
-
-async def _keep_archiving(jobs: JobStore, settings: JobServerSettings) -> None:
-    pause = min(_MAX_ARCHIVE_PAUSE_S, max(0.1, settings.archive_after.total_seconds() / 10))
-    while True:
-        try:
-            archived = await jobs.archive(settings.archive_after)
-        except Exception:
-            logger.exception("finished jobs could not be archived; trying again")
-        else:
-            if archived:
-                logger.info("%d finished jobs were archived", len(archived))
-        await asyncio.sleep(pause)
