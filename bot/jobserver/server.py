@@ -19,13 +19,8 @@ from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.editing import Editing
-from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.interfaces import JobRepository
-from bot.jobserver.executor.job_folders import JobFolders
-from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import Retention
+from bot.jobserver.executor.running import Neighbours, running_jobs
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
@@ -37,13 +32,10 @@ from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate
-from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS as JOBS_STEPS
 from bot.runtime.http.server import HttpServer, listening_socket
-from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
@@ -113,21 +105,14 @@ class JobServer:
                 keep_ended=settings.archive_after + settings.keep_for,
             )
         )  # fmt: skip
-        repository = _repository(settings, mirror, base)
-        folders = JobFolders(data)
-        queue = InstructionQueue(database, now=_now)
-        executor = InstructionExecutor(
-            Editing(repository, _editor(settings), NoChecks(), queue, folders),
-            Publishing(repository, pull_requests, queue),
+        neighbours = Neighbours(
+            _repository(settings, mirror, base),
+            _editor(settings),
+            NoChecks(),
+            pull_requests,
+            takes_faults=settings.editor != "builtin",
         )
-        runner = await _start_runner(settings, queue, executor, stack)
-        retention = Retention(
-            JobRetention(database, now=_now), folders, repository, pull_requests,
-            archive_after=settings.archive_after, keep_for=settings.keep_for,
-        )  # fmt: skip
-        sweeping = BackgroundTasks()
-        sweeping.spawn(retention.run(), name="retention")
-        stack.push_async_callback(sweeping.cancel)
+        runner = await stack.enter_async_context(running_jobs(settings, database, data, neighbours, now=_now))
 
         template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
         api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
@@ -143,19 +128,6 @@ class JobServer:
 def _repository(settings: JobServerSettings, mirror: Mirror, base: str) -> JobRepository:
     limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
     return GitRepository(mirror, base, limits)
-
-
-async def _start_runner(
-    settings: JobServerSettings,
-    queue: InstructionQueue,
-    executor: InstructionExecutor,
-    stack: contextlib.AsyncExitStack,
-) -> JobRunner:
-    await asyncio.to_thread(executor.prepare)
-    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
-    stack.push_async_callback(runner.stop)
-    await runner.start()
-    return runner
 
 
 def _now() -> datetime:
