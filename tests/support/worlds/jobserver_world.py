@@ -103,8 +103,9 @@ class JobServerWorld:
         """As Ada, with the form of the page as it is now."""
         if "pagehand_reviewer" not in self.client.cookies:
             assert (await self.log_in()).status_code == 303
-        form = hidden_fields((await self.client.get(link)).text)
-        return await self.client.post(f"{link}/{button}", data=form, headers={"Origin": self.url})
+        form = hidden_fields((await self.client.get(link, timeout=WAIT_S)).text)
+        headers = {"Origin": self.url}
+        return await self.client.post(f"{link}/{button}", data=form, headers=headers, timeout=WAIT_S)
 
     def show(self, branch: str, path: str) -> str:
         return git(self.repository, "show", f"{branch}:{path}")
