@@ -168,7 +168,7 @@ async def test_an_agent_that_commits_by_itself_gets_one_commit_of_ours(tmp_path:
     program = """
 import subprocess
 g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
-g("checkout", "-q", "-b", "mine")
+g("init", "-q"); g("checkout", "-q", "-b", "mine")
 for n in "12":
     open(f"page{n}.md", "w").write(n); g("add", "-A"); g("commit", "-q", "-m", "agent " + n)
 """
