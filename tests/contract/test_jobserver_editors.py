@@ -193,7 +193,7 @@ async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -
 
 WAITS = """
 import os, pathlib, sys, time
-prompt, go = sys.stdin.read(), pathlib.Path(sys.argv[1])
+prompt, go = sys.stdin.read().splitlines()[-1], pathlib.Path(sys.argv[1])
 pathlib.Path(prompt + ".md").write_text("written")
 started = go.with_name("started"); started.write_text(str(os.getpid()))
 while not go.exists():
