@@ -86,11 +86,13 @@ class AgentEditor:
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
         if self._may_ask:
             self._asked.keep(workspace.home, desk.refused)
-        return result(end, desk.refused, may_ask=self._may_ask, is_changed=is_changed)
+        refused = [what and run.redact(what) for what in desk.refused]
+        return result(end, refused, may_ask=self._may_ask, is_changed=is_changed)
 
     async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
-        turn = Turn(session_id, TurnProgress(run.progress, run.log.line, run.redact), desk, run.log)
+        progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
+        turn = Turn(session_id, progress, desk, run.log)
         return turn.ended(await _prompted(connection, session_id, prompt, turn))
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:

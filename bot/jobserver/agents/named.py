@@ -25,7 +25,7 @@ class Agent:
     `environment` is set for it, and each of `random_variables` to a password that nobody knows; of the server's own
     variables it gets `passed`, besides what PASS_ENVIRONMENT names. `model_variable` names the variable that chooses
     the model. `files` makes what its HOME begins with. `resumes`: whether to go on in its own session. `login` says in
-    words how to log it in. `client_meta` is announced to it.
+    words how to log it in. `client_meta` is announced to it. `tool_kinds`: what `ToolCalls` has to know of its tools.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Agent:
     failed: FailureRule = never
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
     client_meta: Mapping[str, Any] = field(default_factory=dict)
+    tool_kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -144,6 +145,9 @@ GOOSE = Agent(
     ),
     model_variable="GOOSE_MODEL",
     failed=goose_failure,
+    tool_kinds={
+        "developer/write": "edit", "developer/edit": "edit", "developer/tree": "read", "developer/shell": "execute",
+    },
     login="set GOOSE_PROVIDER, such as openai, and its key, such as OPENAI_API_KEY",
 )  # fmt: skip
 NAMED = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, OPENCODE, GOOSE)}
