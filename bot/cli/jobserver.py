@@ -15,7 +15,10 @@ from bot.runtime.logging import configure_logging
 
 
 def run_job_server(environ: MutableMapping[str, str]) -> None:
-    """Runs until SIGTERM or Ctrl-C; its secrets are gone from `environ`. Raises ConfigError; CannotStart in the job server's own words."""
+    """Runs until SIGTERM or Ctrl-C, and removes its secrets from `environ`.
+
+    Raises ConfigError; CannotStart in the job server's own words.
+    """
     close_to_others()
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
