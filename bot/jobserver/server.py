@@ -181,6 +181,8 @@ def _editor(settings: JobServerSettings) -> Editor:
     match settings.editor:
         case "builtin":
             return BuiltinEditor()
+        case "agent":
+            raise JobServerError("agents need a sandbox, and there is none yet")
         case "command":
             return CommandEditor(
                 settings.command,
