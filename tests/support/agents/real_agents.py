@@ -43,16 +43,12 @@ def _opencode_home(url: str) -> Mapping[str, str]:
 
 
 REAL_AGENTS = {
-    "claude": RealAgent(
-        named.CLAUDE, CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}
-    ),
+    "claude": RealAgent(named.CLAUDE, CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}),
     # The model's name is one that Codex knows: it adds a warning to its answers otherwise.
     "codex": RealAgent(
         named.CODEX, CODEX, lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY}, model="gpt-5.5"
     ),
-    "gemini": RealAgent(
-        named.GEMINI, GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}
-    ),
+    "gemini": RealAgent(named.GEMINI, GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
     "goose": RealAgent(
         named.GOOSE,
         GOOSE,

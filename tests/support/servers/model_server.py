@@ -90,7 +90,7 @@ class ModelServer:
 
     async def _answer(self, wire: _Format, http: web.Request) -> web.StreamResponse:
         request = wire.parse(json.loads(await http.read()), _key(http))
-        step = self.script.next_step(request.parts) if request.tools else None
+        step = self.script.next_step(request.parts) if request.tools and not request.answer_schema else None
         (self.side_calls if step is None else self.requests).append(request)
         return await self._carry_out(wire, http, request, step or Say(_harmless(request)))
 
