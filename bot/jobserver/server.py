@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.api.handlers import JobApi, error_response
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor
@@ -28,6 +30,8 @@ from bot.jobserver.pull_requests.local.mirror import Mirror
 from bot.jobserver.pull_requests.local.table import SCHEMA as PULL_REQUESTS_SCHEMA
 from bot.jobserver.pull_requests.local.table import PullRequestTable
 from bot.jobserver.repository.git import Git
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.jobs import SCHEMA as JOBS_SCHEMA
@@ -94,7 +98,7 @@ class JobServer:
         jobs = await _open_jobs(settings, data, stack)
         table = await _open_pull_request_table(data, stack)
         pull_requests = LocalPullRequests(table, Mirror(git, data / "mirror.git"), base=base, public_url=public_url)
-        executor = InstructionExecutor(git, _editor(settings), pull_requests, base=base, directory=data)
+        executor = InstructionExecutor(git, await _editor(settings, data), pull_requests, base=base, directory=data)
         runner = await _start_runner(settings, jobs, executor, stack)
         archiving = BackgroundTasks()
         archiving.spawn(_keep_archiving(jobs, settings), name="archiving")
@@ -177,15 +181,17 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _editor(settings: JobServerSettings) -> Editor:
+async def _editor(settings: JobServerSettings, data: Path) -> Editor:
     match settings.editor:
         case "builtin":
             return BuiltinEditor()
         case "agent":
-            raise JobServerError("agents need a sandbox, and there is none yet")
+            return agent_editor(settings, await open_sandbox(settings, data), os.environ)
         case "command":
             return CommandEditor(
                 settings.command,
+                await open_sandbox(settings, data),
+                RunLimits.for_settings(settings),
                 time_limit=settings.time_limit.total_seconds(),
                 passed=settings.pass_environment,
                 secret=settings.api_key.get_secret_value(),

@@ -8,6 +8,7 @@ from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_m
 from bot.jobserver.agents.named import agent_for
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 
 
@@ -20,6 +21,7 @@ def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Map
     return AgentEditor(
         agent_launch(settings, environment),
         sandbox,
+        RunLimits.for_settings(settings),
         time_limit=settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
     )

@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
 
 from bot.jobserver.agents.connection import AgentConnection
 from bot.jobserver.agents.conversation import first_prompt, next_prompt
 from bot.jobserver.agents.copy_state import copy_state
+from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.log import AgentLog, open_log
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
@@ -22,9 +24,11 @@ from bot.jobserver.agents.turn import Turn, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
+from bot.jobserver.sandbox.limits import RunLimits
 
-_CANCEL_S = 2.0
-"""For an agent to stop when it is asked to; those that were tried took 75 ms at most."""
+_CANCEL_S = 1.5
+"""For an agent to stop when it is asked to: those that do so took 75 ms at most."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,13 @@ class AgentEditor:
     restart the agent has to ask again, since its HOME is no place for that.
     """
 
-    def __init__(self, launch: AgentLaunch, sandbox: Sandbox, *, time_limit: float, may_ask: bool = False) -> None:
+    def __init__(
+        self, launch: AgentLaunch, sandbox: Sandbox, limits: RunLimits, *, time_limit: float, may_ask: bool = False
+    ) -> None:
         self._launch = launch
         self._agent = launch.agent
         self._sandbox = sandbox
+        self._limits = limits
         self._time_limit = time_limit
         self._may_ask = may_ask
         self._asked = PendingPermissions()
@@ -71,21 +78,40 @@ class AgentEditor:
     async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
         before = await asyncio.to_thread(copy_state, workspace.copy)
-        async with self._connected(placed, run.log) as connection:
-            session_id, prompt = await self._open_session(connection, run, str(placed.copy))
-            desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted)
-            turn = Turn(session_id, TurnProgress(run.progress, run.log.line, run.redact), desk, run.log)
-            end = turn.ended(await _prompted(connection, session_id, prompt, turn))
+        desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted)
+        async with self._connected(placed, run.log) as (process, connection):
+            end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
         run.log.line(f"[{end.stop_reason}]")
         check(end, self._agent.name, self._agent.failed, desk.refused)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
-        edited = result(end, desk.refused, may_ask=self._may_ask, is_changed=is_changed)
         if self._may_ask:
             self._asked.keep(workspace.home, desk.refused)
-        return edited
+        return result(end, desk.refused, may_ask=self._may_ask, is_changed=is_changed)
+
+    async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
+        session_id, prompt = await self._open_session(connection, run, directory)
+        turn = Turn(session_id, TurnProgress(run.progress, run.log.line, run.redact), desk, run.log)
+        return turn.ended(await _prompted(connection, session_id, prompt, turn))
+
+    async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
+        """Does the work until the agent uses more than it may."""
+        working = asyncio.create_task(work, name="an agent's work")
+        watching = asyncio.create_task(self._limits.exceeded(process.pid, run.task.workspace), name="an agent's limits")
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            await process.kill()
+            raise EditError(f"{self._agent.name} was ended: {watching.result()}")
+        finally:
+            working.cancel()
+            watching.cancel()
+            await asyncio.gather(working, watching, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def _connected(self, placed: SandboxedProgram, log: AgentLog) -> AsyncIterator[AgentConnection]:
+    async def _connected(
+        self, placed: SandboxedProgram, log: AgentLog
+    ) -> AsyncIterator[tuple[AgentProcess, AgentConnection]]:
         """Starts the agent, and ends it with all that belongs to it, whatever happens."""
         try:
             process = await AgentProcess.start(placed, log.errors)
@@ -94,7 +120,7 @@ class AgentEditor:
             raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
         connection = AgentConnection(self._agent, process)
         try:
-            yield connection
+            yield process, connection
         except BaseException:
             # Shielded: a second cancellation must not leave it running.
             await asyncio.shield(_killed(process, connection))
@@ -150,6 +176,8 @@ async def _prompted(connection: AgentConnection, session_id: str, prompt: str, t
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
     try:
         return await asyncio.shield(asking)
+    except EditError as error:
+        raise EditError(turn.with_last_words(str(error))) from None
     except asyncio.CancelledError:
         # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
         turn.desk.is_closed = True

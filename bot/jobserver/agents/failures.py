@@ -1,5 +1,6 @@
 """When a turn has failed, and how that is said: agents end turns well that did not go well."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,10 +76,22 @@ def request_failed(name: str, code: int, message: str, data: Any, *, login: str)
 
 def _told(message: str, data: Any) -> str:
     """What is most telling: agents put the cause into the error's data, and `Internal error` into its message."""
+    message = _inner_message(message)
     if isinstance(data, Mapping):
         more = next((data[key] for key in ("details", "message", "error") if isinstance(data.get(key), str)), "")
         return more if message in {"", "Internal error", "Error"} and more else " ".join(filter(None, [message, more]))
     return f"{message}: {data}" if isinstance(data, str) and data else message
+
+
+def _inner_message(message: str) -> str:
+    """Gemini's messages are its provider's whole answers, in JSON."""
+    if not message.startswith("{"):
+        return message
+    try:
+        inner = nested(json.loads(message), "error", "message")
+    except (ValueError, RecursionError):
+        return message
+    return inner if isinstance(inner, str) and inner else message
 
 
 def nested(value: Any, *keys: str) -> Any:

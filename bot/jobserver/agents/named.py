@@ -95,6 +95,7 @@ CLAUDE = Agent(
 CODEX = Agent(
     name="codex",
     command=("codex-acp",),
+    # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
     environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
     passed=("CODEX_API_KEY", *_OPENAI),
     files=_codex_files,

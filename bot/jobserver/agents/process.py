@@ -12,7 +12,10 @@ from bot.jobserver.sandbox.interface import SandboxedProgram
 LINE_LIMIT = 8_000_000
 """Bytes of the longest message taken; twice as much may wait to be read."""
 _EXIT_S = 1.0
-"""For a program whose input has ended, and again after each signal."""
+"""For a program whose input has ended, to end by itself."""
+_TERM_S = 2.0
+"""From SIGTERM to SIGKILL."""
+_REAP_S = 0.5
 _DRAIN_S = 0.5
 """For output that is still on its way when the process has ended."""
 _CHUNK = 65_536
@@ -62,6 +65,10 @@ class AgentProcess:
             return cls(process, stdin, (stdout, output), stack.pop_all())
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def exited(self) -> asyncio.Task[int]:
         """Done when the program has ended; its result is the exit code, negative for a signal."""
         return self._exit
@@ -79,9 +86,9 @@ class AgentProcess:
         """
         if not self._exit.done():
             self._signal(signal.SIGTERM)
-            await asyncio.wait({self._exit}, timeout=_EXIT_S)
+            await asyncio.wait({self._exit}, timeout=_TERM_S)
         self._signal(signal.SIGKILL)
-        await asyncio.wait({self._exit}, timeout=_EXIT_S)
+        await asyncio.wait({self._exit}, timeout=_REAP_S)
         await self._closing.aclose()
 
     def _end_output(self, _: asyncio.Task[int]) -> None:

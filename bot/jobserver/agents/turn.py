@@ -9,6 +9,7 @@ from bot.jobserver.agents.failures import FailureRule, TurnEnd, stopped_early
 from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.permissions import PermissionDesk
 from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.text import one_line
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 
@@ -35,6 +36,11 @@ class Turn:
         verdict = "allowed" if self.desk.allows(call) else "refused"
         self._log.line(f"[{verdict}] {call.kind}: {call.described() or call.title}")
         return response
+
+    def with_last_words(self, reason: str) -> str:
+        """Returns why a turn broke off, with what the agent said before: with Claude that names the cause."""
+        said = one_line(self._progress.answer)
+        return f"{reason}; it said: {said}" if said and said not in reason else reason
 
     def ended(self, response: PromptResponse) -> TurnEnd:
         return TurnEnd(

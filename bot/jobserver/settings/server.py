@@ -86,7 +86,7 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
         (),
         validate_default=True,
         description="the editor's program and arguments, as a JSON list or as words in shell quoting; "
-        "{prompt} stands for the instruction, without it the instruction comes on standard input",
+        "the instruction comes on standard input, or in a file whose path stands where it says {prompt_file}",
     )
     pass_environment: Names = Field(
         (), description="names of variables that the agent or command gets besides PATH, HOME, language and the like"
@@ -126,6 +126,11 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     def _is_there_to_run(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if info.data.get("editor") == "command" and not value:
             raise ValueError("is missing")
+        if any("{prompt}" in word for word in value):
+            raise ValueError(
+                "must not hold {prompt}, since programs take parts of a prompt for commands: leave it out, then the "
+                "prompt comes on standard input, or write {prompt_file} where the program takes a file's name"
+            )
         return value
 
     @property

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -23,6 +24,13 @@ def _words(value: object) -> object:
     if not all(isinstance(word, str) for word in words):
         raise ValueError("must be a JSON list of words, or words in shell quoting")
     return words
+
+
+def _absolute(value: tuple[Path, ...]) -> tuple[Path, ...]:
+    folders = tuple(folder.expanduser() for folder in value)
+    if not all(folder.is_absolute() for folder in folders):
+        raise ValueError("must name folders from the root on, such as /srv/agents")
+    return folders
 
 
 def _names(value: object) -> object:
@@ -49,5 +57,6 @@ def _positive(value: timedelta) -> timedelta:
 
 Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
 Identity = Annotated[str, AfterValidator(_identity)]
+Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]

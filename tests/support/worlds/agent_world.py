@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.fakes.direct_sandbox import DirectSandbox
 from support.fakes.fake_progress import FakeProgress
 
 from bot.jobserver.agents.editor import AgentEditor
@@ -16,7 +15,10 @@ from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.none import NoSandbox
 
+ENOUGH = RunLimits(memory=2**31, processes=100, disk=2**30)
 PROGRAM = Path(__file__).parents[1] / "servers" / "scripted_agent.py"
 
 
@@ -72,11 +74,12 @@ def agent_world(
     time_limit: float = 60,
     may_ask: bool = False,
     sandbox: Sandbox | None = None,
+    limits: RunLimits = ENOUGH,
     passed: dict[str, str] | None = None,
     **traits: Any,
 ) -> AgentWorld:
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
     launch = AgentLaunch(scripted(root, script, **traits), passed or {})
-    editor = AgentEditor(launch, sandbox or DirectSandbox(), time_limit=time_limit, may_ask=may_ask)
+    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)

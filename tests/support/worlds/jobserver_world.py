@@ -110,6 +110,7 @@ class JobServerWorld:
 @asynccontextmanager
 async def running(repository: Path, data: Path, **settings: Any) -> AsyncIterator[JobServerWorld]:
     values: dict[str, Any] = {"repository": str(repository), "data_directory": data, "port": 0, "api_key": KEY}
+    values["sandbox"] = "none"  # so that programs of tests about something else write where the test looks
     configured = JobServerSettings(**(values | settings))
     server = JobServer(configured)
     url = await server.start()
