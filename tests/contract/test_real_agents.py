@@ -1,6 +1,6 @@
 """Coding agents as they come from their registry, driven by the agent editor; only their model is the tests' own.
 
-Left out, saying so, where a program cannot be installed.
+They run in bubblewrap where it works. Left out, saying so, where a program cannot be installed.
 """
 
 import asyncio
@@ -10,32 +10,52 @@ from pathlib import Path
 import pytest
 from support.agents.packages import NotInstalled
 from support.agents.real_agents import KEY, REAL_AGENTS
-from support.fakes.direct_sandbox import DirectSandbox
 from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
 from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
 
-from bot.jobserver.errors import EditError
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings.sandbox import SandboxSettings
 
 AMERICAN = "# Colors\n\nA color.\n"
 SHORTER = "# Colors\n"
 STOPS_WITHIN_S = 5.0
-
-
 HEAVY = {"opencode"}
 """Seven seconds of a core for each start."""
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in sorted(REAL_AGENTS)]
-)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def tried(*names: str) -> pytest.MarkDecorator:
+    """For each of these agents."""
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in names or REAL_AGENTS]
+    )
 
 
 @pytest.fixture
-async def world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
+async def sandbox(tmp_path: Path) -> Sandbox:
     try:
-        async with real_agent_world(REAL_AGENTS[name], DirectSandbox(), tmp_path) as world:
+        return await open_sandbox(SandboxSettings(sandbox="bubblewrap"), tmp_path / "data")
+    except JobServerError:
+        return NoSandbox()
+
+
+@pytest.fixture
+async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
+    try:
+        async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path) as world:
+            yield world
+            await nothing_runs(world)
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+async def asking_world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
+    """Without a sandbox, where ending what an agent left is harder."""
+    try:
+        async with real_agent_world(REAL_AGENTS[name], NoSandbox(), tmp_path, permissions="ask") as world:
             yield world
             await nothing_runs(world)
     except NotInstalled as reason:
@@ -43,12 +63,22 @@ async def world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
 
 
 async def nothing_runs(world: RealAgentWorld) -> None:
-    """What was killed with its group may be seen for a moment more."""
+    """What was killed may be seen for a moment more."""
     async with asyncio.timeout(STOPS_WITHIN_S):
         while world.running():  # noqa: ASYNC110 (other processes tell nobody that they ended)
             await asyncio.sleep(0.01)
 
 
+async def stopped(world: RealAgentWorld, editing: asyncio.Task[object]) -> None:
+    """Cancels an edit, and waits till all of it has ended."""
+    async with asyncio.timeout(STOPS_WITHIN_S):
+        editing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await editing
+        await nothing_runs(world)
+
+
+@tried()
 async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("I made **it** American."))
     world.model.script.on("Make that shorter", WriteFile(world.path(PAGE), SHORTER), Say("Only the title is left."))
@@ -61,6 +91,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert {request.key for request in world.model.requests} == {KEY}
 
     before = len(world.model.requests)
+    world.restart()
     second = await world.edit("Make that shorter")
     assert world.page.read_text(encoding="utf-8") == SHORTER
     assert second.summary == "Only the title is left."
@@ -73,18 +104,16 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert len(world.progress.sessions) == (1 if is_remembered else 2)
 
 
+@tried()
 async def test_a_cancelled_turn_ends_in_time_and_leaves_nothing_running(world: RealAgentWorld) -> None:
     world.model.script.on("Think about it", Hang())
     editing = asyncio.create_task(world.edit("Think about it"))
     await world.model.until_hanging()
     assert world.running()
-    async with asyncio.timeout(STOPS_WITHIN_S):
-        editing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await editing
-        await nothing_runs(world)
+    await stopped(world, editing)
 
 
+@tried()
 async def test_a_key_that_the_model_does_not_take_fails_with_that_reason(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", Refuse(401, "this key is not known here"))
     with pytest.raises(EditError) as failed:
@@ -96,6 +125,7 @@ async def test_a_key_that_the_model_does_not_take_fails_with_that_reason(name: s
     assert KEY not in world.log.read_text(encoding="utf-8")
 
 
+@tried("claude", "gemini", "goose", "opencode")
 async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: RealAgentWorld, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     steps = WriteFile(str(outside), "x\n"), RunCommand(f"echo x > {outside}"), Say("I was not allowed to.")
@@ -104,3 +134,22 @@ async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: Re
     assert not outside.exists()
     assert world.model.requests
     assert result.reason.startswith("It wanted to do what is not allowed here")
+
+
+@tried("claude", "goose")
+async def test_a_command_that_a_person_allowed_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
+    world = asking_world
+    command = f"echo begun > begun.md && tail -f {PAGE}"
+    for prompt in ("Watch the page", "yes, do that"):
+        world.model.script.on(prompt, RunCommand(command), Say("I watched it."))
+
+    asked = await world.edit("Watch the page")
+    assert command in asked.question
+    assert not (world.workspace.copy / "begun.md").exists()
+
+    editing = asyncio.create_task(world.edit("yes, do that"))
+    async with asyncio.timeout(60):
+        while not any(line.startswith("tail -f") for line in world.running()):
+            assert not editing.done()
+            await asyncio.sleep(0.02)
+    await stopped(world, editing)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from support.agents.packages import program_folder
 from support.agents.process_marks import MARK, marked_processes
@@ -14,6 +15,7 @@ from support.fakes.fake_progress import FakeProgress
 from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings
@@ -24,7 +26,7 @@ SERVER_KEY = "planted-key-of-the-job-server"
 
 @dataclass
 class RealAgentWorld:
-    """One job's workspace, as the job server keeps it. Every edit starts the program anew, in an editor of its own.
+    """One job's workspace, as the job server keeps it. Every edit starts the program anew.
 
     `environment` is the server's, `mark` the value of a variable that all processes of the agent have.
     """
@@ -37,12 +39,19 @@ class RealAgentWorld:
     mark: str
     progress: FakeProgress = field(default_factory=FakeProgress)
     conversation: list[Exchange] = field(default_factory=list)
+    editor: AgentEditor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """What the server kept in memory is gone."""
+        self.editor = agent_editor(self.settings, self.sandbox, self.environment)
 
     async def edit(self, prompt: str) -> EditResult:
-        editor = agent_editor(self.settings, self.sandbox, self.environment)
         session = self.progress.sessions[-1] if self.progress.sessions else None
         task = EditTask(prompt, self.workspace, self.log, tuple(self.conversation), session)
-        result = await editor.edit(task, self.progress)
+        result = await self.editor.edit(task, self.progress)
         self.conversation.append(Exchange(prompt, result.summary))
         return result
 
@@ -64,7 +73,9 @@ class RealAgentWorld:
 
 
 @asynccontextmanager
-async def real_agent_world(real: RealAgent, sandbox: Sandbox, folder: Path) -> AsyncIterator[RealAgentWorld]:
+async def real_agent_world(
+    real: RealAgent, sandbox: Sandbox, folder: Path, **settings: Any
+) -> AsyncIterator[RealAgentWorld]:
     """A copy with one page, and an empty HOME. Installs the program where that was not done before.
 
     Raises:
@@ -79,13 +90,13 @@ async def real_agent_world(real: RealAgent, sandbox: Sandbox, folder: Path) -> A
     async with ModelServer().running() as model:
         real.write_home(folder / "agent_home", model.url)
         environment = {**real.variables(model.url), "PATH": f"{programs}:{os.environ['PATH']}", MARK: mark}
-        settings = JobServerSettings(
-            repository=str(folder / "repository"),
-            api_key=SERVER_KEY,
-            agent=(real.agent.name,),
-            agent_home=folder / "agent_home",
-            model=real.model,
-            pass_environment=("PATH", MARK),
-            time_limit=60,
-        )
-        yield RealAgentWorld(settings, environment, sandbox, workspace, model, mark)
+        values: dict[str, Any] = {
+            "repository": str(folder / "repository"),
+            "api_key": SERVER_KEY,
+            "agent": (real.agent.name,),
+            "agent_home": folder / "agent_home",
+            "model": real.model,
+            "pass_environment": ("PATH", MARK),
+        }
+        configured = JobServerSettings(**(values | settings))
+        yield RealAgentWorld(configured, environment, sandbox, workspace, model, mark)
