@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.agent_world import agent_world
+from support.worlds.agent_world import agent_world, is_running
 
 from bot.jobserver.agents.log import LOG_LIMIT
 from bot.jobserver.agents.process import LINE_LIMIT
@@ -194,13 +194,6 @@ async def test_a_turn_that_left_children_behind_ends_with_them(tmp_path: Path) -
     world = agent_world(tmp_path, leaves)
     assert (await world.edit("go")).summary == "Done."
     assert not is_running(int((world.copy / "pids").read_text()))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 
 
-def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str]) -> AgentEditor:
-    """Returns the editor that drives the agent.
+def agent_editor(
+    settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str], *, time_limit: float | None = None
+) -> AgentEditor:
+    """Returns the editor that drives the agent; `time_limit`, in seconds, instead of the settings' own.
 
     Raises:
         JobServerError: the agent cannot be used like this.
@@ -22,7 +24,7 @@ def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Map
         agent_launch(settings, environment),
         sandbox,
         RunLimits.for_settings(settings),
-        time_limit=settings.time_limit.total_seconds(),
+        time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
     )
 

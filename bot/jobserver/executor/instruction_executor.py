@@ -1,7 +1,6 @@
 """Executes one instruction: clone, edit, commit, push, pull request."""
 
 import asyncio
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from bot.jobserver.models import PlanStep, PullRequestState
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
 from bot.jobserver.repository.git import Git
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.removal import remove_tree
 from bot.jobserver.store.jobs import Instruction
 
 
@@ -34,7 +34,7 @@ class InstructionExecutor:
 
     def prepare(self) -> None:
         """Makes the folders, and removes the clones that a killed server left."""
-        shutil.rmtree(self._copies, ignore_errors=True)
+        remove_tree(self._copies)
         self._copies.mkdir(mode=0o700, exist_ok=True)
         self._logs.mkdir(mode=0o700, exist_ok=True)
 
@@ -52,7 +52,7 @@ class InstructionExecutor:
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
         finally:
-            await asyncio.shield(asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True))
+            await asyncio.shield(asyncio.to_thread(remove_tree, scratch))
 
     async def _execute(self, instruction: Instruction, directory: Path, log: Path) -> str | None:
         copy = await WorkingCopy.clone(self._git, directory, branch=instruction.branch, base=self._base)

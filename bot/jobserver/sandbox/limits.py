@@ -12,8 +12,8 @@ from bot.jobserver.settings.sandbox import SandboxSettings
 
 _PAUSE_S = 0.25
 _DISK_EVERY = 8
-_ENTRY_BYTES = 1024
-"""What the name of a file takes by itself, roughly: many empty files fill a disk, too."""
+_ENTRY_BYTES = 4096
+"""Added for each file: many empty ones fill a disk, too, and make everything slow that looks at them."""
 _BLOCK = 512  # st_blocks counts in these, whatever the file system's own block size
 
 
