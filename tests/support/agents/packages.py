@@ -1,7 +1,4 @@
-"""The agents' programs from npm, installed once into a cache outside the repository.
-
-Versions are pinned: what was proven is in the job server's README.
-"""
+"""The agents' programs from npm, installed once into a cache outside the repository."""
 
 import fcntl
 import os
@@ -11,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from bot.jobserver.agents.named import Agent
 
 _INSTALL_LIMIT_S = 100
 
@@ -28,11 +27,10 @@ class Package:
     program: str
 
 
-CLAUDE = Package("@agentclientprotocol/claude-agent-acp", "0.100.0", "claude-agent-acp")
-CODEX = Package("@agentclientprotocol/codex-acp", "2.6.0", "codex-acp")
-OPENCODE = Package("opencode-ai", "1.18.33", "opencode")
-GEMINI = Package("@google/gemini-cli", "0.61.0", "gemini")
-GOOSE = Package("@aaif/goose", "0.20.1", "goose")
+def package_of(agent: Agent) -> Package:
+    """What the job server tells people to install, in the version that it was tried with."""
+    name, _, version = agent.install.rpartition(" ")[2].rpartition("@")
+    return Package(name, version, agent.command[0])
 
 
 def cache() -> Path:

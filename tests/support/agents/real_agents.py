@@ -1,11 +1,9 @@
-"""The agents that are tried as real programs: where they come from, and what makes them ask the test's model only."""
+"""The agents that are tried as real programs, and what makes them ask the test's model only."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from support.agents.packages import CLAUDE, CODEX, GEMINI, GOOSE, OPENCODE, Package
 
 from bot.jobserver.agents import named
 from bot.jobserver.agents.named import Agent
@@ -20,7 +18,6 @@ class RealAgent:
     """
 
     agent: Agent
-    package: Package
     variables: Callable[[str], Mapping[str, str]]
     model: str | None = None
     home: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
@@ -43,17 +40,16 @@ def _opencode_home(url: str) -> Mapping[str, str]:
 
 
 REAL_AGENTS = {
-    "claude": RealAgent(named.CLAUDE, CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}),
+    "claude": RealAgent(named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}),
     # The model's name is one that Codex knows: it adds a warning to its answers otherwise.
     "codex": RealAgent(
-        named.CODEX, CODEX, lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY}, model="gpt-5.5"
+        named.CODEX, lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY}, model="gpt-5.5"
     ),
-    "gemini": RealAgent(named.GEMINI, GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
+    "gemini": RealAgent(named.GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
     "goose": RealAgent(
         named.GOOSE,
-        GOOSE,
         lambda url: {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY},
         model="gpt-4o",
     ),
-    "opencode": RealAgent(named.OPENCODE, OPENCODE, lambda _: {}, home=_opencode_home),
+    "opencode": RealAgent(named.OPENCODE, lambda _: {}, home=_opencode_home),
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.agents.packages import program_folder
+from support.agents.packages import package_of, program_folder
 from support.agents.process_marks import MARK, marked_processes
 from support.agents.real_agents import RealAgent
 from support.fakes.fake_progress import FakeProgress
@@ -81,7 +81,7 @@ async def real_agent_world(
     Raises:
         NotInstalled: it cannot be had here.
     """
-    programs = program_folder(real.package)
+    programs = program_folder(package_of(real.agent))
     workspace = Workspace(folder / "copy", folder / "home")
     for directory in (workspace.copy, workspace.home, folder / "agent_home"):
         directory.mkdir()
