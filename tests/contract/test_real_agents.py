@@ -136,6 +136,23 @@ async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: Re
     assert result.reason.startswith("It wanted to do what is not allowed here")
 
 
+@tried("codex")
+async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
+    world: RealAgentWorld, tmp_path: Path
+) -> None:
+    """Codex asks for nothing there: it reads files by its shell only, and its own sandbox cannot start in ours."""
+    if isinstance(world.sandbox, NoSandbox):
+        pytest.skip("bubblewrap does not work here")
+    outside = tmp_path / "outside.md"
+    steps = RunCommand(f"cat {PAGE}"), RunCommand(f"echo x > {outside}"), WriteFile(str(outside), "x\n"), Say("Read.")
+    world.model.script.on("Read the page", *steps)
+    assert (await world.edit("Read the page")).summary == "Read."
+    results = [part.text for part in world.model.requests[-1].parts if part.speaker is Speaker.TOOL]
+    assert "A colour." in results[0]
+    assert len(results) == 3
+    assert not outside.exists()
+
+
 @tried("claude", "goose")
 async def test_a_command_that_a_person_allowed_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
     world = asking_world

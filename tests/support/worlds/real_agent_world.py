@@ -18,6 +18,7 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 
 PAGE = "colours.md"
@@ -97,6 +98,7 @@ async def real_agent_world(
             "agent_home": folder / "agent_home",
             "model": real.model,
             "pass_environment": ("PATH", MARK),
+            "sandbox": "none" if isinstance(sandbox, NoSandbox) else "bubblewrap",
         }
         configured = JobServerSettings(**(values | settings))
         yield RealAgentWorld(configured, environment, sandbox, workspace, model, mark)
