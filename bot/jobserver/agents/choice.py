@@ -1,6 +1,7 @@
 """The agent that the settings choose."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
@@ -32,6 +33,8 @@ def agent_editor(
 def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
     """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
     agent = agent_for(settings.agent)
+    if settings.sandbox != "none":
+        agent = replace(agent, environment={**agent.environment, **agent.in_sandbox})
     require_model(agent, settings.model, settings.agent_home)
     try:
         key = settings.api_key.get_secret_value()

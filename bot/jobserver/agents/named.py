@@ -22,16 +22,18 @@ def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
 class Agent:
     """A program that speaks the Agent Client Protocol.
 
-    `environment` is set for it, and each of `random_variables` to a password that nobody knows; of the server's own
-    variables it gets `passed`, besides what PASS_ENVIRONMENT names. `model_variable` names the variable that chooses
-    the model. `files` makes what its HOME begins with. `resumes`: whether to go on in its own session. `login` says in
-    words how to log it in. `client_meta` is announced to it. `tool_kinds`: what `ToolCalls` has to know of its tools.
-    `install` is a command that installs it in the version that was tried.
+    `environment` is set for it, `in_sandbox` too where it runs in one, and each of `random_variables` to a password
+    that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
+    `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
+    whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
+    `tool_kinds`: what `ToolCalls` has to know of its tools. `install` is a command that installs it in the version that
+    was tried.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    in_sandbox: Mapping[str, str] = field(default_factory=dict)
     random_variables: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     model_variable: str | None = None
@@ -102,6 +104,8 @@ CODEX = Agent(
     command=("codex-acp",),
     # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
     environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
+    # Its own sandbox cannot start inside of ours, and without its shell it cannot even read a file.
+    in_sandbox={"INITIAL_AGENT_MODE": "agent-full-access"},
     passed=("CODEX_API_KEY", *_OPENAI),
     files=_codex_files,
     failed=codex_failure,
