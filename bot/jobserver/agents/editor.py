@@ -17,7 +17,7 @@ from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.log import AgentLog, open_log
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
-from bot.jobserver.agents.process import AgentProcess
+from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.text import Redactor, one_line
 from bot.jobserver.agents.turn import Turn, check, result
@@ -144,11 +144,10 @@ class AgentEditor:
         try:
             yield process, connection
         except BaseException:
-            # Shielded: a second cancellation must not leave it running.
-            await asyncio.shield(_killed(process, connection))
+            await uninterrupted(_killed(process, connection))
             raise
         else:
-            await asyncio.shield(_ended(process, connection))
+            await uninterrupted(_ended(process, connection))
         finally:
             if connection.ignored:
                 log.line(f"[{connection.ignored} lines of its output were no messages]")
