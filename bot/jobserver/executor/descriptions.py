@@ -19,7 +19,7 @@ def subject(prompt: str) -> str:
 def commit_message(instruction: Instruction) -> str:
     """Returns the prompt's first words, the whole prompt, and the trailer."""
     prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
-    title = subject(without_references(instruction.prompt))
+    title = without_references(subject(instruction.prompt))
     body = "" if title == prompt else f"{prompt}\n\n"
     return f"{title}\n\n{body}{TRAILER}: {trailer_value(instruction)}\n"
 

@@ -108,8 +108,14 @@ class JobServerWorld:
 
 
 @asynccontextmanager
-async def running(repository: Path, data: Path, **settings: Any) -> AsyncIterator[JobServerWorld]:
-    values: dict[str, Any] = {"repository": str(repository), "data_directory": data, "port": 0, "api_key": KEY}
+async def running(repository: Path, data: Path, *, address: str = "", **settings: Any) -> AsyncIterator[JobServerWorld]:
+    """`address` is where the job server finds the repository, if not in its directory."""
+    values: dict[str, Any] = {
+        "repository": address or str(repository),
+        "data_directory": data,
+        "port": 0,
+        "api_key": KEY,
+    }
     configured = JobServerSettings(**(values | settings))
     server = JobServer(configured)
     url = await server.start()
