@@ -37,8 +37,12 @@ async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
     keeper = await stack.enter_async_context(
         open_local_pull_requests(
-            Mirror(Git.for_settings(settings), tmp_path / "mirror.git"), tmp_path / "pulls.sqlite3",
-            base="main", public_url="http://127.0.0.1:8765", now=lambda: datetime.now(UTC), keep_ended=timedelta(days=1),
+            Mirror(Git.for_settings(settings), tmp_path / "mirror.git"),
+            tmp_path / "pulls.sqlite3",
+            base="main",
+            public_url="http://127.0.0.1:8765",
+            now=lambda: datetime.now(UTC),
+            keep_ended=timedelta(days=1),
         )
     )  # fmt: skip
     return Kept(keeper, repository, lambda _: repository.merge(BRANCH, "main", "Merged by hand"))
