@@ -11,8 +11,8 @@ from bot.jobserver.documents.page import Heading, Link, Page, Region, RegionKind
 from bot.jobserver.documents.slugs import AnchorNames
 
 _MARKED = re.compile(
-    r"``[^`\n]{1,300}+``|(?<!\w):[\w+.-]{1,60}+(?::[\w+.-]{1,60}+){0,2}+:`[^`\n]{1,300}+`|`[^`\n]{1,300}+`_{0,2}"
-    r"|\|[^|\n]{1,100}+\|_{0,2}|\[[^\[\]\n]{1,100}+\]_"
+    r"``[^`\n]++``|(?<!\w):[\w+.-]{1,60}+(?::[\w+.-]{1,60}+){0,2}+:`[^`\n]++`|`[^`\n]++`_{0,2}"
+    r"|\|[^|\n]++\|_{0,2}|\[[^\[\]\n]++\]_"
 )
 """reStructuredText within a line: literals, roles, references, substitutions, footnotes."""
 _ASCIIDOC_MARKED = re.compile(
