@@ -35,7 +35,7 @@ def _end(text: str) -> int:
 
 def _with_line_ends(text: str, neighbours: Sequence[str]) -> str:
     windows = sum("\r\n" in neighbour for neighbour in neighbours)
-    return text.replace("\n", "\r\n") if 2 * windows > len(neighbours) else text
+    return text.replace("\n", "\r\n") if 2 * windows > len(neighbours) > 1 else text
 
 
 def _front_matter(found: Sequence[FrontMatter], title: str, text: str) -> str:
