@@ -115,7 +115,7 @@ def turn(agent, text):
         job = (await world.create("go")).json()
 
         async def waits_now() -> bool:
-            return (await world.job(job["id"])).get("details", {}).get("activity") == "Wait"
+            return bool((await world.job(job["id"])).get("details", {}).get("activity") == "Wait")
 
         await until(waits_now)
         (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
