@@ -168,7 +168,7 @@ async def test_an_agent_that_commits_by_itself_gets_one_commit_of_ours(tmp_path:
     program = """
 import subprocess
 g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
-g("checkout", "-q", "-b", "mine")
+g("init", "-q"); g("checkout", "-q", "-b", "mine")
 for n in "12":
     open(f"page{n}.md", "w").write(n); g("add", "-A"); g("commit", "-q", "-m", "agent " + n)
 """
@@ -181,7 +181,7 @@ for n in "12":
 
 
 async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -> None:
-    program = "import sys; p = sys.stdin.read(); open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
+    program = "import sys; p = sys.stdin.read().splitlines()[-1]; open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
     async with with_program(tmp_path, program) as world:
         job = (await world.create("bad")).json()
         await world.message(job["id"], "good")
@@ -193,7 +193,7 @@ async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -
 
 WAITS = """
 import os, pathlib, sys, time
-prompt, go = sys.stdin.read(), pathlib.Path(sys.argv[1])
+prompt, go = sys.stdin.read().splitlines()[-1], pathlib.Path(sys.argv[1])
 pathlib.Path(prompt + ".md").write_text("written")
 started = go.with_name("started"); started.write_text(str(os.getpid()))
 while not go.exists():
@@ -219,7 +219,7 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_
         assert subjects == ["two", "one"]
 
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 
 
 async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(tmp_path: Path) -> None:

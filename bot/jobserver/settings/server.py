@@ -13,6 +13,7 @@ from bot.jobserver.settings.agent import AgentSettings
 from bot.jobserver.settings.checks import CheckSettings
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import LimitSettings
+from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words
 
@@ -47,15 +48,14 @@ def _branch(value: str) -> str:
     return value
 
 
-class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings):
+class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings):
     """How this job server is reached, what it works on, and with which editor."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
 
     host: str = Field(
         "127.0.0.1",
-        description="the address to listen on; the pull request pages have no login: put a proxy that has one "
-        "in front before listening on anything but this machine",
+        description="the address to listen on; anything but this machine needs a proxy that speaks https in front",
     )
     port: int = Field(8765, ge=0, le=65535, description="the port to listen on; 0 takes a free one")
     public_url: Annotated[str, AfterValidator(_web_address)] | None = Field(

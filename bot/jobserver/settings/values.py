@@ -13,17 +13,23 @@ PREFIX = "PAGEHAND_JOBSERVER_"
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
 
 
-def _words(value: object) -> object:
-    """A JSON list, or words as a shell would split them; split once, here, and never seen by a shell."""
-    if not isinstance(value, str):
-        return value
+def split_words(text: str) -> list[str]:
+    """Returns a JSON list's words, or words as a shell would split them; split once, here, and never seen by a shell.
+
+    Raises:
+        ValueError: for other JSON, or a quotation without an end.
+    """
     try:
-        words = json.loads(value) if value.lstrip().startswith("[") else shlex.split(value)
+        words = json.loads(text) if text.lstrip().startswith("[") else shlex.split(text)
     except ValueError:
         words = [None]
     if not all(isinstance(word, str) for word in words):
         raise ValueError("must be a JSON list of words, or words in shell quoting")
-    return words
+    return list(words)
+
+
+def _words(value: object) -> object:
+    return split_words(value) if isinstance(value, str) else value
 
 
 def _absolute(value: tuple[Path, ...]) -> tuple[Path, ...]:
