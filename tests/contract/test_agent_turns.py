@@ -133,6 +133,15 @@ async def test_a_person_is_asked_and_a_yes_lets_exactly_that_through_once(
     assert "`npm test`" in third.question
 
 
+async def test_what_the_server_itself_asks_answers_no_question(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
+    await world.edit("go")
+    await world.edit("yes, mend this", is_from_person=False)
+    assert not (world.copy / "tested.md").exists()
+    await world.edit("yes")
+    assert (world.copy / "tested.md").exists()
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [

@@ -28,8 +28,9 @@ HEAVY = {"opencode"}
 
 def tried(*names: str) -> pytest.MarkDecorator:
     """For each of these agents."""
+    marks = {name: [pytest.mark.heavy, pytest.mark.timeout(300)] for name in HEAVY}
     return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in names or REAL_AGENTS]
+        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
     )
 
 
@@ -123,6 +124,18 @@ async def test_a_key_that_the_model_does_not_take_fails_with_that_reason(name: s
     assert "key is not valid" in reason or "this key is not known here" in reason
     assert KEY not in reason
     assert KEY not in world.log.read_text(encoding="utf-8")
+
+
+TOLD = {"codex": "high demand", "goose": "the model is out of order"}
+"""Codex has words of its own."""
+
+
+@tried(*TOLD)
+async def test_a_turn_that_failed_is_a_failure_though_the_agent_calls_it_done(name: str, world: RealAgentWorld) -> None:
+    world.model.script.on("Make it American", Refuse(500, "the model is out of order"))
+    with pytest.raises(EditError, match=TOLD[name]):
+        await world.edit("Make it American")
+    assert "[end_turn]" in world.log.read_text(encoding="utf-8")
 
 
 @tried("claude", "gemini", "goose", "opencode")

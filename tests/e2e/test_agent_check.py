@@ -73,12 +73,9 @@ async def test_an_agent_that_is_installed_and_answers(
     model.script.on(ASKED, Say("ready"))
     code, output = await check(installed, tmp_path, model, sandbox)
     assert code == 0, output
-    lines = output.splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        ["ok", name] for name in ("installed", "sandbox", "starts", "answers")
-    ]
-    assert "1.34.0" in lines[2]
-    assert "“ready”" in lines[3]
+    found = [line.split()[:2] for line in output.splitlines()]
+    assert found == [["ok", name] for name in ("installed", "sandbox", "starts", "answers")]
+    assert "“ready”" in output
 
 
 async def test_an_agent_whose_key_is_not_taken(

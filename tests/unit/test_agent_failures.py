@@ -19,8 +19,9 @@ from bot.jobserver.agents.failures import (
 )
 from bot.jobserver.agents.progress import ANSWER_LIMIT, Answer
 from bot.jobserver.agents.text import Redactor, one_line
-from bot.jobserver.agents.turn import permission_question, refusal_reason, result
+from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.executor.foreign_text import MAX_QUESTION
 
 
 def end(answer: str = "", stop: str = "end_turn", **more: Any) -> TurnEnd:
@@ -119,17 +120,26 @@ def test_a_yes_begins_with_the_word() -> None:
 
 def test_what_was_refused_is_a_question_only_where_it_may_be_asked() -> None:
     refused = ["npm test", None, "rm `x`"]
-    asked = result(end("I would."), refused, may_ask=True, is_changed=True)
+    asked = result(end("I would."), refused, askable(refused), is_changed=True)
     assert asked == EditResult("I would.", question=permission_question(["npm test", "rm `x`"]))
     assert "- `npm test`\n- `` rm `x` ``" in asked.question
-    assert result(end("Done."), refused, may_ask=False, is_changed=True) == EditResult("Done.")
-    assert result(end(), [None], may_ask=True, is_changed=False).reason == refusal_reason([None])
-    assert result(end(), [], may_ask=True, is_changed=False) == EditResult()
+    assert result(end("Done."), refused, [], is_changed=True) == EditResult("Done.")
+    assert result(end(), [None], askable([None]), is_changed=False).reason == refusal_reason([None])
+    assert result(end(), [], [], is_changed=False) == EditResult()
+
+
+def test_all_that_a_yes_lets_through_is_shown() -> None:
+    shown = askable([f"{number}{'x' * 1200}" for number in range(20)])
+    question = permission_question(shown)
+    assert all(what in question for what in shown)
+    assert 0 < len(question) < MAX_QUESTION
+    assert "`echo ⏎ rm x`" in permission_question(["echo\nrm x"])
 
 
 @given(st.text(alphabet="`a \n", min_size=1, max_size=20))
 def test_no_text_ends_the_code_that_it_is_shown_in(text: str) -> None:
     line = permission_question([text]).split("\n")[2].removeprefix("- ")
+    assert text.replace("\n", " ⏎ ") in line
     fence = line[: len(line) - len(line.lstrip("`"))]
     assert line.endswith(fence)
     assert fence not in line[len(fence) : -len(fence)]

@@ -168,7 +168,10 @@ def test_goose_tells_its_tools_kinds_by_their_names() -> None:
         ({"title": "Read", "locations": [{"path": "/etc/passwd"}]}, "Read: /etc/passwd"),
         ({"title": "Run", "rawInput": {"command": "x" * 2000}}, None),
         ({"title": "x" * 2000}, None),
-        ({"title": "Two\nlines"}, "Two lines"),
+        ({"title": "Two\nlines"}, None),
+        ({"title": "Run", "rawInput": {"command": "echo\nrm x"}}, "Run: echo\nrm x"),
+        ({"title": "Run", "rawInput": {"command": "echo \u202e x"}}, None),
+        ({"title": "Run", "rawInput": {"command": "echo \x1b[8m x"}}, None),
     ],
 )
 def test_a_call_is_described_whole_or_not_at_all(fields: dict[str, Any], described: str | None) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.text import Redactor, one_line
-from bot.jobserver.agents.turn import Turn, check, result
+from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
@@ -63,7 +63,7 @@ class AgentEditor:
     async def edit(self, task: EditTask, progress: Progress) -> EditResult:
         program = self._launch.program()
         redact = Redactor(self._launch.hidden(program))
-        granted = self._asked.granted(task.workspace.home, task.prompt)
+        granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
         with open_log(task.log, redact) as log:
             try:
                 placed = await self._placed(program, task.workspace)
@@ -104,10 +104,11 @@ class AgentEditor:
         run.log.line(f"[{end.stop_reason}]")
         check(end, self._agent.name, self._agent.failed, desk.refused)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
-        if self._may_ask:
-            self._asked.keep(workspace.home, desk.refused)
+        asked = askable(desk.refused) if self._may_ask else []
+        if run.task.is_from_person:
+            self._asked.keep(workspace.home, asked)
         refused = [what and run.redact(what) for what in desk.refused]
-        return result(end, refused, may_ask=self._may_ask, is_changed=is_changed)
+        return result(end, refused, list(map(run.redact, asked)), is_changed=is_changed)
 
     async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
@@ -173,10 +174,9 @@ class PendingPermissions:
     def __init__(self) -> None:
         self._asked: OrderedDict[Path, tuple[str, ...]] = OrderedDict()
 
-    def keep(self, home: Path, refused: tuple[str | None, ...]) -> None:
-        asked = tuple(what for what in refused if what is not None)
+    def keep(self, home: Path, asked: Sequence[str]) -> None:
         if asked:
-            self._asked[home] = asked
+            self._asked[home] = tuple(asked)
         if len(self._asked) > self._MOST:
             self._asked.popitem(last=False)
 

@@ -10,6 +10,7 @@ from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart,
 
 from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import one_line
+from bot.runtime.misleading_characters import without_misleading
 
 _MOST_CALLS = 500
 """Of one turn; the oldest are forgotten."""
@@ -31,20 +32,22 @@ class ToolCall:
     """A tool call, joined from all that was told of it.
 
     `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
-    text; None where that is too long to be shown.
+    text; None where that is too long to be shown. The title is one line; `has_whole_title` says that it always was.
     """
 
     title: str = ""
     kind: str = _UNKNOWN
     paths: tuple[str, ...] = ()
     input: str | None = ""
+    has_whole_title: bool = True
 
     def described(self) -> str | None:
-        """Returns in one line what it does, complete; None where that is too long to be shown."""
+        """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
         details = ", ".join(self.paths) if self.input == "" else self.input
-        if details is None or len(details) > _LONGEST_INPUT or (not details and self.title.endswith("…")):
+        if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
             return None
-        return f"{self.title}: {details}" if details and details not in self.title else self.title
+        text = f"{self.title}: {details}" if details and details not in self.title else self.title
+        return text if _is_plain(text) else None
 
 
 class ToolCalls:
@@ -74,9 +77,11 @@ class ToolCalls:
 def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
     """Returns the call with what the update tells of it."""
     paths = tuple(_bounded({*call.paths, *_paths(update)}))
+    title = one_line(update.title) if update.title else call.title
     return replace(
         call,
-        title=one_line(update.title) if update.title else call.title,
+        title=title,
+        has_whole_title=title == update.title if update.title else call.has_whole_title,
         kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
@@ -109,6 +114,11 @@ def _bounded(paths: Iterable[str]) -> list[str]:
     found = sorted(paths)
     is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
     return found if is_bounded else [_NOWHERE]
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all of a text is seen; line breaks and tabs are shown as such."""
+    return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
 
 
 def _as_text(raw: Any) -> str | None:

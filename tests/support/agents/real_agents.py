@@ -1,9 +1,7 @@
 """The agents that are tried as real programs, and what makes them ask the test's model only."""
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from bot.jobserver.agents import named
 from bot.jobserver.agents.named import Agent
@@ -13,30 +11,11 @@ KEY = "planted-key-of-the-model"
 
 @dataclass(frozen=True)
 class RealAgent:
-    """`variables` are what whoever runs the server would set, by the model's address; `home` is what they would put
-    into AGENT_HOME.
-    """
+    """`variables` are what whoever runs the server would set, by the model's address; `model` is the setting."""
 
     agent: Agent
     variables: Callable[[str], Mapping[str, str]]
     model: str | None = None
-    home: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
-
-    def write_home(self, folder: Path, url: str) -> None:
-        for name, text in self.home(url).items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-
-
-def _opencode_home(url: str) -> Mapping[str, str]:
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
-        "models": {"scripted": {"name": "Scripted"}},
-    }
-    chosen = {"model": "test/scripted", "small_model": "test/scripted", "enabled_providers": ["test"]}
-    settings = {"provider": {"test": provider}, **chosen, "share": "disabled", "autoupdate": False}
-    return {".config/opencode/opencode.json": json.dumps(settings)}
 
 
 REAL_AGENTS = {
@@ -51,5 +30,10 @@ REAL_AGENTS = {
         lambda url: {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY},
         model="gpt-4o",
     ),
-    "opencode": RealAgent(named.OPENCODE, lambda _: {}, home=_opencode_home),
+    # One of those that it knows without asking for their list.
+    "opencode": RealAgent(
+        named.OPENCODE,
+        lambda url: {"ANTHROPIC_BASE_URL": f"{url}/v1", "ANTHROPIC_API_KEY": KEY},
+        model="anthropic/claude-sonnet-4-5",
+    ),
 }

@@ -43,11 +43,16 @@ class AgentWorld:
         return (self.root / "log").read_text()
 
     async def edit(
-        self, prompt: str, conversation: Sequence[Exchange] = (), *, session: str | None = None
+        self,
+        prompt: str,
+        conversation: Sequence[Exchange] = (),
+        *,
+        session: str | None = None,
+        is_from_person: bool = True,
     ) -> EditResult:
         """One instruction; `session` is the last one that was told, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
-        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known)
+        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:

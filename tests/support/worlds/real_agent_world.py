@@ -84,18 +84,16 @@ async def real_agent_world(
     """
     programs = program_folder(package_of(real.agent))
     workspace = Workspace(folder / "copy", folder / "home")
-    for directory in (workspace.copy, workspace.home, folder / "agent_home"):
+    for directory in (workspace.copy, workspace.home):
         directory.mkdir()
     (workspace.copy / PAGE).write_text("# Colours\n\nA colour.\n", encoding="utf-8")
     mark = uuid.uuid4().hex
     async with ModelServer().running() as model:
-        real.write_home(folder / "agent_home", model.url)
         environment = {**real.variables(model.url), "PATH": f"{programs}:{os.environ['PATH']}", MARK: mark}
         values: dict[str, Any] = {
             "repository": str(folder / "repository"),
             "api_key": SERVER_KEY,
             "agent": (real.agent.name,),
-            "agent_home": folder / "agent_home",
             "model": real.model,
             "pass_environment": ("PATH", MARK),
             "sandbox": "none" if isinstance(sandbox, NoSandbox) else "bubblewrap",

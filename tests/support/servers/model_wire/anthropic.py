@@ -1,4 +1,4 @@
-"""Anthropic's messages, which Claude Code speaks."""
+"""Anthropic's messages, which Claude Code and opencode speak."""
 
 import itertools
 import json

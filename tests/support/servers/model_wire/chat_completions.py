@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, which opencode and goose speak."""
+"""OpenAI's chat completions, which goose speaks."""
 
 import itertools
 import json
