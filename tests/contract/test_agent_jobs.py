@@ -1,5 +1,6 @@
 """Jobs that an agent does: with AGENT set, and nothing else; and what `pagehand jobserver --check` says of it."""
 
+import asyncio
 import shlex
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from support.worlds.agent_world import PROGRAM
-from support.worlds.jobserver_world import KEY, make_bare, running
+from support.worlds.hostile_world import needs_bubblewrap
+from support.worlds.jobserver_world import JOB, KEY, make_bare, running, until
 
 from bot.cli.main import main
 from bot.jobserver.settings import PREFIX
@@ -47,6 +49,80 @@ async def test_an_agent_that_fails_fails_the_job_with_its_reason(tmp_path: Path)
         job = await world.done("Add a line")
         assert (job["status"], job["prLink"]) == ("failed", None)
         assert "is not logged in, or its key is not valid (Log in)" in world.log(job["id"])
+
+
+CONVERSES = """
+def turn(agent, text):
+    agent.update("plan", entries=[{"content": "Write", "priority": "high", "status": "completed"}])
+    page = Path("docs/start.md").resolve()
+    agent.call("1", "Edit docs/start.md", locations=[{"path": str(page)}])
+    assert agent.ask("1") == "allow_once"
+    page.write_text(page.read_text() + text.rpartition("\\n")[2] + "\\n")
+    agent.say(f"Turn {len(agent.memory())} of {agent.session_id}, in {Path.cwd()}.")
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
+async def test_a_follow_up_goes_on_in_the_session_of_the_job(tmp_path: Path, sandbox: str) -> None:
+    if sandbox == "bubblewrap":
+        await asyncio.to_thread(needs_bubblewrap)
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, CONVERSES))
+    async with running(repository, tmp_path / "data", agent=agent, sandbox=sandbox) as world:
+        job = await world.done("one")
+        details = job["details"]
+        assert details["summary"].startswith("Turn 1 of session-1, in ")
+        assert sandbox == "none" or "/workspace/copy" in details["summary"]
+        assert details["plan"] == [{"title": "Write", "status": "completed"}]
+        await world.message(job["id"], "two")
+        again = await world.ended(job["id"])
+        assert again["details"]["summary"] == details["summary"].replace("Turn 1", "Turn 2")
+        assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\none\ntwo\n"
+
+
+ASKS = """
+def turn(agent, text):
+    agent.call("1", "npm test", kind="execute")
+    if agent.ask("1") == "allow_once":
+        Path("tested.md").write_text("x")
+        agent.say("Tested.")
+"""
+
+
+async def test_a_question_of_an_agent_is_the_jobs_and_a_reply_answers_it(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, ASKS))
+    async with running(repository, tmp_path / "data", agent=agent, permissions="ask") as world:
+        job = await world.done("Test it")
+        assert "- `npm test`\n" in job["details"]["question"]
+        assert job["prLink"] is None
+        await world.message(job["id"], "Yes, go on")
+        again = await world.ended(job["id"])
+        assert (again["details"]["summary"], again["details"].get("question")) == ("Tested.", None)
+        assert again["prLink"]
+
+
+async def test_a_job_that_is_cancelled_tells_its_agent(tmp_path: Path) -> None:
+    waits = """
+def turn(agent, text):
+    agent.call("1", "Wait")
+    agent.cancelled.wait()
+    print("told to stop", file=__import__("sys").stderr, flush=True)
+    return "cancelled"
+"""
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    async with running(repository, tmp_path / "data", agent=shlex.split(command(tmp_path, waits))) as world:
+        job = (await world.create("go")).json()
+
+        async def waits_now() -> bool:
+            return bool((await world.job(job["id"])).get("details", {}).get("activity") == "Wait")
+
+        await until(waits_now)
+        (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
+        ended = await world.ended(job["id"])
+        assert ended["status"] == "completed"
+        assert ended["details"]["reason"].startswith("stopped by")
+        assert "told to stop" in world.log(job["id"])
 
 
 def checked(directory: Path, **given: str) -> tuple[int, list[str]]:

@@ -48,7 +48,7 @@ def commit_message(instruction: Instruction) -> str:
     Lines of the prompt that look like trailers are none: git reads the last paragraph only, and that is ours.
     """
     prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
-    title = subject(without_references(instruction.prompt))
+    title = without_references(subject(instruction.prompt))
     body = "" if title == prompt else f"{prompt}\n\n"
     return f"{title}\n\n{body}{_requested_by(instruction.requester)}{TRAILER}: {trailer_value(instruction)}\n"
 
