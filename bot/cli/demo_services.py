@@ -24,6 +24,8 @@ from bot.workspace.server import WorkspaceServer
 
 CHANNEL = "docs"
 PROJECT = "docs"
+YOU = "you (demo)"
+"""Who merges and closes on the demo's pages, where nobody logs in."""
 WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
 """Taken where they are free, so that links of a kept demo still lead somewhere the next time."""
 
@@ -84,13 +86,13 @@ async def _start_job_server(directory: Path, repository: Path, key: str, port: i
         repository=str(repository),
         data_directory=directory / "jobserver",
     )
-    server = JobServer(settings)
+    server = JobServer(settings, everybody=YOU)
     try:
         return server, await server.start()
     except JobServerError:
         if port is not None:
             raise
-    server = JobServer(settings.model_copy(update={"port": 0}))
+    server = JobServer(settings.model_copy(update={"port": 0}), everybody=YOU)
     return server, await server.start()
 
 

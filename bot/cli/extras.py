@@ -9,7 +9,7 @@ import click
 
 Extra = Literal["jobserver", "demo"]
 
-_OF_JOB_SERVER = ("jinja2", "unidiff")
+_OF_JOB_SERVER = ("jinja2", "rapidfuzz")
 MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _OF_JOB_SERVER, "demo": (*_OF_JOB_SERVER, "yaml")}
 """What is imported of each extra. (The job server looks for the program `typos` when it is asked to fix spelling.)"""
 

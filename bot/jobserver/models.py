@@ -2,9 +2,12 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_serializer, field_validator
 from pydantic.alias_generators import to_camel
+
+from bot.runtime.misleading_characters import without_misleading
 
 
 class Status(StrEnum):
@@ -95,11 +98,11 @@ class CheckResult(_Model):
 
 
 class PullRequestDetails(_Model):
-    """The pull request, as far as its keeper tells."""
+    """The pull request as it was when the newest instruction ended, as far as its keeper tells."""
 
     number: int
     state: PullRequestState
-    checks: tuple[CheckResult, ...] = ()
+    checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its keeper.")
 
 
 class JobDetails(_Model):
@@ -115,12 +118,29 @@ class JobDetails(_Model):
     revision: str | None = Field(None, description="The commit id of the job's branch.")
 
 
+def _one_line(value: str) -> str:
+    """A name may hold anything, but it must not look like more than a name."""
+    return " ".join("".join(c if c.isprintable() else " " for c in without_misleading(value)).split())
+
+
+_Line = Annotated[str, Field(strict=True), BeforeValidator(lambda v: _one_line(v) if isinstance(v, str) else v)]
+
+
 class Requester(_Model):
     """Who asked, as the client tells it."""
 
-    name: str = Field(max_length=200)
-    id: str | None = Field(None, max_length=200, description="The person's id where the client knows them from.")
-    url: str | None = Field(None, max_length=3000, description="Where the request was made, such as a Slack thread.")
+    name: _Line = Field(min_length=1, max_length=200)
+    id: _Line | None = Field(None, max_length=200, description="The person's id where the client knows them from.")
+    url: _Line | None = Field(
+        None, max_length=3000, description="Where the request was made, such as a Slack thread: http or https."
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_web_address(cls, value: str | None) -> str | None:
+        if value is not None and not (value.startswith(("https://", "http://")) and len(value.split()) == 1):
+            raise ValueError("it is not an address that begins with https:// or http://")
+        return value
 
 
 class AgentJob(_Model):
@@ -148,6 +168,9 @@ class PromptBody(_Model):
     """The body of both POST operations. Unknown fields are ignored."""
 
     prompt: str = Field(strict=True, min_length=1, description="What the agent is to do.")
+    requested_by: Requester | None = Field(
+        None, description="Who asked: named in the commit and in the pull request. No part of what a key repeats."
+    )
 
     @field_validator("prompt")
     @classmethod
@@ -157,6 +180,12 @@ class PromptBody(_Model):
         if "\0" in value:
             raise ValueError("it holds a NUL character")
         return value
+
+
+class CancelBody(_Model):
+    """The body of a cancel, which can be left out. Unknown fields are ignored."""
+
+    requested_by: Requester | None = Field(None, description="Who stops it: named in the job's reason.")
 
 
 class ErrorBody(_Model):

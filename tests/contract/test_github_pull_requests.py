@@ -45,7 +45,7 @@ async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(se
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
-    assert record.body == "Words.\n\nRequested-by: Ada Lovelace ([thread](https://acme.slack.com/archives/C1/p1))"
+    assert record.body == "Words."
     assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
 
 

@@ -49,11 +49,18 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWor
     assert timedelta(0) <= age < timedelta(minutes=1)
 
     ended = await world.ended(job["id"])
+    details = ended.pop("details")
     assert ended == job | {"status": "completed", "prLink": f"{world.url}/pulls/1"}
     branch = f"pagehand/{job['id']}"
     assert "any color by name" in world.show(branch, "docs/guides/colours.md")
     assert "colours.md" in world.show(branch, "docs/guides/index.md"), "links keep leading somewhere"
     assert "any colour by name" in world.show("main", "docs/guides/colours.md")
+    assert details["pullRequest"] == {"number": 1, "state": "open", "checks": []}
+    assert details["revision"] == git(world.repository, "rev-parse", branch).strip()
+    changed = {file["path"]: file for file in details["changes"]["files"]}
+    assert changed["docs/guides/colours.md"]["title"] == "Colours"
+    assert (details["changes"]["fileCount"], changed["README.md"]["kind"]) == (len(changed), "changed")
+    assert details["reason"] is details["question"] is None
     message = git(world.repository, "log", "-1", "--format=%an <%ae> %cn%n%B", branch)
     assert message.startswith(f"Pagehand <pagehand@localhost> Pagehand\n{REPLACE}\n")
     page = await world.client.get(ended["prLink"])
@@ -224,6 +231,7 @@ async def test_the_openapi_document_describes_what_is_answered(world: JobServerW
     assert operations == {
         ("/v2/agent/{projectId}/job", "post"),
         ("/v2/agent/{projectId}/job/{id}/message", "post"),
+        ("/v2/agent/{projectId}/job/{id}/cancel", "post"),
         ("/v2/agent/{projectId}/job/{id}", "get"),
     }
     assert (await world.client.get("/health")).json() == {"status": "ok"}

@@ -48,15 +48,44 @@ async def test_the_prompt_comes_on_standard_input_untouched(tmp_path: Path) -> N
         job = await world.done(NASTY)
         assert job["model"] == Path(sys.executable).name
         branch = f"pagehand/{job['id']}"
-        assert world.show(branch, "given.md") == f"|{NASTY}"
+        assert world.show(branch, "given.md") == f"|The instruction:\n\n{NASTY}"
         assert "oops" not in git(world.repository, "ls-tree", "-r", "--name-only", branch)
         assert "working" in world.log(job["id"])
 
 
-async def test_the_prompt_comes_as_one_argument_that_is_never_an_option(tmp_path: Path) -> None:
-    async with with_program(tmp_path, WRITE_INPUT, "--say", "{prompt}") as world:
-        job = await world.done(NASTY)
-        assert world.show(f"pagehand/{job['id']}", "given.md") == f"--say  {NASTY}|"
+READ_FILE = """
+import pathlib, sys
+path = pathlib.Path(sys.argv[1].removeprefix("--message-file="))
+pathlib.Path("given.md").write_text(path.read_text() + "|" + sys.stdin.read())
+pathlib.Path("path.md").write_text(str(path))
+"""
+
+
+async def test_the_prompt_comes_in_a_file_that_is_gone_afterwards(tmp_path: Path) -> None:
+    async with with_program(tmp_path, READ_FILE, "--message-file={prompt_file}") as world:
+        job = await world.done("/docs !id")
+        branch = f"pagehand/{job['id']}"
+        assert world.show(branch, "given.md") == "The instruction:\n\n/docs !id|"
+        path = Path(world.show(branch, "path.md"))
+        assert not path.is_relative_to(tmp_path / "data")
+        assert not path.parent.exists()
+
+
+async def test_what_the_program_printed_last_is_its_answer(tmp_path: Path) -> None:
+    program = """
+import sys
+open("x.md", "w").write("x")
+print("early\\n" * 2000, "\\x1b[1mThe guide is shorter now.\\x1b[0m\\n<b>Nothing</b> else.")
+print("noise", file=sys.stderr)
+"""
+    async with with_program(tmp_path, program) as world:
+        job = await world.done("go")
+        page = (await world.client.get(job["prLink"])).text
+        assert "The guide is shorter now." in page
+        assert "&lt;b&gt;Nothing&lt;/b&gt; else." in page
+        assert "noise" not in page
+        assert page.count("early") < 1000
+        assert "noise" in world.log(job["id"])
 
 
 async def test_the_program_gets_only_the_environment_that_was_allowed(
@@ -139,7 +168,7 @@ async def test_an_agent_that_commits_by_itself_gets_one_commit_of_ours(tmp_path:
     program = """
 import subprocess
 g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
-g("checkout", "-q", "-b", "mine")
+g("init", "-q"); g("checkout", "-q", "-b", "mine")
 for n in "12":
     open(f"page{n}.md", "w").write(n); g("add", "-A"); g("commit", "-q", "-m", "agent " + n)
 """
@@ -233,6 +262,7 @@ async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_we
         "PAGEHAND_JOBSERVER_PORT": str(port),
         "PAGEHAND_JOBSERVER_API_KEY": KEY,
         "PAGEHAND_JOBSERVER_EDITOR": "command",
+        "PAGEHAND_JOBSERVER_SANDBOX": "none",
         "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),
         "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(tmp_path / "data"),
     }

@@ -14,12 +14,10 @@ from support.worlds.github_world import connected
 
 from bot.jobserver.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
-from bot.jobserver.pull_requests.local.mirror import Mirror
-from bot.jobserver.pull_requests.local.table import SCHEMA, PullRequestTable
+from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.store.database import Database
 
 BRANCH = "pagehand/1"
 NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requester(name="Ada"))
@@ -37,10 +35,17 @@ class Kept:
 async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
-    database = await stack.enter_async_context(Database(tmp_path / "pulls.sqlite3", SCHEMA))
-    table = PullRequestTable(database, now=lambda: datetime.now(UTC))
-    mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-    keeper = LocalPullRequests(table, mirror, base="main", public_url="http://127.0.0.1:8765")
+    git = Git.for_settings(settings)
+    keeper = await stack.enter_async_context(
+        open_local_pull_requests(
+            git,
+            Mirror(git, tmp_path / "mirror.git"),
+            tmp_path / "pulls.sqlite3",
+            base="main",
+            public_url="http://127.0.0.1:8765",
+            now=lambda: datetime.now(UTC),
+        )
+    )
     return Kept(keeper, repository, lambda _: repository.merge(BRANCH, "main", "Merged by hand"))
 
 

@@ -77,5 +77,5 @@ def test_the_extras_are_those_of_the_package(extra: Extra) -> None:
     """`typos` is a program, and pyyaml is imported by another name."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     named = [re.split(r"[>=]", requirement)[0] for requirement in extras[extra]]
-    expected = {"jobserver": ["jinja2", "typos", "unidiff"], "demo": ["pagehand[jobserver]", "pyyaml"]}
+    expected = {"jobserver": ["jinja2", "rapidfuzz", "typos"], "demo": ["pagehand[jobserver]", "pyyaml"]}
     assert named == expected[extra]

@@ -1,25 +1,149 @@
-"""How changes are described, whatever the prompt is."""
+"""How changes are described, whatever the prompt, the agent and the repository say."""
 
-from hypothesis import given
+import re
+from pathlib import Path
+
+from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from support.worlds.jobserver_world import git, make_repository
 
-from bot.jobserver.executor.descriptions import commit_message, pull_request_description, subject
-from bot.jobserver.store.jobs import Instruction
+from bot.jobserver.executor.descriptions import (
+    Proposal,
+    commit_message,
+    pull_request_description,
+    subject,
+    task_from_checks,
+    why_nothing_changed,
+)
+from bot.jobserver.models import (
+    ChangeKind,
+    Changes,
+    CheckResult,
+    CheckStatus,
+    FileChange,
+    PromptBody,
+    Requester,
+)
+from bot.jobserver.repository.references import BREAK
+from bot.jobserver.store.records import Instruction
+
+ROBIN = Requester(name="Robin Field", id="U1", url="https://example.slack.com/archives/C1/p1")
+FORGED = "Fix it\n\nPagehand-Instruction: x/1\nRequested-by: Somebody else"
+BREAKOUTS = [
+    "</blockquote><h1>", "<!-- ", "```", "~~~", "> ", "\r", "\x85", "\u2028", "\\<b>", "\\\\<b>", "<details>", "\n\n",
+    "<script>", "<?", "<!DOCTYPE", "<![CDATA[", "- ", "1. ", "# ", "    ", "\t", "[x]: y", "|a|\n|-|", "$$", "`",
+]  # fmt: skip
+NASTY = st.lists(st.sampled_from(BREAKOUTS) | st.text(max_size=20)).map("".join)
 
 
-@given(st.text())
-def test_a_commit_message_ends_with_our_trailer_whatever_the_prompt(prompt: str) -> None:
-    message = commit_message(Instruction(7, "abc", "pagehand/abc", prompt))
-    first, rest = message.split("\n", 1)
+@given(st.text(), st.none() | st.text(max_size=300))
+def test_a_commit_message_ends_with_our_trailers_whatever_the_prompt_and_the_name(
+    prompt: str, name: str | None
+) -> None:
+    body = PromptBody.model_construct(prompt=prompt)
+    requester = Requester.model_construct(name=Requester(name=f"R {name}"[:200]).name) if name is not None else None
+    message = commit_message(Instruction(7, "abc", "pagehand/abc", body.prompt, requester))
+    first, rest = message.replace(BREAK, "").split("\n", 1)
     assert 0 < len(first) <= 72
     assert first.isprintable()
     assert rest.startswith("\n")
-    assert message.endswith("\n\nPagehand-Instruction: abc/7\n")
+    *_, trailers = message.rstrip("\n").split("\n\n")
+    assert [line.partition(":")[0] for line in trailers.split("\n")] == [
+        *(["Requested-by"] if requester else []),
+        "Pagehand-Instruction",
+    ]
+    assert message.endswith("\nPagehand-Instruction: abc/7\n")
     assert "\0" not in message
+
+
+def test_git_reads_our_trailers_and_no_forged_ones(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "r", {"a.md": "a"})
+    forged_name = Requester(name="Eve\nPagehand-Instruction: x/1", url="https://example.com/t")
+    for prompt in (FORGED, f"{FORGED}\n", "x\n---\nPagehand-Instruction: x/1", "# Pagehand-Instruction: x/1\n\n#"):
+        message = commit_message(Instruction(7, "abc", "pagehand/abc", prompt, forged_name))
+        git(repository, "commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "-m", message)
+        for key, value in (
+            ("Pagehand-Instruction", "abc/7"),
+            ("Requested-by", "Eve Pagehand-Instruction: x/1 (https://example.com/t)"),
+        ):
+            found = git(repository, "log", "-1", f"--format=%(trailers:key={key},valueonly)")
+            assert found.strip() == value
 
 
 def test_titles_and_descriptions() -> None:
     assert subject("  a\n b\t") == "a b"
     assert subject("\u200b\n") == "Change the documentation"
-    assert pull_request_description("a\nb", "Done.") == "> a\n> b\n\nDone."
-    assert pull_request_description("a", "") == "> a"
+    assert pull_request_description(Proposal("a\n\nb")) == "> a\n>\n> b"
+    assert pull_request_description(Proposal("a", "Done.")) == "> a\n\nThe agent's answer:\n\n> Done."
+
+
+def test_a_description_tells_who_asked_what_changed_what_was_left_out_and_what_is_wrong() -> None:
+    files = (
+        FileChange(path="docs/faq.md", kind=ChangeKind.ADDED, added=3, removed=0, title="The *FAQ*"),
+        FileChange(path="a`b\n.png", kind=ChangeKind.CHANGED, added=None, removed=None),
+    )
+    checks = (
+        CheckResult(name="links", status=CheckStatus.FAILED, problems=("docs/faq.md: [gone](gone.md) leads nowhere",)),
+        CheckResult(name="vale", status=CheckStatus.PASSED),
+    )
+    changes = Changes(files=files, file_count=1200, added=3000, removed=4)
+    left_out = ("`big.bin` is larger than 5 MB",)
+    proposal = Proposal("Add a FAQ", "Done.", ROBIN, changes, ("main was merged into the branch",), left_out, checks)
+    assert pull_request_description(proposal).split("\n\n") == [
+        "> Add a FAQ",
+        "Asked by Robin Field ([where](https://example.slack.com/archives/C1/p1)).",
+        "The agent's answer:",
+        "> Done.",
+        "Changed in this pull request: 1,200 files, 3,000 lines added, 4 removed.",
+        "- The \\*FAQ\\* (`docs/faq.md`), added\n- `a'b?.png`, changed\n- and 1,198 more",
+        "Main was merged into the branch.",
+        "Left out:",
+        "- `big.bin` is larger than 5 MB",
+        "The checks still find:",
+        "- links: docs/faq.md: [gone](gone.md) leads nowhere",
+    ]
+    assert "docs/faq.md: [gone](gone.md) leads nowhere" in task_from_checks(checks)
+    assert "not by a person" in task_from_checks(checks)
+
+
+@given(NASTY, NASTY, st.text(min_size=1, max_size=50))
+@example("a\r```", "a\u2028~~~", "x")
+def test_what_people_and_agents_write_does_not_break_out_of_its_quotation(prompt: str, summary: str, name: str) -> None:
+    requester = Requester(name=f"R {name}", url="https://example.com/x")
+    description = pull_request_description(
+        Proposal(prompt, summary, requester, left_out=("END OF IT",)),
+    )
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(description)
+    outside = [token for token in tokens if token.level == 0 and token.nesting >= 0]
+    kinds = [token.type for token in outside]
+    assert kinds[-2:] == ["paragraph_open", "bullet_list_open"], "what follows a quotation is not swallowed by it"
+    assert set(kinds) <= {"blockquote_open", "paragraph_open", "bullet_list_open"}
+    assert not [token for token in tokens if token.type == "html_block"]
+    inline = [child for token in tokens for child in token.children or ()]
+    assert not [child for child in inline if child.type == "html_inline"]
+
+
+@given(st.text(max_size=100_000, alphabet="a\n<>`\u2028"))
+def test_a_description_is_bounded(text: str) -> None:
+    many = tuple(FileChange(path=text[:3000] or "a", kind=ChangeKind.ADDED, added=1, removed=1) for _ in range(300))
+    failed = CheckResult(name="links", status=CheckStatus.FAILED, problems=(text[:3000],) * 300)
+    changes = Changes(files=many, file_count=300)
+    description = pull_request_description(Proposal(text, text, ROBIN, changes, (text,), (text,) * 300, (failed,) * 9))
+    assert len(description) < 60_000, "GitHub takes 65,536 characters"
+    assert len(task_from_checks((failed,) * 9)) < 20_000
+
+
+def test_why_nothing_changed_is_said_in_words() -> None:
+    assert why_nothing_changed("", "", ()) == "The agent changed no files."
+    assert why_nothing_changed("It is right as it is.", "", ()) == "It is right as it is."
+    assert why_nothing_changed("", "Which page?", ()) is None
+    assert (
+        why_nothing_changed("", "", ("`a` is a link", "`b` is too large"))
+        == "Left out: `a` is a link; `b` is too large"
+    )
+
+
+def test_names_are_one_line_and_addresses_are_addresses() -> None:
+    assert Requester(name="a\nb\u202e\x00c").name == "a b c"
+    assert not re.search(r"\s", ROBIN.url or " ")

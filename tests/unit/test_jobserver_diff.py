@@ -1,12 +1,27 @@
-"""The model of the diff on a pull request page."""
+"""The model of the changes on a pull request page."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.jobserver.models import ChangeKind
+from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.description import Paragraph, paragraphs
-from bot.jobserver.pages.diff import LINE_LIMIT, Span, compare_words, parse_diff
+from bot.jobserver.pages.diff import LONGEST_LINE, Hunk, parse_patch, shown_hunk
+from bot.jobserver.pages.word_marks import PAGE_LIMIT, PAIR_LIMIT, Span, WordMarker, compare_words
+from bot.jobserver.pull_requests.local.change import (
+    Change,
+    ChangedFile,
+    FileMode,
+    FileVersion,
+    Totals,
+    parse_files,
+    parse_totals,
+)
+from bot.jobserver.pull_requests.local.contents import Patch
+from bot.jobserver.pull_requests.local.fair_shares import fair_shares
 
-DIFF = """diff --git a/docs/a.md b/docs/a.md
+PATCH = """diff --git a/docs/a.md b/docs/a.md
 index 1111111..2222222 100644
 --- a/docs/a.md
 +++ b/docs/a.md
@@ -17,66 +32,143 @@ index 1111111..2222222 100644
 \x20
  last\u2028line\x0c\u202e
 \\ No newline at end of file
-diff --git a/docs/new.md b/docs/new.md
-new file mode 100644
-index 0000000..3333333
---- /dev/null
-+++ b/docs/new.md
-@@ -0,0 +1,2 @@
-+--- a line like a header
-++++ another
-diff --git a/old name.md b/new name.md
-similarity index 100%
-rename from old name.md
-rename to new name.md
-diff --git a/i.png b/i.png
-index 4444444..5555555 100644
-Binary files a/i.png and b/i.png differ
-diff --git a/gone.md b/gone.md
-deleted file mode 100644
-index 6666666..0000000
---- a/gone.md
-+++ /dev/null
-@@ -1 +0,0 @@
--x
+@@ -10 +10,2 @@
+--- a line like a header
++++ another
++@@ -1 +1 @@
 """
+LISTED = (
+    ":100644 100755 11 12 M\0a.md\0"
+    ":100644 100644 21 22 R090\0old\tname.md\0new\nname.md\0:000000 120000 00 32 A\0link\0"
+    ":160000 000000 41 00 D\0sub\0:100644 100644 51 52 M\0i.png\0"
+    "1\t2\ta.md\0003\t4\t\0old\tname.md\0new\nname.md\0001\t0\tlink\0000\t1\tsub\0-\t-\ti.png\0"
+)
 
 
-def test_files_lines_and_numbers() -> None:
-    diff = parse_diff(DIFF)
-    assert diff.is_complete
-    assert (diff.additions, diff.deletions) == (3, 2)
-    assert [(f.path, f.change, f.is_binary) for f in diff.files] == [
-        ("docs/a.md", "changed", False),
-        ("docs/new.md", "added", False),
-        ("new name.md", "renamed", False),
-        ("i.png", "changed", True),
-        ("gone.md", "removed", False),
-    ]
-    assert diff.files[2].old_path == "old name.md"
-    hunk = diff.files[0].hunks[0]
-    assert hunk.heading == "## Heading"
-    assert [(line.kind, line.old_number, line.new_number) for line in hunk.lines] == [
+def changed(path: str = "a.md", added: int | None = 1, removed: int | None = 0, **given: str) -> ChangedFile:
+    modes = {"before": "100644", "after": "100644", "kind": "changed", "old": path} | given
+    return ChangedFile(
+        ChangeKind(modes["kind"]),
+        FileVersion(modes["old"], FileMode(modes["before"]), "1"),
+        FileVersion(path, FileMode(modes["after"]), "2"),
+        added,
+        removed,
+    )
+
+
+def added_lines(count: int, text: str = "x") -> Patch:
+    return Patch(f"diff --git a/a b/a\n@@ -0,0 +1,{count} @@\n" + f"+{text}\n" * count)
+
+
+def shown(patch: str) -> tuple[Hunk, ...]:
+    words = WordMarker()
+    return tuple(shown_hunk(hunk, words) for hunk in parse_patch(patch))
+
+
+def test_lines_and_their_numbers() -> None:
+    first, second = shown(PATCH)
+    assert (first.heading, second.heading) == ("## Heading", "")
+    assert [(line.kind, line.old_number, line.new_number) for line in first.lines] == [
         ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
     ]  # fmt: skip
-    assert hunk.lines[1].spans == (Span("The "), Span("colour", changed=True), Span(" is red."))
-    assert hunk.lines[4].spans == (Span("last\u2028line[U+000C][U+202E]"),)
+    assert first.lines[1].spans == (Span("The "), Span("colour", changed=True), Span(" is red."))
+    assert first.lines[4].spans == (Span("last\u2028line[U+000C][U+202E]"),)
+    assert [line.kind for line in second.lines] == ["removed", "added", "added"]
 
 
-def test_a_diff_cut_off_anywhere_shows_what_can_be_read() -> None:
-    for end in range(len(DIFF)):
-        assert len(parse_diff(DIFF[:end]).files) <= 5
-    assert not parse_diff(DIFF[: DIFF.index("+The color is")]).is_complete
+def test_a_patch_cut_off_anywhere_shows_what_can_be_read() -> None:
+    whole = [line for hunk in parse_patch(PATCH) for line in hunk.lines]
+    for end in range(len(PATCH)):
+        lines = [line for hunk in parse_patch(PATCH[:end].rpartition("\n")[0]) for line in hunk.lines]
+        assert lines == whole[: len(lines)]
 
 
-def test_more_lines_than_a_page_holds_are_counted() -> None:
-    lines = "".join(f"+{n}\n" for n in range(LINE_LIMIT + 10))
-    head = "diff --git a/a.md b/a.md\nnew file mode 100644\n--- /dev/null\n+++ b/a.md\n"
-    diff = parse_diff(f"{head}@@ -0,0 +1,{LINE_LIMIT + 10} @@\n{lines}")
-    assert diff.additions == LINE_LIMIT + 10
-    assert diff.files[0].hidden_lines + sum(len(s.lines) for s in diff.files[0].hunks) == LINE_LIMIT + 10
-    assert diff.files[0].hidden_lines
-    assert not diff.is_complete
+def test_the_list_of_files_is_read_whatever_they_are_called() -> None:
+    files = parse_files(LISTED)
+    assert [(file.kind.value, file.before.path, file.path, file.added, file.removed) for file in files] == [
+        ("changed", "a.md", "a.md", 1, 2),
+        ("renamed", "old\tname.md", "new\nname.md", 3, 4),
+        ("added", "link", "link", 1, 0),
+        ("deleted", "sub", "sub", 0, 1),
+        ("changed", "i.png", "i.png", None, None),
+    ]
+    for end in range(len(LISTED)):
+        assert parse_files(LISTED[:end]) == files[: len(parse_files(LISTED[:end]))]
+
+
+@pytest.mark.parametrize(
+    ("text", "totals"),
+    [
+        (" 498 files changed, 6590 insertions(+), 2 deletions(-)\n", Totals(498, 6590, 2)),
+        (" 1 file changed, 1 deletion(-)\n", Totals(1, 0, 1)),
+        ("", Totals()),
+    ],
+)
+def test_the_totals_are_gits(text: str, totals: Totals) -> None:
+    assert parse_totals(text) == totals
+
+
+def test_the_smallest_get_their_room_first() -> None:
+    assert fair_shares([5000, 10, 0, 700], each=1000, total=1200) == [490, 10, 0, 700]
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(0, 40), st.integers(0, 100))
+def test_room_is_given_up_to_its_limits(wanted: list[int], each: int, total: int) -> None:
+    shares = fair_shares(wanted, each=each, total=total)
+    assert sum(shares) <= total
+    assert all(0 <= share <= min(asked, each) for share, asked in zip(shares, wanted, strict=True))
+    assert sum(shares) == total or shares == [min(asked, each) for asked in wanted]
+
+
+def test_one_huge_file_hides_no_other_and_what_is_missing_is_counted() -> None:
+    files = [changed("huge.md", 9000), changed("small.md", 2)]
+    huge, small = file_diffs(files, [added_lines(9000), added_lines(2)])
+    assert sum(len(hunk.lines) for hunk in huge.hunks) == FILE_LINES
+    assert huge.omission == "7500 of its 9000 changed lines are not shown here."
+    assert small.omission == ""
+    page = page_of_files(Change("", "", tuple(files), Totals(500, 9002, 0)), 1)
+    assert omissions(page, [huge, small]) == ("498 of the 500 changed files", "parts of 1 file")
+
+
+def test_many_files_share_a_page() -> None:
+    diffs = file_diffs([changed(f"{n}.md", 1000) for n in range(10)], [added_lines(1000)] * 10)
+    assert sum(len(hunk.lines) for diff in diffs for hunk in diff.hunks) == PAGE_LINES
+    assert [bool(diff.omission) for diff in diffs] == [False] * 6 + [True] * 4
+
+
+def test_a_long_line_is_cut_and_says_so() -> None:
+    [diff] = file_diffs([changed(added=1)], [added_lines(1, "x" * 100_000)])
+    [line] = diff.hunks[0].lines
+    assert (sum(len(span.text) for span in line.spans), line.hidden) == (LONGEST_LINE, 100_000 - LONGEST_LINE)
+    assert diff.omission == "The ends of 1 long line are not shown here."
+
+
+@pytest.mark.parametrize(
+    ("file", "notes", "omission"),
+    [
+        (changed(added=0, after="100755"), ("Can now be run as a program.",), ""),
+        (changed(added=0, before="100755"), ("Can no longer be run as a program.",), ""),
+        (changed("b.md", 0, kind="renamed", old="a.md"), ("Only its name changed.",), ""),
+        (changed(added=0, kind="added", before="000000"), ("An empty file.",), ""),
+        (changed(kind="added", before="000000", after="120000"), ("This is a link.",), "1 of its 1 changed line is"),
+        (changed(after="120000"), ("A file before, a link after.",), "1 of its 1 changed line is not shown here."),
+        (changed(before="160000", after="160000"), ("This is a submodule (another repository).",), "1 of its 1"),
+        (changed(added=None, removed=None), (), "This is not a text file; its contents are not shown."),
+    ],
+)
+def test_what_is_no_line_is_said_in_words(file: ChangedFile, notes: tuple[str, ...], omission: str) -> None:
+    [diff] = file_diffs([file], [Patch("")])
+    assert diff.notes == notes
+    assert diff.omission.startswith(omission)
+    assert bool(diff.omission) == bool(omission)
+
+
+def test_pages_of_files() -> None:
+    change = Change("", "", tuple(changed(f"{n}.md") for n in range(250)), Totals(250, 250, 0))
+    pages = [page_of_files(change, number) for number in (1, 2, 3, 4)]
+    assert [(page.page, page.first, len(page.files), page.elsewhere) for page in pages] == [
+        (1, 1, 100, 150), (2, 101, 100, 150), (3, 201, 50, 200), (3, 201, 50, 200),
+    ]  # fmt: skip
 
 
 @given(st.text(), st.text())
@@ -88,10 +180,25 @@ def test_spans_join_to_their_lines(old: str, new: str) -> None:
         assert not any(span.changed for span in left + right)
 
 
+@pytest.mark.parametrize("text", ["a.", "a ", "ab", "[", "\u202e"])
+def test_comparing_words_has_a_budget(text: str) -> None:
+    words = WordMarker()
+    half = PAIR_LIMIT // 2
+    pair = (text * half)[:half], (text * (half + 1))[1 : half + 1]
+    before, after = words.mark([pair[0]] * 100, [pair[1]] * 100)
+    assert words.room == 0
+    assert all(len(spans) <= 200 for spans in before + after)
+    compared = PAGE_LIMIT // PAIR_LIMIT
+    assert all(spans == (Span(pair[0]),) for spans in before[compared:])
+    words = WordMarker()
+    words.mark(["x" * PAIR_LIMIT], ["y"])
+    assert words.room == PAGE_LIMIT, "a pair that is too long is not compared at all"
+
+
 @given(st.text())
-def test_any_text_is_a_diff_of_something_or_nothing(text: str) -> None:
-    parse_diff(text)
-    parse_diff(f"diff --git a/x b/x\n{text}")
+def test_any_text_is_a_patch_of_something_or_nothing(text: str) -> None:
+    parse_patch(text)
+    parse_patch(f"diff --git a/x b/x\n@@ -1 +1 @@\n{text}")
 
 
 def test_a_description_is_split_into_quotations_and_words() -> None:

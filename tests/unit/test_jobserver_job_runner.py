@@ -1,57 +1,113 @@
 """How jobs are run: it goes through queues: in order, a few jobs at once, whatever the database does."""
 
 import asyncio
+import logging
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.models import AgentJob, Status
+from bot.jobserver.executor.job_runner import JobRunner, Queue
+from bot.jobserver.models import AgentJob, JobDetails, PlanStep, Requester, Status
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import SCHEMA, Instruction, JobStore, JobTemplate, PromptRequest
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import (
+    EarlierInstruction,
+    Instruction,
+    JobTemplate,
+    Outcome,
+    ProgressUpdate,
+    PromptRequest,
+)
+from bot.jobserver.store.schema import STEPS
 
 TEMPLATE = JobTemplate("repository", "main", "builtin")
+LINK = "http://127.0.0.1/pulls/1"
+ROBIN = Requester(name="Robin")
 
 
-class UnreliableJobStore(JobStore):
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class UnreliableQueue(InstructionQueue):
     """A real table whose first two endings cannot be written."""
 
     failures_left = 2
 
-    async def finish(self, instruction: Instruction, *, pr_link: str | None = None, failure: str | None = None) -> None:
+    async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
         if self.failures_left:
             self.failures_left -= 1
             raise sqlite3.OperationalError("database is locked")
-        await super().finish(instruction, pr_link=pr_link, failure=failure)
+        await super().finish(instruction, outcome)
+
+
+class Jobs:
+    """Both sides of a real store."""
+
+    def __init__(self, database: Database) -> None:
+        self.store = JobStore(database, rate_limit=100, now=now)
+        self.queue = InstructionQueue(database, now=now)
+
+    async def add(self, prompt: str, job_id: str | None = None) -> str:
+        return (await self.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)).id
+
+    async def get(self, job_id: str) -> AgentJob:
+        return await self.store.get("docs", job_id)
+
+    async def details(self, job_id: str) -> JobDetails:
+        return (await self.get(job_id)).details or JobDetails()
+
+    async def ended(self, job_id: str) -> AgentJob:
+        async with asyncio.timeout(10):
+            while (job := await self.get(job_id)).status is Status.ACTIVE:  # noqa: ASYNC110 (the table has no event)
+                await asyncio.sleep(0.01)
+        return job
+
+
+class ScriptedExecutor:
+    """An executor that does what a test says; `pushed` is what it says it pushed before."""
+
+    def __init__(
+        self, execute: Callable[[Instruction], Awaitable[Outcome | None]], pushed: Outcome | None = None
+    ) -> None:
+        self._execute = execute
+        self._pushed = pushed or Outcome()
+
+    async def execute(self, instruction: Instruction) -> Outcome:
+        return await self._execute(instruction) or Outcome()
+
+    async def finish_pushed(self, instruction: Instruction) -> Outcome:
+        return self._pushed
+
+
+def runner_of(
+    queue: Queue, execute: Callable[[Instruction], Awaitable[Outcome | None]], *, at_once: int = 1
+) -> JobRunner:
+    return JobRunner(queue, ScriptedExecutor(execute), max_concurrent_jobs=at_once, retry_pause=0.01)
+
+
+async def nothing(_: Instruction) -> None:
+    return
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with Database(tmp_path / "jobs.sqlite3", SCHEMA) as database:
+    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
         yield database
 
 
-def table(database: Database, kind: type[JobStore] = JobStore) -> JobStore:
-    return kind(database, rate_limit=100, now=lambda: datetime.now(UTC))
+@pytest.fixture
+def jobs(database: Database) -> Jobs:
+    return Jobs(database)
 
 
-async def add(jobs: JobStore, prompt: str, job_id: str | None = None) -> str:
-    return (await jobs.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)).id
-
-
-async def ended(jobs: JobStore, job_id: str) -> AgentJob:
-    async with asyncio.timeout(10):
-        while (job := await jobs.get("docs", job_id)).status is Status.ACTIVE:  # noqa: ASYNC110 (the table has no event)
-            await asyncio.sleep(0.01)
-    return job
-
-
-async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(database: Database) -> None:
-    jobs, at_work, order, most = table(database), set[str](), list[str](), 0
+async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(jobs: Jobs) -> None:
+    at_work, order, most = set[str](), list[str](), 0
     two_at_once = asyncio.Event()
 
     async def execute(instruction: Instruction) -> None:
@@ -65,13 +121,13 @@ async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(databas
         order.append(instruction.prompt)
         at_work.remove(instruction.job_id)
 
-    ids = [await add(jobs, f"{name}1") for name in "abc"]
+    ids = [await jobs.add(f"{name}1") for name in "abc"]
     for name, job_id in zip("abc", ids, strict=True):
-        await add(jobs, f"{name}2", job_id)
-    runner = JobRunner(jobs, execute, max_concurrent_jobs=2)
+        await jobs.add(f"{name}2", job_id)
+    runner = runner_of(jobs.queue, execute, at_once=2)
     await runner.start()
     for job_id in ids:
-        assert (await ended(jobs, job_id)).status is Status.COMPLETED
+        assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert most == 2
     assert sorted(order) == ["a1", "a2", "b1", "b2", "c1", "c2"]
     assert all(order.index(f"{name}1") < order.index(f"{name}2") for name in "abc")
@@ -79,79 +135,255 @@ async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(databas
 
 
 async def test_work_that_was_done_is_recorded_once_the_table_can_be_written(database: Database) -> None:
-    jobs, done = table(database, UnreliableJobStore), list[str]()
+    jobs, done = Jobs(database), list[str]()
 
-    async def execute(instruction: Instruction) -> str:
+    async def execute(instruction: Instruction) -> Outcome:
         done.append(instruction.prompt)
-        return "http://127.0.0.1/pulls/1"
+        return Outcome(pr_link=LINK)
 
-    job_id = await add(jobs, "one")
-    runner = JobRunner(jobs, execute, max_concurrent_jobs=1, retry_pause=0.01)
+    job_id = await jobs.add("one")
+    runner = runner_of(UnreliableQueue(database, now=now), execute)
     await runner.start()
-    job = await ended(jobs, job_id)
-    assert (job.status, job.pr_link, done) == (Status.COMPLETED, "http://127.0.0.1/pulls/1", ["one"])
+    job = await jobs.ended(job_id)
+    assert (job.status, job.pr_link, done) == (Status.COMPLETED, LINK, ["one"])
     await runner.stop()
 
 
-@pytest.mark.parametrize("error", [JobServerError("in words"), ZeroDivisionError(), OSError(28, "No space left")])
-async def test_whatever_goes_wrong_ends_that_job_only(database: Database, error: Exception) -> None:
-    jobs = table(database)
+FAULTS = [
+    (JobServerError("in words"), "in words"),
+    (ZeroDivisionError(), "Something unexpected went wrong in the job server (ZeroDivisionError). Its log says what."),
+    (OSError(28, "No space left"), "Something unexpected went wrong in the job server (OSError). Its log says what."),
+]
 
+
+@pytest.mark.parametrize(("error", "reason"), FAULTS)
+async def test_whatever_goes_wrong_ends_that_job_only_and_is_its_reason(
+    jobs: Jobs, error: Exception, reason: str
+) -> None:
     async def execute(instruction: Instruction) -> None:
         if instruction.prompt == "bad":
             raise error
 
-    bad, good = await add(jobs, "bad"), await add(jobs, "good")
-    runner = JobRunner(jobs, execute, max_concurrent_jobs=1)
+    bad, good = await jobs.add("bad"), await jobs.add("good")
+    runner = runner_of(jobs.queue, execute)
     await runner.start()
-    assert (await ended(jobs, bad)).status is Status.FAILED
-    assert (await ended(jobs, good)).status is Status.COMPLETED
-    await add(jobs, "better", bad)
+    assert (await jobs.ended(bad)).status is Status.FAILED
+    assert (await jobs.details(bad)).reason == reason
+    assert (await jobs.ended(good)).status is Status.COMPLETED
+    await jobs.add("better", bad)
+    assert (await jobs.get(bad)).details is None
     runner.wake(bad)
-    assert (await ended(jobs, bad)).status is Status.COMPLETED
+    assert (await jobs.ended(bad)).status is Status.COMPLETED
     await runner.stop()
 
 
-async def test_a_message_that_comes_as_the_queue_ends_is_not_forgotten(database: Database) -> None:
-    jobs = table(database)
-
+async def test_a_message_that_comes_as_the_queue_ends_is_not_forgotten(jobs: Jobs) -> None:
     async def execute(instruction: Instruction) -> None:
         if instruction.prompt == "one":
-            await add(jobs, "two", instruction.job_id)
+            await jobs.add("two", instruction.job_id)
             runner.wake(instruction.job_id)
 
-    runner = JobRunner(jobs, execute, max_concurrent_jobs=1)
-    job_id = await add(jobs, "one")
+    runner = runner_of(jobs.queue, execute)
+    job_id = await jobs.add("one")
     runner.wake(job_id)
     runner.wake(job_id)
-    assert (await ended(jobs, job_id)).status is Status.COMPLETED
-    assert await jobs.requeue_interrupted() == []
+    assert (await jobs.ended(job_id)).status is Status.COMPLETED
+    assert await jobs.queue.requeue_interrupted() == []
     await runner.stop()
 
 
-async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start(database: Database) -> None:
-    jobs, started = table(database), asyncio.Event()
+class Held:
+    """An execution that goes on until it is cancelled, or until `go`."""
 
-    async def never(_: Instruction) -> None:
-        started.set()
-        await asyncio.Event().wait()
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.go = asyncio.Event()
+        self.seen: list[Instruction] = []
 
-    job_id = await add(jobs, "one")
-    runner = JobRunner(jobs, never, max_concurrent_jobs=1)
+    async def __call__(self, instruction: Instruction) -> Outcome:
+        self.seen.append(instruction)
+        self.started.set()
+        await self.go.wait()
+        return Outcome(pr_link=LINK)
+
+
+async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start_and_is_no_attempt(jobs: Jobs) -> None:
+    job_id = await jobs.add("one")
+    for _ in range(5):
+        held = Held()
+        runner = runner_of(jobs.queue, held)
+        await runner.start()
+        await asyncio.wait_for(held.started.wait(), 10)
+        assert held.seen[0].attempts == 1
+        await runner.stop()
+    assert (await jobs.get(job_id)).status is Status.ACTIVE
+    assert await jobs.queue.requeue_interrupted() == [job_id]
+
+
+async def test_an_instruction_that_brought_the_server_down_three_times_fails(jobs: Jobs) -> None:
+    job_id, done = await jobs.add("one"), list[str]()
+
+    async def execute(instruction: Instruction) -> None:
+        done.append(instruction.prompt)
+
+    for attempt in (1, 2, 3):
+        assert await jobs.queue.requeue_interrupted() == [job_id]
+        taken = await jobs.queue.next_instruction(job_id)
+        assert taken is not None
+        assert taken.attempts == attempt
+    runner = runner_of(jobs.queue, execute)
+    await jobs.add("two", job_id)
     await runner.start()
-    await asyncio.wait_for(started.wait(), 10)
+    assert (await jobs.ended(job_id)).status is Status.FAILED
+    assert "ended unexpectedly 3 times" in str((await jobs.details(job_id)).reason)
+    assert done == ["two"]
     await runner.stop()
-    assert (await jobs.get("docs", job_id)).status is Status.ACTIVE
-    assert await jobs.requeue_interrupted() == [job_id]
 
 
-async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
-    def newer() -> None:
-        connection = sqlite3.connect(tmp_path / "x.sqlite3")
-        connection.execute("PRAGMA user_version = 99")
-        connection.close()
+async def test_what_was_interrupted_runs_beside_no_other_suspect(jobs: Jobs) -> None:
+    ids = [await jobs.add(name) for name in "abc"]
+    for job_id in ids:
+        await jobs.queue.next_instruction(job_id)
+    at_work, most = 0, 0
 
-    await asyncio.to_thread(newer)
-    with pytest.raises(JobServerError, match="newer version"):
-        async with Database(tmp_path / "x.sqlite3", SCHEMA):
-            pass
+    async def execute(_: Instruction) -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0)
+        at_work -= 1
+
+    runner = runner_of(jobs.queue, execute, at_once=3)
+    await runner.start()
+    for job_id in ids:
+        await jobs.ended(job_id)
+    assert most == 1
+    await runner.stop()
+
+
+async def test_a_cancel_stops_what_runs_and_what_waits_and_a_later_message_starts_anew(jobs: Jobs) -> None:
+    held = Held()
+    runner = runner_of(jobs.queue, held)
+    job_id = await jobs.add("one")
+    await jobs.add("two", job_id)
+    runner.wake(job_id)
+    await asyncio.wait_for(held.started.wait(), 10)
+    cancelled = await jobs.store.cancel("docs", job_id, ROBIN)
+    assert cancelled.job.status is Status.ACTIVE
+    assert cancelled.running is not None
+    assert (await jobs.store.cancel("docs", job_id)).running == cancelled.running
+    await jobs.add("three", job_id)
+    runner.interrupt(cancelled.running)
+    runner.interrupt(cancelled.running)
+    held.go.set()
+    runner.wake(job_id)
+    job = await jobs.ended(job_id)
+    assert [instruction.prompt for instruction in held.seen] == ["one", "three"]
+    assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
+    told = held.seen[1].conversation
+    assert told == (EarlierInstruction("one", "(stopped by Robin)"), EarlierInstruction("two", "(stopped by Robin)"))
+    await runner.stop()
+
+
+async def test_a_cancel_of_what_waits_ends_the_job_at_once_and_of_an_ended_one_changes_nothing(jobs: Jobs) -> None:
+    job_id = await jobs.add("one")
+    cancelled = await jobs.store.cancel("docs", job_id)
+    assert (cancelled.job.status, cancelled.running) == (Status.COMPLETED, None)
+    assert cancelled.job.details == JobDetails(reason="stopped by request")
+    assert (await jobs.store.cancel("docs", job_id, ROBIN)).job == cancelled.job
+    assert await jobs.queue.requeue_interrupted() == []
+
+
+async def test_a_cancel_between_taking_and_executing_is_found_by_its_row(jobs: Jobs) -> None:
+    done = list[str]()
+
+    class CancelledWhileTaken(InstructionQueue):
+        async def next_instruction(self, job_id: str) -> Instruction | None:
+            taken = await super().next_instruction(job_id)
+            cancelled = await jobs.store.cancel("docs", job_id, ROBIN)
+            runner.interrupt(cancelled.running or 0)
+            return taken
+
+    async def execute(instruction: Instruction) -> None:
+        done.append(instruction.prompt)
+
+    runner = runner_of(CancelledWhileTaken(jobs.queue._database, now=now), execute)
+    job_id = await jobs.add("one")
+    runner.wake(job_id)
+    assert (await jobs.ended(job_id)).status is Status.COMPLETED
+    assert (await jobs.details(job_id)).reason == "stopped by Robin"
+    assert done == []
+    await runner.stop()
+
+
+async def test_a_cancel_that_comes_as_the_work_gets_done_keeps_what_was_pushed(jobs: Jobs) -> None:
+    async def execute(instruction: Instruction) -> Outcome:
+        cancelled = await jobs.store.cancel("docs", instruction.job_id, ROBIN)
+        assert cancelled.running == instruction.number
+        return Outcome(commit="c0ffee", pr_link=LINK, details=JobDetails(summary="Done.", revision="c0ffee"))
+
+    runner = runner_of(jobs.queue, execute)
+    job_id = await jobs.add("one")
+    runner.wake(job_id)
+    job = await jobs.ended(job_id)
+    assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
+    reason = "stopped by Robin, after the change had been pushed"
+    assert job.details == JobDetails(summary="Done.", revision="c0ffee", reason=reason)
+    await runner.stop()
+
+
+async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs) -> None:
+    async def execute(instruction: Instruction) -> None:
+        await jobs.store.cancel("docs", instruction.job_id)
+        raise JobServerError("the connection was lost")
+
+    runner = runner_of(jobs.queue, execute)
+    job_id = await jobs.add("one")
+    runner.wake(job_id)
+    assert (await jobs.ended(job_id)).status is Status.COMPLETED
+    assert (await jobs.details(job_id)).reason == "stopped by request"
+    await runner.stop()
+
+
+@pytest.mark.parametrize("pushed", [Outcome(), Outcome(commit="c0ffee", pr_link=LINK)])
+async def test_a_cancel_right_before_a_crash_still_stops_it_and_keeps_what_was_pushed(
+    jobs: Jobs, pushed: Outcome
+) -> None:
+    job_id = await jobs.add("one")
+    await jobs.queue.next_instruction(job_id)
+    await jobs.store.cancel("docs", job_id, ROBIN)
+    runner = JobRunner(jobs.queue, ScriptedExecutor(nothing, pushed), max_concurrent_jobs=1)
+    await runner.start()
+    job = await jobs.ended(job_id)
+    assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)
+    assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
+    await runner.stop()
+
+
+async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(jobs: Jobs) -> None:
+    job_id = await jobs.add("one")
+    taken = await jobs.queue.next_instruction(job_id)
+    assert taken is not None
+    plan = (PlanStep(title="Read"),)
+    await jobs.queue.record_progress(job_id, ProgressUpdate(plan=plan, activity="reading", session="s-1"))
+    await jobs.queue.record_progress(job_id, ProgressUpdate(activity="writing"))
+    assert await jobs.details(job_id) == JobDetails(plan=plan, activity="writing")
+    await jobs.queue.finish(taken, Outcome(details=JobDetails(summary="Done.", question="Which page?")))
+    assert await jobs.details(job_id) == JobDetails(plan=plan, summary="Done.", question="Which page?")
+    await jobs.add("two", job_id)
+    assert (await jobs.get(job_id)).details is None
+    again = await jobs.queue.next_instruction(job_id)
+    assert again is not None
+    assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?"),))
+
+
+async def test_the_log_tells_each_step_without_the_prompts_text(jobs: Jobs, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    job_id = await jobs.add("the words of a person")
+    runner = runner_of(jobs.queue, nothing)
+    await runner.start()
+    await jobs.ended(job_id)
+    await runner.stop()
+    assert f"job {job_id}: instruction 1 started, attempt 1" in caplog.text
+    assert f"job {job_id}: instruction 1 done" in caplog.text
+    assert "the words" not in caplog.text

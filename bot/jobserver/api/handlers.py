@@ -1,4 +1,4 @@
-"""The handlers of the job API: create, message, get, and the document that describes them."""
+"""The handlers of the job API: create, message, get, cancel, and the document that describes them."""
 
 import hashlib
 import hmac
@@ -16,9 +16,10 @@ from bot.jobserver.errors import (
     RateLimitExceededError,
     RequestRejectedError,
 )
-from bot.jobserver.models import AgentJob, ErrorBody, PromptBody
+from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.store.jobs import JobStore, JobTemplate, PromptRequest
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import JobTemplate, PromptRequest
 
 _STATUS: dict[type[RequestRejectedError], int] = {
     JobArchivedError: 400,
@@ -34,21 +35,29 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 
 
 class JobApi:
-    """The handlers. `wake` is told the id of a job that got work."""
+    """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop."""
 
     def __init__(
-        self, settings: JobServerSettings, jobs: JobStore, template: JobTemplate, *, wake: Callable[[str], None]
+        self,
+        settings: JobServerSettings,
+        jobs: JobStore,
+        template: JobTemplate,
+        *,
+        wake: Callable[[str], None],
+        interrupt: Callable[[int], None],
     ) -> None:
         self._settings = settings
         self._jobs = jobs
         self._template = template
         self._wake = wake
+        self._interrupt = interrupt
         self._key_digest = _digest(settings.api_key.get_secret_value())
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_post("/v2/agent/{project_id}/job", self.create)
         app.router.add_get("/v2/agent/{project_id}/job/{job_id}", self.get)
         app.router.add_post("/v2/agent/{project_id}/job/{job_id}/message", self.message)
+        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/cancel", self.cancel)
         app.router.add_get("/openapi.json", self.openapi)
         app.router.add_get("/health", self.health)
 
@@ -67,6 +76,22 @@ class JobApi:
             return _rejected(request, error)
         return _job_response(job, 200)
 
+    async def cancel(self, request: web.Request) -> web.Response:
+        if unauthorized := self._unauthorized(request):
+            return unauthorized
+        try:
+            body = CancelBody.model_validate_json(await request.read() or b"{}")
+            cancelled = await self._jobs.cancel(
+                self._settings.project_id, request.match_info["job_id"], body.requested_by
+            )
+        except ValidationError as error:
+            return error_response(request, 400, _what_is_wrong(error))
+        except RequestRejectedError as error:
+            return _rejected(request, error)
+        if cancelled.running is not None:
+            self._interrupt(cancelled.running)
+        return _job_response(cancelled.job, 200)
+
     async def openapi(self, _: web.Request) -> web.Response:
         return web.json_response(openapi_document(self._settings.max_prompt_characters))
 
@@ -80,25 +105,26 @@ class JobApi:
         key = request.headers.get("Idempotency-Key")
         if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
             return error_response(request, 400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
-        prompt = await self._prompt(request)
-        if isinstance(prompt, web.Response):
-            return prompt
+        body = await self._body(request)
+        if isinstance(body, web.Response):
+            return body
+        asked = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by)
         try:
-            job = await self._jobs.submit(PromptRequest(self._settings.project_id, prompt, job_id, key), self._template)
+            job = await self._jobs.submit(asked, self._template)
         except RequestRejectedError as error:
             return _rejected(request, error)
         self._wake(job.id)
         return _job_response(job, status)
 
-    async def _prompt(self, request: web.Request) -> str | web.Response:
+    async def _body(self, request: web.Request) -> PromptBody | web.Response:
         try:
-            prompt = PromptBody.model_validate_json(await request.read()).prompt
+            body = PromptBody.model_validate_json(await request.read())
         except ValidationError as error:
             return error_response(request, 400, _what_is_wrong(error))
         limit = self._settings.max_prompt_characters
-        if len(prompt) > limit:
+        if len(body.prompt) > limit:
             return error_response(request, 413, f"the prompt is longer than {limit} characters")
-        return prompt
+        return body
 
     def _unauthorized(self, request: web.Request) -> web.Response | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -134,5 +160,6 @@ def _what_is_wrong(error: ValidationError) -> str:
     if first["type"] == "json_invalid":
         return "the body is not JSON"
     if not first["loc"]:
-        return 'the body must be an object: {"prompt": "..."}'
-    return f"prompt: {first['msg'].removeprefix('Value error, ')}"
+        return 'the body must be an object, such as {"prompt": "..."}'
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg'].removeprefix('Value error, ')}"

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from bot import __version__
-from bot.jobserver.models import AgentJob, ErrorBody, PromptBody
+from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody
 
 _REF = "#/components/schemas/{model}"
 _ERRORS = {
@@ -16,12 +16,22 @@ _ERRORS = {
     "422": "The Idempotency-Key was used for another request.",
     "429": "Too many requests; Retry-After says how many seconds to wait.",
 }
+_CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404")}
+_CANCEL = (
+    "Stops what runs and what waits, within 5 s. The job ends as `completed`, with what was pushed before, and its "
+    "reason says who stopped it. A job that has ended stays as it is. A message that comes later starts anew."
+)
 
 
 def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
     """Returns the whole document, ready for JSON."""
     _, definitions = models_json_schema(
-        [(AgentJob, "serialization"), (PromptBody, "validation"), (ErrorBody, "serialization")],
+        [
+            (AgentJob, "serialization"),
+            (PromptBody, "validation"),
+            (CancelBody, "validation"),
+            (ErrorBody, "serialization"),
+        ],
         ref_template=_REF,
     )
     schemas = definitions["$defs"]
@@ -36,6 +46,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
             "/v2/agent/{projectId}/job/{id}/message": {
                 "post": _post("sendMessage", "Send a follow-up message", "200", "id")
             },
+            "/v2/agent/{projectId}/job/{id}/cancel": {"post": _cancel()},
             "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
         },
         "components": {
@@ -53,8 +64,7 @@ def _mark_date_time(schema: dict[str, Any]) -> None:
 
 
 def _operation(name: str, summary: str, success: str, *more_parameters: str) -> dict[str, Any]:
-    codes = ("401", "404") if name == "getJob" else tuple(_ERRORS)
-    errors = {code: _json(_ERRORS[code], "ErrorBody") for code in codes}
+    errors = {code: _json(_ERRORS[code], "ErrorBody") for code in _CODES.get(name, tuple(_ERRORS))}
     return {
         "operationId": name,
         "summary": summary,
@@ -75,6 +85,11 @@ def _post(name: str, summary: str, success: str, *more_parameters: str) -> dict[
         }
     )
     return operation
+
+
+def _cancel() -> dict[str, Any]:
+    operation = _operation("cancelJob", "Cancel an agent job", "200", "id")
+    return {**operation, "description": _CANCEL, "requestBody": {"required": False, **_json(None, "CancelBody")}}
 
 
 def _parameter(name: str) -> dict[str, Any]:

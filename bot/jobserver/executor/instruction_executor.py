@@ -1,84 +1,122 @@
-"""Executes one instruction: clone, edit, commit, push, pull request."""
+"""Executes one instruction: files out, edit, commit, push, pull request."""
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+import contextlib
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from bot.jobserver.editors.interface import Editor, EditTask
+from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.errors import JobServerError
-from bot.jobserver.executor.descriptions import pull_request_description, subject
-from bot.jobserver.executor.working_copy import WorkingCopy
-from bot.jobserver.models import PlanStep, PullRequestState
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
-from bot.jobserver.repository.git import Git
-from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.store.jobs import Instruction
+from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.executor.descriptions import why_nothing_changed
+from bot.jobserver.executor.editing import Change, Editing
+from bot.jobserver.executor.page_titles import with_titles
+from bot.jobserver.executor.publishing import Publishing, pull_request_details
+from bot.jobserver.models import JobDetails, PullRequestState
+from bot.jobserver.pull_requests.interface import PullRequest
+from bot.jobserver.store.records import Instruction, Outcome
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+_STARTS = 3
+PUBLISHING_GRACE_S = 1.5
+"""What has begun to be pushed may get done before a stop ends it."""
+_FINISHING_S = 10.0
 
 
+@dataclass(frozen=True)
 class InstructionExecutor:
-    """Gives each instruction a fresh clone, which is removed afterwards.
+    """Implements `interfaces.Executor`."""
 
-    `directory` holds a folder of clones and a folder of logs, one log a job.
-    """
-
-    def __init__(self, git: Git, editor: Editor, pull_requests: PullRequests, *, base: str, directory: Path) -> None:
-        self._git = git
-        self._editor = editor
-        self._pull_requests = pull_requests
-        self._base = base
-        self._copies = directory / "copies"
-        self._logs = directory / "logs"
+    editing: Editing
+    publishing: Publishing
 
     def prepare(self) -> None:
-        """Makes the folders, and removes the clones that a killed server left."""
-        shutil.rmtree(self._copies, ignore_errors=True)
-        self._copies.mkdir(mode=0o700, exist_ok=True)
-        self._logs.mkdir(mode=0o700, exist_ok=True)
+        """Makes the folders, and removes the copies that a killed server left."""
+        self.editing.folders.prepare()
 
-    async def execute(self, instruction: Instruction) -> str | None:
-        """Returns the pull request's link if the instruction changed anything, else None.
-
-        Raises:
-            JobServerError: the reason, also written to the job's log.
-        """
-        log = self._logs / f"{instruction.job_id}.log"
-        scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=self._copies, prefix=f"{instruction.job_id}-"))
+    async def execute(self, instruction: Instruction) -> Outcome:
+        folders = self.editing.folders
+        log = folders.log(instruction.job_id)
         try:
-            return await self._execute(instruction, scratch / "repository", log)
+            outcome = await self._execute(instruction)
         except JobServerError as error:
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
         finally:
-            await asyncio.shield(asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True))
+            await asyncio.shield(asyncio.to_thread(folders.clear, instruction.job_id))
+        if reason := outcome.failure or outcome.details.reason:
+            await asyncio.to_thread(append_line, log, reason)
+        return outcome
 
-    async def _execute(self, instruction: Instruction, directory: Path, log: Path) -> str | None:
-        copy = await WorkingCopy.clone(self._git, directory, branch=instruction.branch, base=self._base)
-        summary = ""
-        if not await copy.is_done(instruction):
-            await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {copy.start}")
-            task = EditTask(instruction.prompt, Workspace(directory, directory.parent), log)
-            summary = (await self._editor.edit(task, _Unheard())).summary
-            if not await copy.commit(instruction):
-                return None
-            await copy.push(instruction.branch)
-        return await self._open_or_update(instruction, summary)
+    async def finish_pushed(self, instruction: Instruction) -> Outcome:
+        try:
+            async with asyncio.timeout(_FINISHING_S):
+                commit = await self.publishing.pushed_before(instruction)
+                return await self._finish(instruction, commit) if commit else Outcome()
+        except (JobServerError, TimeoutError) as error:
+            logger.warning("job %s: what was pushed could not be finished: %s", instruction.job_id, error)
+            return Outcome()
 
-    async def _open_or_update(self, instruction: Instruction, summary: str) -> str:
-        description = pull_request_description(instruction.prompt, summary)
-        existing = await self._pull_requests.find(instruction.branch)
-        if existing is None or existing.state is not PullRequestState.OPEN:
-            new = NewPullRequest(instruction.branch, subject(instruction.prompt), description)
-            return (await self._pull_requests.open(new)).link
-        await self._pull_requests.update(existing, description)
-        return existing.link
+    async def _execute(self, instruction: Instruction) -> Outcome:
+        if instruction.attempts > 1 and (pushed := await self.publishing.pushed_before(instruction)):
+            return await _to_its_end(self._finish(instruction, pushed))
+        pull_request = await self.publishing.pull_requests.find(instruction.branch)
+        if pull_request and pull_request.state is not PullRequestState.OPEN:
+            instruction = await self.publishing.records.use_next_branch(instruction)
+        for _ in range(_STARTS):
+            start = await self.publishing.repository.start(instruction.branch)
+            await self._note(instruction, f"instruction {instruction.number} from {start.parents[0]}")
+            change = await self.editing.edit(instruction, start)
+            if change.commit is None:
+                return _nothing_changed(change, pull_request)
+            if outcome := await _to_its_end(self._publish(instruction, change)):
+                return outcome
+        raise GitError("somebody else changed the same lines on the branch meanwhile, again and again: try it later")
+
+    async def _publish(self, instruction: Instruction, change: Change) -> Outcome | None:
+        """Returns None where somebody else's commits on the branch are in the way."""
+        told = JobDetails(summary=change.result.summary or None, question=change.result.question or None)
+        await self.publishing.records.record_answer(instruction, told)
+        pushed = await self.publishing.push(instruction, change)
+        return await self.publishing.propose(instruction, pushed) if pushed else None
+
+    async def _finish(self, instruction: Instruction, commit: str) -> Outcome:
+        repository = self.publishing.repository
+        start = await repository.start(instruction.branch)
+        changes = await asyncio.to_thread(
+            with_titles, await repository.changes(start.base, commit), repository.snapshot(commit)
+        )
+        result = EditResult(instruction.summary, question=instruction.question)
+        return await self.publishing.propose(instruction, Change(result, commit, changes))
+
+    async def _note(self, instruction: Instruction, line: str) -> None:
+        await asyncio.to_thread(append_line, self.editing.folders.log(instruction.job_id), line)
 
 
-class _Unheard:
-    def plan(self, steps: Sequence[PlanStep]) -> None: ...
+async def _to_its_end(publishing: Coroutine[Any, Any, T]) -> T:
+    """Lets it get done when this is cancelled, unless that takes too long: half a push is nobody's wish."""
+    task = asyncio.create_task(publishing, name="publishing a change")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait({task}, timeout=PUBLISHING_GRACE_S)
+        finally:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, JobServerError):
+            return await task
+        raise
 
-    def activity(self, title: str) -> None: ...
 
-    def session(self, session_id: str) -> None: ...
+def _nothing_changed(change: Change, pull_request: PullRequest | None) -> Outcome:
+    result = change.result
+    details = JobDetails(
+        summary=result.summary or None,
+        reason=why_nothing_changed(result.reason, result.question, change.left_out),
+        question=result.question or None,
+        pull_request=pull_request_details(pull_request) if pull_request else None,
+    )
+    return Outcome(details=details)

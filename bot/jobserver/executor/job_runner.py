@@ -1,33 +1,37 @@
 """Runs jobs: the instructions of one job in their order, a few jobs at the same time."""
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from bot.jobserver.errors import JobServerError
-from bot.jobserver.store.jobs import Instruction
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
+from bot.jobserver.executor.interfaces import Executor
+from bot.jobserver.store.records import Instruction, Outcome
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
+MAX_ATTEMPTS = 3
 _RETRY_S = 2.0
 T = TypeVar("T")
-Execute = Callable[[Instruction], Awaitable[str | None]]
-"""Executes an instruction; returns the pull request's link if there is one."""
 
 
-class InstructionQueue(Protocol):
-    """What the runner needs of the store of jobs."""
+class Queue(Protocol):
+    """What the runner needs of the queue of instructions."""
 
     async def requeue_interrupted(self) -> list[str]: ...
 
     async def next_instruction(self, job_id: str) -> Instruction | None: ...
 
-    async def finish(
-        self, instruction: Instruction, *, pr_link: str | None = None, failure: str | None = None
-    ) -> None: ...
+    async def is_stopped(self, instruction: Instruction) -> bool: ...
+
+    async def release(self, instruction: Instruction) -> None: ...
+
+    async def finish(self, instruction: Instruction, outcome: Outcome) -> None: ...
 
 
 class JobRunner:
@@ -35,19 +39,24 @@ class JobRunner:
 
     A message sent while its job is at work waits in the queue and is executed after the current instruction, in the
     order of arrival; the job stays `active` until its queue is empty. After a restart the interrupted instruction
-    starts again in a fresh working copy of its branch. `retry_pause` is in seconds.
+    starts again from the branch's last commit; one that brought the server down three times fails. `retry_pause` is in
+    seconds.
     """
 
     def __init__(
-        self, queue: InstructionQueue, execute: Execute, *, max_concurrent_jobs: int, retry_pause: float = _RETRY_S
+        self, queue: Queue, executor: Executor, *, max_concurrent_jobs: int, retry_pause: float = _RETRY_S
     ) -> None:
         self._queue = queue
-        self._execute = execute
+        self._executor = executor
         self._retry_pause = retry_pause
         self._slots = asyncio.Semaphore(max_concurrent_jobs)
+        # What may have brought the server down runs beside no other suspect, so that it alone is blamed.
+        self._suspects = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self._running: set[str] = set()
         self._woken_while_running: set[str] = set()
+        self._executing: dict[int, asyncio.Task[Outcome]] = {}
+        self._is_stopping = False
 
     async def start(self) -> None:
         for job_id in await self._queue.requeue_interrupted():
@@ -62,13 +71,19 @@ class JobRunner:
         task = self._tasks.spawn(self._run_job(job_id), name=f"the queue of job {job_id}")
         task.add_done_callback(lambda done: self._ended(job_id, done))
 
+    def interrupt(self, number: int) -> None:
+        """Ends what runs of an instruction after its cancel was recorded; one that does not run now is no error."""
+        if task := self._executing.get(number):
+            task.cancel()
+
     async def stop(self) -> None:
         """Cancels what is running; it starts again with the next start."""
+        self._is_stopping = True
         await self._tasks.cancel()
 
     def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
         self._running.discard(job_id)
-        if task.cancelled():
+        if task.cancelled() or self._is_stopping:
             return
         # A message may have arrived after the queue was found empty.
         if job_id in self._woken_while_running:
@@ -77,27 +92,56 @@ class JobRunner:
 
     async def _run_job(self, job_id: str) -> None:
         async with self._slots:
-            while instruction := await self._retry_database(partial(self._queue.next_instruction, job_id)):
-                await self._run_instruction(instruction)
+            while not self._is_stopping:
+                instruction = await self._retry_database(partial(self._queue.next_instruction, job_id))
+                if instruction is None:
+                    return
+                outcome = await self._outcome(instruction)
+                await self._retry_database(partial(self._queue.finish, instruction, outcome))
 
-    async def _run_instruction(self, instruction: Instruction) -> None:
-        logger.info("job %s: instruction %d started", instruction.job_id, instruction.number)
+    async def _outcome(self, instruction: Instruction) -> Outcome:
+        name = f"job {instruction.job_id}: instruction {instruction.number}"
+        logger.info("%s started, attempt %d", name, instruction.attempts)
+        # Registered before the table is asked whether it was cancelled: a cancel finds either the row or the task.
+        task = asyncio.create_task(self._execute(instruction), name=name)
+        self._executing[instruction.number] = task
         try:
-            pr_link = await self._execute(instruction)
+            outcome = await task
+        except asyncio.CancelledError:
+            if self._is_stopping:
+                await self._release(instruction)
+                raise
+            logger.info("%s was stopped", name)
+            return Outcome()
         except JobServerError as error:
-            logger.warning("job %s: failed: %s", instruction.job_id, error)
-            await self._finish(instruction, failure=str(error) or type(error).__name__)
+            logger.warning("%s failed: %s", name, error)
+            return Outcome(failure=shortened(str(error), MAX_REASON) or type(error).__name__)
         except Exception as error:
-            logger.exception("job %s: failed unexpectedly", instruction.job_id)
-            await self._finish(instruction, failure=f"unexpected: {type(error).__name__}")
-        else:
-            await self._finish(instruction, pr_link=pr_link)
-            logger.info("job %s: instruction %d done", instruction.job_id, instruction.number)
+            logger.exception("%s failed unexpectedly", name)
+            return Outcome(failure=_unexpected(error))
+        finally:
+            del self._executing[instruction.number]
+        logger.info("%s %s", name, "failed" if outcome.failure else "done")
+        return outcome
 
-    async def _finish(
-        self, instruction: Instruction, *, pr_link: str | None = None, failure: str | None = None
-    ) -> None:
-        await self._retry_database(partial(self._queue.finish, instruction, pr_link=pr_link, failure=failure))
+    async def _execute(self, instruction: Instruction) -> Outcome:
+        is_first = instruction.attempts <= 1
+        if await self._retry_database(partial(self._queue.is_stopped, instruction)):
+            return Outcome() if is_first else await self._executor.finish_pushed(instruction)
+        if instruction.attempts > MAX_ATTEMPTS:
+            raise EditError(
+                f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it is not tried "
+                "again. Its log may say why; a smaller request may go through."
+            )
+        if is_first:
+            return await self._executor.execute(instruction)
+        async with self._suspects:
+            return await self._executor.execute(instruction)
+
+    async def _release(self, instruction: Instruction) -> None:
+        # Where this cannot be written the attempt counts, as after a crash.
+        with contextlib.suppress(sqlite3.Error):
+            await self._queue.release(instruction)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
         """Tries until it succeeds: with a locked database or a full disk, work that is done must not be lost."""
@@ -110,3 +154,7 @@ class JobRunner:
                     logger.warning("the job table cannot be written (%s); trying again until it can", error)
                 has_failed = True
                 await asyncio.sleep(self._retry_pause)
+
+
+def _unexpected(error: Exception) -> str:
+    return f"Something unexpected went wrong in the job server ({type(error).__name__}). Its log says what."

@@ -1,46 +1,84 @@
-"""The handlers of the pages: a list of pull requests, and one page each with its Merge and Close buttons."""
+"""The handlers of the pages: a list of pull requests, and for each its changes, its pages rendered, and its buttons."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, Literal
 
 from aiohttp import web
 
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
-from bot.jobserver.middleware import is_same_origin
+from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.description import paragraphs
-from bot.jobserver.pages.diff import parse_diff
+from bot.jobserver.pages.login import Login
+from bot.jobserver.pages.markdown import PICTURE_FORMATS
+from bot.jobserver.pages.pictures import PICTURE_BYTES, picture_response
+from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, PageRenderer, rendered_files
 from bot.jobserver.pages.rendering import error_page, render_page
+from bot.jobserver.pull_requests.interface import PullRequestState
+from bot.jobserver.pull_requests.local.contents import Patch
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 
 _STATIC = Path(__file__).parent / "static"
+_NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
+_PAGE = re.compile(r"[1-9]\d{0,5}")
+_NOT_PRESSED_HERE = "This button works only on the pull request's own page, and for reviewers who are logged in."
+_UNREACHABLE = "The repository could not be reached. Please try again."
 
 
 class PullRequestPages:
     """The handlers. `repository` is the name that the pages show."""
 
-    def __init__(self, pull_requests: LocalPullRequests, *, public_url: str, repository: str) -> None:
+    def __init__(self, pull_requests: LocalPullRequests, login: Login, *, repository: str) -> None:
         self._pull_requests = pull_requests
-        self._public_url = public_url
+        self._login = login
         self._repository = repository
+        self._renderer = PageRenderer()
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/", self.home)
         app.router.add_get("/pulls", self.list)
-        app.router.add_get(r"/pulls/{number:[1-9]\d{0,8}}", self.show)
-        app.router.add_post(r"/pulls/{number:[1-9]\d{0,8}}/merge", self.merge)
-        app.router.add_post(r"/pulls/{number:[1-9]\d{0,8}}/close", self.close)
+        app.router.add_get(_NUMBER, self.show)
+        app.router.add_get(f"{_NUMBER}/rendered", self.rendered)
+        app.router.add_get(rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", self.picture)
+        app.router.add_post(f"{_NUMBER}/merge", self.merge)
+        app.router.add_post(f"{_NUMBER}/close", self.close)
         app.router.add_get(r"/static/{name:[a-z]+\.(?:css|svg)}", self.static)
+        self._login.add_routes(app)
 
     async def home(self, _: web.Request) -> web.Response:
         raise web.HTTPSeeOther("/pulls")
 
-    async def list(self, _: web.Request) -> web.Response:
-        newest = await self._pull_requests.newest()
-        return render_page("list.html", pull_requests=newest, repository=self._repository)
+    async def list(self, request: web.Request) -> web.Response:
+        self._login.check_may_read(request)
+        asked = request.query.get("state", "")
+        state = PullRequestState(asked) if asked in set(PullRequestState) else None
+        listed = await self._pull_requests.list(state, _page_number(request))
+        return self._render("list.html", request, listed=listed, state=state, states=tuple(PullRequestState))
 
     async def show(self, request: web.Request) -> web.Response:
-        return await self._page(request)
+        return await self._show(request)
+
+    async def rendered(self, request: web.Request) -> web.Response:
+        contents = await self._contents(request)
+        page = page_of_files(contents.change, _page_number(request), FILES_ON_A_PAGE)
+        files = await rendered_files(page, contents.row.number, self._pull_requests.reader, self._renderer)
+        return await asyncio.to_thread(
+            lambda: self._render("rendered.html", request, contents=contents, page=page, files=files)
+        )
+
+    async def picture(self, request: web.Request) -> web.Response:
+        self._login.check_may_read(request)
+        side: Literal["before", "after"] = "before" if request.match_info["side"] == "before" else "after"
+        path = request.match_info["path"]
+        if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
+            raise web.HTTPNotFound
+        try:
+            contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
+        except PullRequestNotFoundError as error:
+            raise web.HTTPNotFound from error
+        return picture_response(contents)
 
     async def static(self, request: web.Request) -> web.StreamResponse:
         path = _STATIC / request.match_info["name"]
@@ -49,42 +87,64 @@ class PullRequestPages:
         return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
     async def merge(self, request: web.Request) -> web.Response:
-        return await self._press(request, self._pull_requests.merge)
+        head = str((await request.post()).get("head", ""))
+        return await self._press(request, lambda number, name: self._pull_requests.merge(number, head=head, by=name))
 
     async def close(self, request: web.Request) -> web.Response:
-        return await self._press(request, self._pull_requests.close)
+        return await self._press(request, lambda number, name: self._pull_requests.close(number, by=name))
 
-    async def _press(self, request: web.Request, action: Callable[[int], Awaitable[None]]) -> web.Response:
-        if not is_same_origin(request.headers.get("Origin"), request.host, self._public_url):
-            return error_page(request, 403, "This button works only on the pull request's own page.")
-        number = int(request.match_info["number"])
+    async def _press(self, request: web.Request, action: Callable[[int, str], Awaitable[None]]) -> web.Response:
+        session = await self._login.check_pressed_here(request)
+        if session is None:
+            return error_page(request, 403, _NOT_PRESSED_HERE)
         try:
-            await action(number)
+            await action(_number(request), session.name)
         except PullRequestNotFoundError as error:
             raise web.HTTPNotFound from error
         except MergeError as error:
-            return await self._page(request, status=409, problem=str(error))
+            return await self._show(request, status=409, problem=str(error))
         except JobServerError:
-            message = "The repository could not be reached. Please try again."
-            return await self._page(request, status=503, problem=message)
-        raise web.HTTPSeeOther(f"/pulls/{number}")
+            return await self._show(request, status=503, problem=_UNREACHABLE)
+        raise web.HTTPSeeOther(f"/pulls/{_number(request)}")
 
-    async def _page(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
+    async def _contents(self, request: web.Request) -> PullRequestContents:
+        self._login.check_may_read(request)
         try:
-            contents = await self._pull_requests.contents(int(request.match_info["number"]))
+            return await self._pull_requests.contents(_number(request))
         except PullRequestNotFoundError as error:
             raise web.HTTPNotFound from error
-        # A large diff takes a second to compare and render: the API goes on meanwhile.
-        return await asyncio.to_thread(self._render, contents, status, problem)
 
-    def _render(self, contents: PullRequestContents, status: int, problem: str) -> web.Response:
-        return render_page(
-            "pull_request.html",
-            status=status,
-            pull_request=contents.row,
-            commits=contents.commits,
-            diff=parse_diff(contents.diff),
-            description=paragraphs(contents.row.description),
-            repository=self._repository,
-            problem=problem,
+    async def _show(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
+        contents = await self._contents(request)
+        page = page_of_files(contents.change, _page_number(request))
+        patches = await self._pull_requests.reader.patches(contents.change, page.files)
+        # Thousands of lines take a second to compare and write: the API goes on meanwhile.
+        return await asyncio.to_thread(
+            lambda: self._render(
+                "changes.html", request, status=status, problem=problem, **_changes_values(contents, page, patches)
+            )
         )
+
+    def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:
+        viewer = self._login.viewer(request)
+        return render_page(template, status=status, repository=self._repository, viewer=viewer, **values)
+
+
+def _changes_values(contents: PullRequestContents, page: PageOfFiles, patches: tuple[Patch, ...]) -> dict[str, Any]:
+    diffs = file_diffs(page.files, patches)
+    return {
+        "contents": contents,
+        "page": page,
+        "diffs": diffs,
+        "omissions": omissions(page, diffs),
+        "description": paragraphs(contents.row.description),
+    }
+
+
+def _number(request: web.Request) -> int:
+    return int(request.match_info["number"])
+
+
+def _page_number(request: web.Request) -> int:
+    asked = request.query.get("page", "")
+    return int(asked) if _PAGE.fullmatch(asked) else 1

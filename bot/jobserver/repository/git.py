@@ -95,25 +95,32 @@ class Git:
         is_local = repository_protocol(settings.repository) == "file"
         return cls(settings.repository_address, _environment(settings), is_local, credentials)
 
-    async def try_run(self, directory: Path, *arguments: str, stdin: bytes = b"") -> GitResult:
-        """Runs git and returns how it ended, whatever its exit code.
+    async def try_run(
+        self, directory: Path, *arguments: str, stdin: bytes = b"", place: Mapping[str, str] | None = None
+    ) -> GitResult:
+        """Runs git and returns how it ended, whatever its exit code; `place` names where the repository lies.
 
         Raises:
             GitError: git cannot be started, took longer than ten minutes, or has no credentials for the remote.
         """
         if self.credentials and speaks_to_remote(arguments):
             return await run_with_credentials(
-                self.credentials, lambda options: self._try_run(directory, arguments, stdin, options)
+                self.credentials, lambda options: self._try_run(directory, arguments, stdin, place, options)
             )
-        return await self._try_run(directory, arguments, stdin)
+        return await self._try_run(directory, arguments, stdin, place)
 
     async def _try_run(
-        self, directory: Path, arguments: tuple[str, ...], stdin: bytes, options: Sequence[str] = ()
+        self,
+        directory: Path,
+        arguments: tuple[str, ...],
+        stdin: bytes,
+        place: Mapping[str, str] | None,
+        options: Sequence[str] = (),
     ) -> GitResult:
         output, errors = io.BytesIO(), io.BytesIO()
         kept = subprocesses.BoundedWriter(output, _OUTPUT_LIMIT)
         kept_errors = subprocesses.BoundedWriter(errors, _ERROR_LIMIT)
-        command = self._command(directory, (*options, *arguments), stdin)
+        command = self.command(directory, (*options, *arguments), stdin, place or {})
         try:
             exit_code = await subprocesses.run(command, stdout=kept, stderr=kept_errors)
         except OSError as error:
@@ -122,19 +129,24 @@ class Git:
             raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
         return GitResult(exit_code, _text(output), self._without_address(printable(_text(errors))), not kept.dropped)
 
-    def _command(self, directory: Path, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
+    def command(
+        self, directory: Path, arguments: tuple[str, ...], stdin: bytes, place: Mapping[str, str]
+    ) -> subprocesses.Command:
+        """Returns what is run for these arguments."""
         # Without its own .git, a folder must not be taken for a part of a repository around it.
-        environment = {**self.environment, "GIT_CEILING_DIRECTORIES": str(directory.parent)}
+        environment = {**self.environment, "GIT_CEILING_DIRECTORIES": str(directory.parent), **place}
         options = [part for setting in _CONFIG for part in ("-c", setting)]
         return subprocesses.Command(("git", *options, *arguments), directory, environment, _TIME_LIMIT_S, stdin)
 
-    async def run(self, directory: Path, *arguments: str, stdin: bytes = b"") -> str:
+    async def run(
+        self, directory: Path, *arguments: str, stdin: bytes = b"", place: Mapping[str, str] | None = None
+    ) -> str:
         """Runs git and returns its standard output.
 
         Raises:
             GitError: with git's last words.
         """
-        result = await self.try_run(directory, *arguments, stdin=stdin)
+        result = await self.try_run(directory, *arguments, stdin=stdin, place=place)
         if result.exit_code:
             words = explain(result.errors) or " ".join(result.errors.split())[-500:] or f"exit code {result.exit_code}"
             raise GitError(f"git {arguments[0]}: {words}")

@@ -12,9 +12,9 @@ from bot.jobserver.repository.snapshot import Snapshot
 class StartingPoint:
     """Where an instruction begins. `parents` are the commits that its commit is put on, the first one the branch's own.
 
-    `tree` is what is checked out: the branch's files, brought up to date with the base where that merged cleanly.
-    `base` is the base branch's commit. `note` says in words what was done or could not be done; empty where there was
-    nothing to do.
+    `tree` (a tree of git, no commit) is what is checked out: the branch's files, brought up to date with the base where
+    that merged cleanly. `base` is the base branch's commit. `note` says in words what was done or could not be done;
+    empty where there was nothing to do.
     """
 
     parents: tuple[str, ...]
@@ -43,7 +43,7 @@ class Repository(Protocol):
         ...
 
     async def collect(self, tree: str, directory: Path) -> Collected:
-        """Takes back the files of a directory into which `tree` was checked out; whatever git it holds is ignored."""
+        """Takes back the files of a directory into which `tree` was checked out; the same tree if nothing changed."""
         ...
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:

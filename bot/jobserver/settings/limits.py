@@ -1,7 +1,26 @@
 """Settings: how much a change may be, and how long things are kept."""
 
+from datetime import timedelta
+
+from pydantic import Field
+
+from bot.jobserver.settings.values import Duration
 from bot.runtime.settings import Settings
 
 
 class LimitSettings(Settings):
     """How much a change may be, and how long things are kept."""
+
+    max_changed_files: int = Field(
+        2_000, ge=1, description="how many files one instruction may change; of a change of more nothing is taken"
+    )
+    max_file_megabytes: float = Field(
+        5.0,
+        gt=0,
+        description="how large a file may be that is added or changed, in megabytes; larger ones are left out",
+    )
+    keep_for: Duration = Field(
+        timedelta(days=90),
+        description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "
+        "(seconds or ISO 8601)",
+    )

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -15,16 +15,16 @@ from bot.jobserver.errors import JobServerError
 
 
 class Database:
-    """A connection with WAL and full synchronisation; `schema` is applied to a new file.
+    """A connection with WAL and full synchronisation.
 
-    `user_version` 1 marks the schema, so that a later one can tell what it found.
+    `steps` make the tables: each is a few statements that end with a semicolon (which stands nowhere else), and brings
+    a file from one version to the next, the first one from a new file. A file's version is how many steps it has seen,
+    in its `user_version`. A step that was ever released is never changed again: add another one.
     """
 
-    _VERSION = 1
-
-    def __init__(self, path: Path, schema: str) -> None:
+    def __init__(self, path: Path, steps: Sequence[str]) -> None:
         self._path = path
-        self._schema = schema
+        self._steps = tuple(steps)
         self._lock = asyncio.Lock()
         self._connection: aiosqlite.Connection | None = None
 
@@ -51,16 +51,16 @@ class Database:
             self._connection = None
 
     async def _prepare(self) -> None:
+        """Takes all steps that the file has not seen, or none of them."""
         async with self.transaction() as connection:
             row = await (await connection.execute("PRAGMA user_version")).fetchone()
             version = row[0] if row else 0
-            if version > self._VERSION:
+            if version > len(self._steps):
                 raise JobServerError(f"{self._path.name} was written by a newer version: update Pagehand")
-            if version == self._VERSION:
-                return
-            for statement in self._schema.split(";"):
-                await connection.execute(statement)
-            await connection.execute(f"PRAGMA user_version = {self._VERSION}")
+            for step in self._steps[version:]:
+                for statement in step.split(";"):
+                    await connection.execute(statement)
+            await connection.execute(f"PRAGMA user_version = {len(self._steps)}")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:

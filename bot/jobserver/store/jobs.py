@@ -1,78 +1,18 @@
-"""The tables of jobs and of the instructions given to them."""
+"""What the job API asks of the store: create, message, get, cancel."""
 
-import hashlib
-import json
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import aiosqlite
 
-from bot.jobserver.errors import (
-    IdempotencyKeyReusedError,
-    JobArchivedError,
-    JobNotFoundError,
-    RateLimitExceededError,
-)
-from bot.jobserver.models import AgentJob, Source, Status
+from bot.jobserver.errors import IdempotencyKeyReusedError, JobArchivedError, RateLimitExceededError
+from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, read_job, write_details
+from bot.jobserver.store.records import Cancellation, JobTemplate, PromptRequest, as_text, branch_name
 
-SCHEMA = """
-CREATE TABLE jobs (
-    id TEXT PRIMARY KEY, project_id TEXT NOT NULL, status TEXT NOT NULL, repository TEXT NOT NULL, ref TEXT NOT NULL,
-    model TEXT NOT NULL, branch TEXT NOT NULL, pr_link TEXT, failure TEXT,
-    created_at TEXT NOT NULL, finished_at TEXT, archived_at TEXT
-) STRICT;
-CREATE TABLE instructions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT NOT NULL REFERENCES jobs (id), project_id TEXT NOT NULL,
-    prompt TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed')),
-    created_at TEXT NOT NULL
-) STRICT;
-CREATE INDEX instructions_of_job ON instructions (job_id, number);
-CREATE INDEX instructions_of_project ON instructions (project_id, created_at);
-CREATE INDEX instructions_waiting ON instructions (state) WHERE state IN ('queued', 'running');
-CREATE INDEX jobs_to_archive ON jobs (finished_at) WHERE archived_at IS NULL;
-CREATE TABLE answers (
-    key TEXT NOT NULL, project_id TEXT NOT NULL, fingerprint TEXT NOT NULL, answer TEXT NOT NULL,
-    created_at TEXT NOT NULL, PRIMARY KEY (project_id, key)
-) STRICT;
-"""
 _HOUR = timedelta(hours=1)
-ANSWERS_KEPT = timedelta(days=30)
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One prompt of a job, on its way through the queue."""
-
-    number: int
-    job_id: str
-    branch: str
-    prompt: str
-
-
-@dataclass(frozen=True)
-class PromptRequest:
-    """A create (no job id) or a message, as a client sent it."""
-
-    project_id: str
-    prompt: str
-    job_id: str | None = None
-    idempotency_key: str | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        return hashlib.sha256(json.dumps([self.job_id, self.prompt]).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class JobTemplate:
-    """What all new jobs have in common."""
-
-    repository: str
-    ref: str
-    model: str
 
 
 class JobStore:
@@ -95,80 +35,44 @@ class JobStore:
             if request.job_id is not None:
                 await _check_not_archived(connection, request.project_id, request.job_id)
             await self._check_rate_limit(connection, request.project_id)
-            now = _iso(self._now())
+            now = as_text(self._now())
             job_id = await _insert_or_reactivate_job(connection, request, template, now)
             await _queue_instruction(connection, request, job_id, now)
-            job = await _job(connection, request.project_id, job_id)
+            job = await read_job(connection, request.project_id, job_id)
             await _keep_answer(connection, request, job, now)
             return job
 
     async def get(self, project_id: str, job_id: str) -> AgentJob:
+        """Returns a job.
+
+        Raises:
+            JobNotFoundError: the project has none of this id.
+        """
         async with self._database.transaction() as connection:
-            return await _job(connection, project_id, job_id)
+            return await read_job(connection, project_id, job_id)
+
+    async def cancel(self, project_id: str, job_id: str, requester: Requester | None = None) -> Cancellation:
+        """Stops all that waits, and records that what runs has to be stopped. A job that has ended stays as it is.
+
+        Raises:
+            JobNotFoundError: the project has none of this id.
+        """
+        async with self._database.transaction() as connection:
+            job = await read_job(connection, project_id, job_id)
+            if job.status is not Status.ACTIVE:
+                return Cancellation(job)
+            reason = f"stopped by {requester.name}" if requester else "stopped by request"
+            running = await _stop_instructions(connection, job_id, reason)
+            await connection.execute("UPDATE jobs SET failure = NULL WHERE id = ?", (job_id,))
+            details = await read_details(connection, job_id)
+            await write_details(connection, job_id, details.model_copy(update={"reason": reason}))
+            await end_if_idle(connection, job_id, as_text(self._now()))
+            return Cancellation(await read_job(connection, project_id, job_id), running)
 
     async def check(self) -> None:
         """Raises where the tables cannot be used."""
         async with self._database.transaction() as connection:
             await connection.execute("SELECT 1 FROM jobs LIMIT 1")
-
-    async def requeue_interrupted(self) -> list[str]:
-        """Queues the instructions again that were running when the server ended.
-
-        Returns the ids of all jobs that have work, the one that has waited longest first.
-        """
-        async with self._database.transaction() as connection:
-            await connection.execute("UPDATE instructions SET state = 'queued' WHERE state = 'running'")
-            rows = await connection.execute_fetchall(
-                "SELECT job_id FROM instructions WHERE state = 'queued' GROUP BY job_id ORDER BY min(number)"
-            )
-            return [row["job_id"] for row in rows]
-
-    async def next_instruction(self, job_id: str) -> Instruction | None:
-        """Marks the job's oldest queued instruction as running and returns it."""
-        async with self._database.transaction() as connection:
-            cursor = await connection.execute(
-                "SELECT number, prompt, branch FROM instructions JOIN jobs ON jobs.id = job_id "
-                "WHERE job_id = ? AND state = 'queued' ORDER BY number LIMIT 1",
-                (job_id,),
-            )
-            row = await cursor.fetchone()
-            if row is None:
-                return None
-            await connection.execute("UPDATE instructions SET state = 'running' WHERE number = ?", (row["number"],))
-            return Instruction(row["number"], job_id, row["branch"], row["prompt"])
-
-    async def finish(self, instruction: Instruction, *, pr_link: str | None = None, failure: str | None = None) -> None:
-        """Records how an instruction ended; with nothing left in the queue the job ends too.
-
-        A failure of one instruction is not hidden by the success of the next one in the queue.
-        """
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE instructions SET state = ? WHERE number = ?",
-                ("failed" if failure else "done", instruction.number),
-            )
-            await connection.execute(
-                "UPDATE jobs SET pr_link = coalesce(?, pr_link), failure = coalesce(?, failure) WHERE id = ?",
-                (pr_link, failure, instruction.job_id),
-            )
-            await connection.execute(
-                "UPDATE jobs SET status = CASE WHEN failure IS NULL THEN 'completed' ELSE 'failed' END, "
-                "finished_at = ? WHERE id = ? AND NOT EXISTS "
-                "(SELECT 1 FROM instructions WHERE job_id = jobs.id AND state IN ('queued', 'running'))",
-                (_iso(self._now()), instruction.job_id),
-            )
-
-    async def archive(self, age: timedelta) -> list[str]:
-        """Archives the jobs that finished at least this long ago, and deletes old answers; returns the jobs' ids."""
-        now = self._now()
-        async with self._database.transaction() as connection:
-            await connection.execute("DELETE FROM answers WHERE created_at < ?", (_iso(now - ANSWERS_KEPT),))
-            rows = await connection.execute_fetchall(
-                "UPDATE jobs SET status = 'archived', archived_at = ? "
-                "WHERE archived_at IS NULL AND finished_at <= ? RETURNING id",
-                (_iso(now), _iso(now - age)),
-            )
-            return [row["id"] for row in rows]
 
     async def _check_rate_limit(self, connection: aiosqlite.Connection, project_id: str) -> None:
         now = self._now()
@@ -176,7 +80,7 @@ class JobStore:
             await connection.execute_fetchall(
                 "SELECT created_at FROM instructions WHERE project_id = ? AND created_at > ? "
                 "ORDER BY created_at DESC LIMIT 1 OFFSET ?",
-                (project_id, _iso(now - _HOUR), self._rate_limit - 1),
+                (project_id, as_text(now - _HOUR), self._rate_limit - 1),
             )
         )
         if rows:
@@ -202,13 +106,13 @@ async def _kept_answer(connection: aiosqlite.Connection, request: PromptRequest)
 async def _keep_answer(connection: aiosqlite.Connection, request: PromptRequest, job: AgentJob, now: str) -> None:
     if request.idempotency_key is not None:
         await connection.execute(
-            "INSERT INTO answers (key, project_id, fingerprint, answer, created_at) VALUES (?, ?, ?, ?, ?)",
-            (request.idempotency_key, request.project_id, request.fingerprint, job.model_dump_json(), now),
+            "INSERT INTO answers (key, project_id, fingerprint, answer, created_at, job_id) VALUES (?, ?, ?, ?, ?, ?)",
+            (request.idempotency_key, request.project_id, request.fingerprint, job.model_dump_json(), now, job.id),
         )
 
 
 async def _check_not_archived(connection: aiosqlite.Connection, project_id: str, job_id: str) -> None:
-    job = await _job(connection, project_id, job_id)
+    job = await read_job(connection, project_id, job_id)
     if job.status is Status.ARCHIVED:
         raise JobArchivedError("this job is archived and takes no more messages: create a new job")
 
@@ -227,42 +131,40 @@ async def _insert_job(connection: aiosqlite.Connection, project_id: str, templat
     await connection.execute(
         "INSERT INTO jobs (id, project_id, status, repository, ref, model, branch, created_at) "
         "VALUES (?, ?, 'active', ?, ?, ?, ?, ?)",
-        (job_id, project_id, template.repository, template.ref, template.model, f"pagehand/{job_id}", now),
+        (job_id, project_id, template.repository, template.ref, template.model, branch_name(job_id, 1), now),
     )
     return job_id
 
 
 async def _reactivate_job(connection: aiosqlite.Connection, job_id: str) -> None:
-    """Clears the failure of a job that had ended; one at work keeps it, and will end as `failed`."""
-    await connection.execute(
-        "UPDATE jobs SET failure = CASE status WHEN 'active' THEN failure END, status = 'active', "
-        "finished_at = NULL WHERE id = ?",
+    """Clears what a job that had ended said last; one at work keeps it, and keeps its failure to the end."""
+    cursor = await connection.execute(
+        "UPDATE jobs SET status = 'active', failure = NULL, finished_at = NULL WHERE id = ? AND status <> 'active'",
         (job_id,),
     )
+    if cursor.rowcount:
+        await forget_last_words(connection, job_id)
 
 
 async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRequest, job_id: str, now: str) -> None:
+    who = request.requester
     await connection.execute(
-        "INSERT INTO instructions (job_id, project_id, prompt, state, created_at) VALUES (?, ?, ?, 'queued', ?)",
-        (job_id, request.project_id, request.prompt, now),
+        "INSERT INTO instructions (job_id, project_id, prompt, state, created_at, "
+        "requester_name, requester_id, requester_url) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?)",
+        (job_id, request.project_id, request.prompt, now, who and who.name, who and who.id, who and who.url),
     )
 
 
-async def _job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
-    cursor = await connection.execute("SELECT * FROM jobs WHERE project_id = ? AND id = ?", (project_id, job_id))
-    row = await cursor.fetchone()
-    if row is None:
-        raise JobNotFoundError("there is no such job in this project")
-    return AgentJob(
-        id=row["id"],
-        status=Status(row["status"]),
-        source=Source(repository=row["repository"], ref=row["ref"]),
-        model=row["model"],
-        pr_link=None if row["status"] == Status.ACTIVE else row["pr_link"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
+async def _stop_instructions(connection: aiosqlite.Connection, job_id: str, reason: str) -> int | None:
+    """Ends those that were never begun; of the others, of which a part may be pushed, the queue says how they ended."""
+    await connection.execute(
+        "UPDATE instructions SET stop_reason = ?, answer = ?, state = 'stopped' "
+        "WHERE job_id = ? AND state = 'queued' AND attempts = 0",
+        (reason, f"({reason})", job_id),
     )
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    rows = await connection.execute_fetchall(
+        "UPDATE instructions SET stop_reason = coalesce(stop_reason, ?) "
+        "WHERE job_id = ? AND state IN ('queued', 'running') RETURNING number, state",
+        (reason, job_id),
+    )
+    return next((row["number"] for row in rows if row["state"] == "running"), None)

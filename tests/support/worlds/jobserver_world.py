@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 
 KEY = "planted-key-of-the-job-server"
+REVIEWER_KEY = "planted-key-of-a-reviewer"
 JOB = "/v2/agent/docs/job"
 WAIT_S = 30.0
 T = TypeVar("T")
@@ -94,8 +96,15 @@ class JobServerWorld:
         created = (await self.create(prompt)).raise_for_status().json()
         return await self.ended(created["id"])
 
+    async def log_in(self, key: str = REVIEWER_KEY) -> httpx.Response:
+        return await self.client.post("/login", data={"key": key}, headers={"Origin": self.url})
+
     async def press(self, link: str, button: str) -> httpx.Response:
-        return await self.client.post(f"{link}/{button}", headers={"Origin": self.url})
+        """As Ada, with the form of the page as it is now."""
+        if "pagehand_reviewer" not in self.client.cookies:
+            assert (await self.log_in()).status_code == 303
+        form = hidden_fields((await self.client.get(link)).text)
+        return await self.client.post(f"{link}/{button}", data=form, headers={"Origin": self.url})
 
     def show(self, branch: str, path: str) -> str:
         return git(self.repository, "show", f"{branch}:{path}")
@@ -107,17 +116,21 @@ class JobServerWorld:
         return (self.settings.data_directory / "logs" / f"{job_id}.log").read_text()
 
 
+def hidden_fields(page: str) -> dict[str, str]:
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
+
+
 @asynccontextmanager
-async def running(repository: Path, data: Path, *, address: str = "", **settings: Any) -> AsyncIterator[JobServerWorld]:
+async def running(
+    repository: Path, data: Path, *, everybody: str = "", address: str = "", **settings: Any
+) -> AsyncIterator[JobServerWorld]:
     """`address` is where the job server finds the repository, if not in its directory."""
-    values: dict[str, Any] = {
-        "repository": address or str(repository),
-        "data_directory": data,
-        "port": 0,
-        "api_key": KEY,
-    }
+    values: dict[str, Any] = {"repository": address or str(repository), "data_directory": data, "port": 0}
+    values["api_key"] = KEY
+    values["sandbox"] = "none"  # so that programs of tests about something else write where the test looks
+    values["reviewers"] = f"Ada Lovelace: {REVIEWER_KEY}\n"
     configured = JobServerSettings(**(values | settings))
-    server = JobServer(configured)
+    server = JobServer(configured, everybody=everybody)
     url = await server.start()
     headers = {"Authorization": f"Bearer {KEY}"}
     try:

@@ -61,7 +61,7 @@ class GitHubPullRequests:
         return PullRequest(found.number, found.html_url, branch, found.outcome, checks)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
-        text = description.with_requester(self._description(new.description), new.requester)
+        text = self._description(new.description)
         opened, is_new = await self._create(new, text)
         if not is_new:
             await self._add(opened, text)

@@ -2,28 +2,51 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import Literal
 
 from bot.jobserver.errors import GitError, MergeError
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, PullRequestState
-from bot.jobserver.pull_requests.local.mirror import Commit, Mirror
-from bot.jobserver.pull_requests.local.table import PullRequestRow, PullRequestTable
+from bot.jobserver.pull_requests.local.change import Change
+from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
+from bot.jobserver.pull_requests.local.history import History
+from bot.jobserver.pull_requests.local.table import PullRequestRow, PullRequestTable, StateCounts
+
+LIST_LENGTH = 50
+"""Pull requests on one page of the list."""
+
+
+@dataclass(frozen=True)
+class PullRequestList:
+    """One page of the list, the newest first; pages are numbered from 1."""
+
+    rows: tuple[PullRequestRow, ...]
+    counts: StateCounts
+    page: int
+    pages: int
 
 
 @dataclass(frozen=True)
 class PullRequestContents:
-    """What a person sees of a pull request. `diff` may be cut off at 2 MB."""
+    """What a person sees of a pull request. `commits` are the newest of `commit_count`."""
 
     row: PullRequestRow
     commits: tuple[Commit, ...]
-    diff: str
+    commit_count: int
+    change: Change
 
 
 class LocalPullRequests:
-    """Opens, shows, merges and closes them, one call at a time."""
+    """Opens, shows, merges and closes them. What changes anything is done one call at a time.
 
-    def __init__(self, table: PullRequestTable, mirror: Mirror, *, base: str, public_url: str) -> None:
+    `reader` reads what the shown commits hold.
+    """
+
+    def __init__(
+        self, table: PullRequestTable, history: History, reader: ContentsReader, *, base: str, public_url: str
+    ) -> None:
+        self.reader = reader
         self._table = table
-        self._mirror = mirror
+        self._history = history
         self._base = base
         self._public_url = public_url
         self._lock = asyncio.Lock()
@@ -37,10 +60,13 @@ class LocalPullRequests:
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         async with self._lock:
-            base, head = await self._mirror.fetch(self._base), await self._mirror.fetch(new.branch)
-            start = await self._mirror.merge_base(base, head)
+            newest = await self._table.find(new.branch)
+            if newest is not None and newest.state is PullRequestState.OPEN:
+                return self._as_pull_request(newest)
+            base, head = await self._history.fetch(self._base), await self._history.fetch(new.branch)
+            start = await self._history.merge_base(base, head)
             row = await self._table.insert(new, base=self._base, base_commit=start, head_commit=head)
-            await self._mirror.keep_commits(row.number, head)
+            await self._history.keep_commits(row.number, head)
             return self._as_pull_request(row)
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
@@ -48,30 +74,50 @@ class LocalPullRequests:
             await self._table.add_to_description(pull_request.number, addition)
             await self._refresh(await self._table.get(pull_request.number))
 
-    async def newest(self) -> list[PullRequestRow]:
-        """Returns the newest 500, the newest first."""
-        return await self._table.newest()
+    async def list(self, state: PullRequestState | None, page: int) -> PullRequestList:
+        """Returns a page of those in one state, or in any; the last one where there are not as many pages."""
+        counts = await self._table.counts()
+        pages = max(1, -(-counts.of(state) // LIST_LENGTH))
+        page = min(page, pages)
+        rows = await self._table.newest(state, offset=(page - 1) * LIST_LENGTH, limit=LIST_LENGTH)
+        return PullRequestList(tuple(rows), counts, page, pages)
 
     async def contents(self, number: int) -> PullRequestContents:
         """Returns a pull request as it is now.
 
         Raises:
             PullRequestNotFoundError: there is none of this number.
+            GitError: its commits cannot be read.
         """
         async with self._lock:
             row = await self._refresh(await self._table.get(number))
-            commits = await self._mirror.commits(row.base_commit, row.head_commit)
-            diff = await self._mirror.diff(row.base_commit, row.head_commit)
-        return PullRequestContents(row, commits, diff)
+        ends = (row.base_commit, row.head_commit)
+        return PullRequestContents(
+            row,
+            await self.reader.commits(*ends),
+            await self.reader.commit_count(*ends),
+            await self.reader.change(*ends),
+        )
 
-    async def close(self, number: int) -> None:
+    async def file(self, number: int, side: Literal["before", "after"], path: str, *, limit: int) -> bytes | None:
+        """Returns a file as it is before or after the change; None where there is none, or it is larger than `limit`.
+
+        Raises:
+            PullRequestNotFoundError: there is none of this number.
+        """
+        row = await self._table.get(number)
+        return await self.reader.file(row.base_commit if side == "before" else row.head_commit, path, limit=limit)
+
+    async def close(self, number: int, *, by: str) -> None:
         async with self._lock:
             row = await self._refresh(await self._table.get(number))
             if row.state is PullRequestState.OPEN:
-                await self._table.end(row.number, PullRequestState.CLOSED)
+                await self._table.end(row.number, PullRequestState.CLOSED, by=by)
 
-    async def merge(self, number: int) -> None:
+    async def merge(self, number: int, *, head: str, by: str) -> None:
         """Merges into the base branch and pushes it. Does nothing if it was merged before.
+
+        `head` is the commit that the person has seen.
 
         Raises:
             MergeError: with a message for the page; nothing was changed.
@@ -82,30 +128,33 @@ class LocalPullRequests:
                 return
             if row.state is PullRequestState.CLOSED:
                 raise MergeError("This pull request is closed, so it cannot be merged.")
-            await self._mirror.merge(row.head_commit, row.base, f"Merge pull request #{row.number}: {row.title}")
-            await self._table.end(row.number, PullRequestState.MERGED)
+            if row.head_commit != head:
+                raise MergeError("The branch has changed since you opened this page. Look at it again, then merge.")
+            message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
+            await self._history.merge(row.head_commit, row.base, message)
+            await self._table.end(row.number, PullRequestState.MERGED, by=by)
 
     async def _refresh(self, row: PullRequestRow) -> PullRequestRow:
         """Catches up with what was pushed; what is known is still shown while the repository is out of reach."""
         if row.state is not PullRequestState.OPEN:
             return row
         try:
-            base = await self._mirror.fetch(row.base)
+            base = await self._history.fetch(row.base)
         except GitError:
             return row
         head = await self._newest_head(row)
-        merged = await self._mirror.is_merged(head, base)
-        start = row.base_commit if merged else await self._mirror.merge_base(base, head)
-        await self._mirror.keep_commits(row.number, head)
+        merged = await self._history.is_merged(head, base)
+        start = row.base_commit if merged else await self._history.merge_base(base, head)
+        await self._history.keep_commits(row.number, head)
         await self._table.set_commits(row.number, base_commit=start, head_commit=head)
         if merged:
-            await self._table.end(row.number, PullRequestState.MERGED)
+            await self._table.end(row.number, PullRequestState.MERGED, by=None)
         return await self._table.get(row.number)
 
     async def _newest_head(self, row: PullRequestRow) -> str:
         """Returns the branch's newest commit; the last one known where somebody deleted the branch."""
         try:
-            return await self._mirror.fetch(row.branch)
+            return await self._history.fetch(row.branch)
         except GitError:
             return row.head_commit
 

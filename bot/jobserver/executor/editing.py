@@ -1,0 +1,114 @@
+"""Editing: the editor's work on a copy, taken back, checked, and made a commit."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from bot.jobserver.checks.interface import Checks
+from bot.jobserver.editors.interface import Editor, EditResult, EditTask, Exchange
+from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.errors import EditError
+from bot.jobserver.executor.descriptions import commit_message, task_from_checks
+from bot.jobserver.executor.foreign_text import bounded_result
+from bot.jobserver.executor.interfaces import JobRepository, Records
+from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.executor.page_titles import with_titles
+from bot.jobserver.executor.progress import RecordedProgress
+from bot.jobserver.models import Changes, CheckResult, CheckStatus
+from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.store.records import Instruction, ProgressUpdate
+
+
+@dataclass(frozen=True)
+class Change:
+    """What came of an instruction. `commit` is None where nothing was changed; it is not pushed yet."""
+
+    result: EditResult
+    commit: str | None = None
+    changes: Changes | None = None
+    left_out: tuple[str, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Editing:
+    """Works in the folders of one job at a time."""
+
+    repository: JobRepository
+    editor: Editor
+    checks: Checks
+    records: Records
+    folders: JobFolders
+
+    async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
+        """Runs the editor, and once more where the checks find faults that the change brought in.
+
+        Raises:
+            EditError: the editor could not do it.
+            GitError: the files could not be taken out or back.
+        """
+        await asyncio.to_thread(self.folders.make_empty, instruction.job_id)
+        await self.repository.check_out(start.tree, self._task(instruction).workspace.copy)
+        progress = RecordedProgress(instruction.session)
+
+        async def record(update: ProgressUpdate) -> None:
+            await self.records.record_progress(instruction.job_id, update)
+
+        async with progress.recording(record):
+            task = self._task(instruction)
+            result = bounded_result(await self.editor.edit(task, progress))
+            change = await self._collected(instruction, start, result)
+            if faults := _faults(change.checks):
+                progress.activity("mending what the checks found")
+                change = await self._mended(instruction, start, change, faults, progress)
+        return change
+
+    async def _mended(
+        self,
+        instruction: Instruction,
+        start: StartingPoint,
+        change: Change,
+        faults: Sequence[CheckResult],
+        progress: RecordedProgress,
+    ) -> Change:
+        """Gives the faults to the editor once; where it cannot do that, the change stays as it was."""
+        task = self._task(instruction)
+        again = replace(
+            task,
+            prompt=task_from_checks(faults),
+            conversation=(*task.conversation, Exchange(task.prompt, change.result.summary)),
+            session=progress.session_id,
+        )
+        try:
+            await self.editor.edit(again, progress)
+        except EditError as error:
+            await asyncio.to_thread(append_line, task.log, f"what the checks found could not be mended: {error}")
+            return change
+        return await self._collected(instruction, start, change.result)
+
+    async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> Change:
+        copy = self._task(instruction).workspace.copy
+        collected = await self.repository.collect(start.tree, copy)
+        if collected.tree == start.tree:
+            return Change(result, left_out=collected.left_out, note=start.note)
+        commit = await self.repository.commit(start, collected.tree, commit_message(instruction))
+        after = self.repository.snapshot(commit)
+        changes = await asyncio.to_thread(with_titles, await self.repository.changes(start.base, commit), after)
+        paths = [PurePosixPath(file.path) for file in changes.files]
+        checks = await self.checks.run(self.repository.snapshot(start.base), after, paths, copy)
+        return Change(result, commit, changes, collected.left_out, checks, start.note)
+
+    def _task(self, instruction: Instruction) -> EditTask:
+        return EditTask(
+            instruction.prompt,
+            self.folders.workspace(instruction.job_id),
+            self.folders.log(instruction.job_id),
+            tuple(Exchange(earlier.prompt, earlier.answer) for earlier in instruction.conversation),
+            instruction.session,
+        )
+
+
+def _faults(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    return [check for check in checks if check.status is CheckStatus.FAILED and check.problems]

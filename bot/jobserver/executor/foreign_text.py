@@ -1,0 +1,40 @@
+"""What agents and people wrote, brought to a size and a form in which it can be kept and passed on."""
+
+from collections.abc import Sequence
+
+from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.models import PlanStep
+
+MAX_SUMMARY = 20_000
+MAX_REASON = 2_000
+MAX_QUESTION = 4_000
+_MAX_ACTIVITY = 200
+_MAX_STEPS = 50
+_MAX_STEP = 300
+_ELLIPSIS = "…"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Returns at most `limit` characters, without NUL and halves of characters, which no database takes."""
+    clean = text.replace("\0", "").encode(errors="replace").decode().strip()
+    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + _ELLIPSIS
+
+
+def one_line(text: str, limit: int) -> str:
+    return shortened(" ".join(text[: 10 * limit].split()), limit)
+
+
+def bounded_result(result: EditResult) -> EditResult:
+    return EditResult(
+        summary=shortened(result.summary, MAX_SUMMARY),
+        reason=shortened(result.reason, MAX_REASON),
+        question=shortened(result.question, MAX_QUESTION),
+    )
+
+
+def bounded_plan(steps: Sequence[PlanStep]) -> tuple[PlanStep, ...]:
+    return tuple(PlanStep(title=one_line(step.title, _MAX_STEP), status=step.status) for step in steps[:_MAX_STEPS])
+
+
+def bounded_activity(title: str) -> str:
+    return one_line(title, _MAX_ACTIVITY)

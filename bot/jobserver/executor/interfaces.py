@@ -1,0 +1,47 @@
+"""What the executor needs of its neighbours, besides their own interfaces."""
+
+from typing import Protocol
+
+from bot.jobserver.models import JobDetails
+from bot.jobserver.repository.interface import Repository
+from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
+
+
+class JobRepository(Repository, Protocol):
+    """A repository whose branches can be brought together, and deleted in the end."""
+
+    async def merge(self, first: str, second: str) -> str | None:
+        """Returns the tree of a merge of two commits; None where both changed the same lines. Raises GitError."""
+        ...
+
+    async def delete_branch(self, branch: str) -> None:
+        """Deletes a branch; one that is not there is no error. Raises GitError."""
+        ...
+
+
+class Records(Protocol):
+    """Where the executor writes down how far an instruction is. Implemented by store.instruction_queue."""
+
+    async def use_next_branch(self, instruction: Instruction) -> Instruction: ...
+
+    async def record_progress(self, job_id: str, update: ProgressUpdate) -> None: ...
+
+    async def record_answer(self, instruction: Instruction, details: JobDetails) -> None: ...
+
+    async def record_pushed(self, instruction: Instruction, commit: str) -> None: ...
+
+
+class Executor(Protocol):
+    """What the runner needs of whoever executes instructions."""
+
+    async def execute(self, instruction: Instruction) -> Outcome:
+        """Executes it. Cancelling ends it within 5 s; where it was just being pushed, it may still return.
+
+        Raises:
+            JobServerError: why it failed.
+        """
+        ...
+
+    async def finish_pushed(self, instruction: Instruction) -> Outcome:
+        """Finishes what an interrupted instruction has pushed, and executes nothing."""
+        ...

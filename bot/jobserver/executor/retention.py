@@ -1,0 +1,99 @@
+"""Retention: finished jobs are archived, later deleted with all that belongs to them, and their branches too."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.pull_requests.interface import PullRequests, PullRequestState
+from bot.jobserver.store.retention import JobRetention
+
+logger = logging.getLogger(__name__)
+_MAX_PAUSE_S = 60.0
+_BETWEEN_BATCHES_S = 0.05
+
+
+class Retention:
+    """Archives jobs `archive_after` their end, and deletes them when they have been archived for `keep_for`."""
+
+    def __init__(
+        self,
+        jobs: JobRetention,
+        folders: JobFolders,
+        repository: JobRepository,
+        pull_requests: PullRequests,
+        *,
+        archive_after: timedelta,
+        keep_for: timedelta,
+    ) -> None:
+        self._jobs = jobs
+        self._folders = folders
+        self._repository = repository
+        self._pull_requests = pull_requests
+        self._archive_after = archive_after
+        self._keep_for = keep_for
+
+    async def run(self) -> None:
+        """Sweeps, for ever."""
+        shortest = min(self._archive_after, self._keep_for).total_seconds()
+        pause = min(_MAX_PAUSE_S, max(0.1, shortest / 10))
+        while True:
+            try:
+                await self.sweep()
+            except Exception:
+                logger.exception("old jobs could not be archived or deleted; trying again")
+            await asyncio.sleep(pause)
+
+    async def sweep(self) -> None:
+        """Archives and deletes all that is old by now, a few at a time."""
+        archived = await _in_batches(partial(self._jobs.archive, self._archive_after))
+        deleted = await _in_batches(self._delete_jobs)
+        if archived or deleted:
+            logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
+        await _in_batches(self._jobs.delete_answers)
+        await self._delete_branches()
+
+    async def _delete_jobs(self) -> int:
+        """Deletes the folders first: what a crash leaves is found again by its row."""
+        batch = await self._jobs.jobs_to_delete(self._keep_for)
+        await asyncio.to_thread(self._delete_folders, batch)
+        await self._jobs.delete_jobs(batch)
+        return len(batch)
+
+    def _delete_folders(self, job_ids: list[str]) -> None:
+        for job_id in job_ids:
+            self._folders.delete(job_id)
+
+    async def _delete_branches(self) -> None:
+        """Deletes branches of deleted jobs; one that cannot be deleted now holds up no other."""
+        last, failures = "", list[str]()
+        while names := await self._jobs.old_branches(after=last):
+            for name in names:
+                try:
+                    await self._delete_branch(name)
+                except JobServerError as error:
+                    failures.append(f"{name}: {error}")
+            last = names[-1]
+        if failures:
+            logger.warning("%d old branches could not be deleted, the first is %s", len(failures), failures[0])
+            await self._jobs.give_up_branches()
+
+    async def _delete_branch(self, name: str) -> None:
+        """An open pull request keeps its branch. A keeper forgets those that ended, so that one unknown has ended."""
+        pull_request = await self._pull_requests.find(name)
+        if pull_request is None or pull_request.state is not PullRequestState.OPEN:
+            await self._repository.delete_branch(name)
+        await self._jobs.forget_branch(name)
+
+
+async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:
+    """Takes a step until it finds nothing to do; returns how much all of them did."""
+    done = 0
+    while count := await step():
+        done += count
+        await asyncio.sleep(_BETWEEN_BATCHES_S)
+    return done

@@ -1,0 +1,133 @@
+"""Logging in and out, and who it is that sent a request."""
+
+import math
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from aiohttp import web
+
+from bot.jobserver.middleware import is_same_origin
+from bot.jobserver.pages.access import LoginThrottle, Reviewers, Session, Sessions
+from bot.jobserver.pages.rendering import error_page, render_page
+from bot.jobserver.settings import JobServerSettings
+
+COOKIE = "pagehand_reviewer"
+_NEXT = re.compile(r"/pulls(?:/[1-9]\d{0,8}(?:/rendered)?)?")
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_WRONG_KEY = "This is nobody's key."
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who looks at a page: a reviewer with a session, or anybody. `can_log_out` is False where nobody logs in."""
+
+    session: Session | None
+    has_reviewers: bool
+    can_log_out: bool
+
+
+class Login:
+    """Knows who sent a request. With `everybody`, a name, nobody logs in and all are that person: for demos."""
+
+    def __init__(
+        self, settings: JobServerSettings, *, public_url: str, now: Callable[[], datetime], everybody: str = ""
+    ) -> None:
+        if everybody and settings.host not in _LOOPBACK:
+            raise ValueError("only on a loopback address everybody may merge")
+        self._public_url = public_url
+        self._is_private = settings.private_pages
+        self._lasting = settings.login_lasts
+        self._reviewers = Reviewers(settings.reviewer_list)
+        self._sessions = Sessions(lasting=settings.login_lasts, now=now)
+        self._throttle = LoginThrottle(now=now)
+        self._everybody = Session(everybody, secrets.token_urlsafe(32)) if everybody else None
+
+    def add_routes(self, app: web.Application) -> None:
+        app.router.add_get("/login", self.form)
+        app.router.add_post("/login", self.log_in)
+        app.router.add_post("/logout", self.log_out)
+
+    def viewer(self, request: web.Request) -> Viewer:
+        return Viewer(self.who(request), bool(self._reviewers), self._everybody is None)
+
+    def who(self, request: web.Request) -> Session | None:
+        """Returns who sent a request, if they may merge and close."""
+        return self._everybody or self._sessions.find(request.cookies.get(COOKIE, ""))
+
+    def check_may_read(self, request: web.Request) -> None:
+        """Sends whoever may not read to the login. Raises HTTPSeeOther."""
+        if self._is_private and self.who(request) is None:
+            raise web.HTTPSeeOther(f"/login?next={_next(request.path)}")
+
+    async def check_pressed_here(self, request: web.Request) -> Session | None:
+        """Returns who pressed a button on a page of ours; None where it was pressed elsewhere, or by nobody known."""
+        session = self.who(request)
+        if session is None or not self._is_own_form(request):
+            return None
+        return session if session.has_token(await _field(request, "token")) else None
+
+    async def form(self, request: web.Request) -> web.Response:
+        target = _next(request.query.get("next", ""))
+        if self.who(request) is not None:
+            raise web.HTTPSeeOther(target)
+        return self._form(target)
+
+    async def log_in(self, request: web.Request) -> web.Response:
+        if not self._is_own_form(request):
+            return error_page(request, 403, "Logging in works only on this server's own page.")
+        target, address = _next(await _field(request, "next")), request.remote or ""
+        wait = self._throttle.wait(address)
+        if wait:
+            minutes = math.ceil(wait.total_seconds() / 60)
+            return self._form(
+                target, f"Too many wrong keys came from your address. Try again in {minutes} min.", status=429
+            )
+        name = self._reviewers.find(await _field(request, "key"))
+        if name is None:
+            self._throttle.record_failure(address)
+            return self._form(target, _WRONG_KEY, status=403)
+        return self._enter(name, target)
+
+    async def log_out(self, request: web.Request) -> web.Response:
+        if await self.check_pressed_here(request) is None:
+            return error_page(request, 403, "Logging out works only on this server's own pages.")
+        self._sessions.close(request.cookies.get(COOKIE, ""))
+        response = _see("/login" if self._is_private else "/pulls")
+        response.del_cookie(COOKIE, path="/")
+        return response
+
+    def _enter(self, name: str, target: str) -> web.Response:
+        response = _see(target)
+        response.set_cookie(
+            COOKIE,
+            self._sessions.open(name),
+            max_age=int(self._lasting.total_seconds()),
+            path="/",
+            secure=self._public_url.startswith("https:"),
+            httponly=True,
+            # Not Strict: whoever follows a link from Slack would look logged out. The buttons check Origin and token.
+            samesite="Lax",
+        )
+        return response
+
+    def _form(self, target: str, problem: str = "", *, status: int = 200) -> web.Response:
+        return render_page("login.html", status=status, target=target, problem=problem)
+
+    def _is_own_form(self, request: web.Request) -> bool:
+        return is_same_origin(request.headers.get("Origin"), request.host, self._public_url)
+
+
+async def _field(request: web.Request, name: str) -> str:
+    value = (await request.post()).get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _see(path: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": path, "Cache-Control": "no-store"})
+
+
+def _next(path: str) -> str:
+    return path if _NEXT.fullmatch(path) else "/pulls"

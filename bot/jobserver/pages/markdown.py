@@ -1,0 +1,143 @@
+"""A page in Markdown or MDX as safe HTML: no scripts, no HTML of the author's, no picture from elsewhere.
+
+Runs in a process of its own (`render_worker`): some texts take a Markdown parser very long.
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import quote, unquote, urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_TAG = re.compile(r"</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)|<!--")
+_STATEMENT = re.compile(r"(?:import|export)\s")
+_LONGEST_TAG = 60  # lines
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page to render. `pictures` is the address of the repository's pictures, with a slash at its end."""
+
+    text: str
+    path: str
+    pictures: str
+
+    @property
+    def is_mdx(self) -> bool:
+        return self.path.endswith(".mdx")
+
+
+def render(page: Page) -> str:
+    """Returns the page as HTML that needs nothing but a style sheet; components and imports are shown as they are."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(front_matter_plugin)
+    parser.block.ruler.before(
+        "fence", "component", _component, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    if page.is_mdx:
+        parser.disable("code").block.ruler.before("component", "statement", _statement)
+    parser.core.ruler.push("safety", _make_safe)
+    for name in ("component", "front_matter"):
+        parser.add_render_rule(name, _as_it_is)
+    parser.add_render_rule("image", _picture)
+    return str(parser.render(page.text, {"page": page}))
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
+
+
+def _component(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
+    """Tags on lines of their own; what stands between them goes on as Markdown, as it does in MDX."""
+    if not _TAG.match(_line(state, start)):
+        return False
+    for number in range(start, min(end, start + _LONGEST_TAG)):
+        line = _line(state, number).rstrip()
+        if line.endswith(">"):
+            return silent or _push(state, start, number + 1)
+        if not line:
+            break
+    return False
+
+
+def _statement(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
+    """An import or export of MDX, up to an empty line."""
+    if silent or state.level or not _STATEMENT.match(_line(state, start)):
+        return False
+    number = start
+    while number < end and not state.isEmpty(number):
+        number += 1
+    return _push(state, start, number)
+
+
+def _push(state: StateBlock, start: int, end: int) -> bool:
+    token = state.push("component", "", 0)
+    token.content = "\n".join(_line(state, number) for number in range(start, end))
+    state.line = end
+    return True
+
+
+def _make_safe(state: StateCore) -> None:
+    """No styles in attributes, and links that lead somewhere from here: the others are shown, not followed."""
+    for block in state.tokens:
+        style = block.attrs.pop("style", None)
+        if style:
+            block.attrs["class"] = str(style).replace("text-align:", "align-")
+        links: list[Token] = []
+        for token in block.children or ():
+            if token.type == "link_open":
+                _make_link_safe(token)
+                links.append(token)
+            elif token.type == "link_close":
+                token.tag = links.pop().tag
+
+
+def _make_link_safe(token: Token) -> None:
+    address = str(token.attrs.get("href", ""))
+    if address.lower().startswith(("https://", "http://", "mailto:")):
+        token.attrs["rel"] = "noopener noreferrer nofollow"
+    else:
+        token.tag = "span"
+        token.attrs = {"class": "link", "title": address}
+
+
+def _as_it_is(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+    token = tokens[index]
+    return f'<pre class="{token.type.replace("_", "-")}">{escape(token.content)}</pre>\n'
+
+
+def _picture(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    token, page = tokens[index], env["page"]
+    words = escape(renderer.renderInlineAsText(token.children or [], options, env))
+    address = str(token.attrs.get("src", ""))
+    path = picture_path(address, page.path)
+    if path:
+        return f'<img src="{escape(page.pictures + quote(path))}" alt="{words}" loading="lazy">'
+    if address.lower().startswith(("https://", "http://")):
+        shown = f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">{escape(address)}</a>'
+    else:
+        shown = escape(address)
+    return f'<span class="picture">Picture, not shown: {words} {shown}</span>'
+
+
+def picture_path(address: str, page_path: str) -> str:
+    """Returns the path of a picture of the repository; empty for one from elsewhere, or of another format."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    if parts.scheme or parts.netloc or not parts.path.lower().endswith(PICTURE_FORMATS):
+        return ""
+    target = unquote(parts.path)
+    folder = "" if target.startswith("/") else posixpath.dirname(page_path)
+    path = posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
+    return "" if path.startswith("../") or "\0" in path else path

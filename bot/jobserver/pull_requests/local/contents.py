@@ -1,0 +1,188 @@
+"""Reads what a pull request changes out of the mirror: commits, files, their differences and their contents."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from bot.jobserver.errors import GitError
+from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileVersion, parse_files, parse_totals
+from bot.jobserver.pull_requests.local.fair_shares import fair_shares
+from bot.jobserver.repository.git import Git, printable
+
+COMMIT_LIMIT = 250
+PATCH_BYTES = 200_000
+"""Of one file's difference."""
+ALL_PATCH_BYTES = 2_000_000
+"""Of the differences that are read at once."""
+_BLOB_BYTES = 20_000_000
+"""A larger file is not compared."""
+_GROUP_BYTES = 6_000_000
+# Newer versions of git read the attributes of the branch in a bare repository; a page's author must not decide what is
+# shown. The file names the heading above a change instead of any line; git knows these formats by itself.
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_DIFF = (
+    "-c", f"attr.tree={_EMPTY_TREE}", "-c", f"core.attributesFile={Path(__file__).with_name('diff.attributes')}",
+    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+    "--ignore-submodules=none", "--no-relative", "--diff-algorithm=myers",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a pull request."""
+
+    id: str
+    author: str
+    written_at: datetime
+    subject: str
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A file's difference as git writes it; cut short at a line's end where it is too long."""
+
+    text: str
+    is_cut: bool = False
+
+
+class ContentsReader:
+    """Reads commits that nobody changes any more: safe for concurrent use."""
+
+    def __init__(self, git: Git, directory: Path) -> None:
+        self._git = git
+        self._directory = directory
+
+    async def commits(self, start: str, end: str) -> tuple[Commit, ...]:
+        """Returns the newest 250 commits, the oldest of them first, without merges."""
+        log = await self._run(
+            "log", "-z", "--reverse", "--no-merges", f"--max-count={COMMIT_LIMIT}",
+            "--format=%H%x00%an%x00%cI%x00%s", f"{start}..{end}", "--",
+        )  # fmt: skip
+        return _parse_log(printable(log))
+
+    async def commit_count(self, start: str, end: str) -> int:
+        return int(await self._run("rev-list", "--count", "--no-merges", f"{start}..{end}", "--"))
+
+    async def change(self, start: str, end: str) -> Change:
+        """Returns what is different at `end`; the list of files is cut short at 8 MB."""
+        compared = await self._git.try_run(
+            self._directory, *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
+        )
+        if compared.exit_code and compared.is_complete:
+            raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
+        totals = await self._run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
+        return Change(start, end, parse_files(compared.output), parse_totals(totals))
+
+    async def patches(self, change: Change, files: Sequence[ChangedFile]) -> tuple[Patch, ...]:
+        """Returns each file's patch. One huge file hides no other: the smallest get their room first."""
+        sizes = await self._blob_sizes(files)
+        patches: dict[ChangedFile, Patch] = {}
+        for group in _groups(files, sizes):
+            patches |= await self._patches_together(change, group)
+        for file in files:
+            if file not in patches:
+                patches[file] = await self._patch(change, file, sizes[file])
+        found = [patches[file] for file in files]
+        room = fair_shares([len(patch.text) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
+        return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
+
+    async def texts(self, versions: Iterable[FileVersion], *, each: int, total: int) -> dict[str, bytes]:
+        """Returns contents by their id: of files of at most `each` bytes, the smallest first, up to `total` bytes."""
+        sizes = await self._sizes({version.id for version in versions if version.mode.is_file})
+        wanted: list[str] = []
+        for blob, size in sorted(sizes.items(), key=lambda item: item[1]):
+            total -= size
+            if size <= each and total >= 0:
+                wanted.append(blob)
+        output = await self._run("cat-file", "--batch=%(objectsize)", stdin="\n".join(wanted).encode())
+        return dict(zip(wanted, _batch(output.encode(errors="surrogateescape")), strict=True))
+
+    async def file(self, commit: str, path: str, *, limit: int) -> bytes | None:
+        """Returns a regular file of a commit; None where there is none of this path, or it is larger than `limit`."""
+        listed = await self._git.try_run(self._directory, "ls-tree", "-z", "-l", commit, "--", path)
+        kind, _, name = listed.output.rstrip("\0").partition("\t")
+        mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
+        if name != path or not mode.startswith("100") or int(size) > limit:
+            return None
+        return (await self._blob(blob)).encode(errors="surrogateescape")
+
+    async def _blob_sizes(self, files: Sequence[ChangedFile]) -> dict[ChangedFile, int]:
+        """Returns the bytes on both sides of each file; links and submodules are small."""
+        sizes = await self._sizes(
+            {side.id for file in files for side in (file.before, file.after) if side.mode.is_file}
+        )
+        return {file: sizes.get(file.before.id, 0) + sizes.get(file.after.id, 0) for file in files}
+
+    async def _sizes(self, ids: set[str]) -> dict[str, int]:
+        listed = await self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode())
+        words = (line.split(" ") for line in listed.splitlines())
+        return {blob: int(size) for blob, size in words if size.isdigit()}
+
+    async def _patches_together(self, change: Change, files: Sequence[ChangedFile]) -> dict[ChangedFile, Patch]:
+        """One run of git for many files; nothing where its sections are not one a file."""
+        paths = [file.path for file in files]
+        text = await self._run(*_DIFF, "--no-renames", change.start, change.end, "--", *paths)
+        sections = _sections(text)
+        return dict(zip(files, map(Patch, sections), strict=True)) if len(sections) == len(files) else {}
+
+    async def _patch(self, change: Change, file: ChangedFile, size: int) -> Patch:
+        if size > _BLOB_BYTES:
+            return Patch("", is_cut=True)
+        paths = {file.before.path, file.after.path}
+        result = await self._git.try_run(
+            self._directory, *_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths)
+        )
+        return Patch(result.output, is_cut=not result.is_complete)
+
+    async def _blob(self, blob: str) -> str:
+        return await self._run("cat-file", "blob", blob)
+
+    async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
+        return await self._git.run(self._directory, *arguments, stdin=stdin)
+
+
+def _groups(files: Sequence[ChangedFile], sizes: dict[ChangedFile, int]) -> list[list[ChangedFile]]:
+    """Puts together what git can compare in one run: few bytes in all, and one section of its output for each file."""
+    groups: list[list[ChangedFile]] = []
+    room = -1
+    for file in files:
+        if sizes[file] > PATCH_BYTES or not file.has_one_section:
+            continue
+        if sizes[file] > room:
+            groups.append([])
+            room = _GROUP_BYTES
+        groups[-1].append(file)
+        room -= sizes[file]
+    return groups
+
+
+def _batch(output: bytes) -> Iterator[bytes]:
+    """Reads `git cat-file --batch`: each time a line with the size, the contents, and a line's end."""
+    at = 0
+    while at < len(output):
+        start = output.index(b"\n", at) + 1
+        end = start + int(output[at:start])
+        yield output[start:end]
+        at = end + 1
+
+
+def _sections(text: str) -> list[str]:
+    """Splits git's output; a line within a file's difference never begins with a letter."""
+    starts = [part for part in f"\n{text}".split("\ndiff --git ") if part]
+    return [f"diff --git {part}\n" for part in starts]
+
+
+def _cut(patch: Patch, limit: int) -> Patch:
+    if len(patch.text) <= limit:
+        return patch
+    return Patch(patch.text[:limit].rpartition("\n")[0], is_cut=True)
+
+
+def _parse_log(log: str) -> tuple[Commit, ...]:
+    fields = log.rstrip("\0").split("\0") if log else []
+    commits = [fields[start : start + 4] for start in range(0, len(fields) - 3, 4)]
+    return tuple(
+        Commit(commit, author, datetime.fromisoformat(written_at), subject)
+        for commit, author, written_at, subject in commits
+    )

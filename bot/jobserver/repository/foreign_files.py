@@ -1,0 +1,125 @@
+"""What a program may leave in a working copy besides files: links, git directories, devices. Nothing is followed."""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path, PurePosixPath
+from typing import assert_never
+
+from bot.jobserver.repository.removal import remove
+
+_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
+_DEEPEST = 60
+"""Folders within folders, and _LONGEST_PATH bytes of their names: what goes beyond is removed unread."""
+_LONGEST_PATH = 2000
+
+
+class _Kind(Enum):
+    FILE = auto()
+    FOLDER = auto()
+    GIT_DIRECTORY = auto()
+    LINK = auto()
+    SPECIAL = auto()
+    TOO_DEEP = auto()
+
+
+@dataclass
+class Swept:
+    """What was removed from a working copy: its paths, and in words what it was."""
+
+    paths: set[PurePosixPath] = field(default_factory=set)
+    words: list[str] = field(default_factory=list)
+
+    def covers(self, path: PurePosixPath) -> bool:
+        """Whether this path, or a folder above it, was removed."""
+        return path in self.paths or any(parent in self.paths for parent in path.parents)
+
+    def note(self, path: PurePosixPath, words: str) -> None:
+        if path not in self.paths:
+            self.paths.add(path)
+            self.words.append(words)
+
+
+def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> Swept:
+    """Removes from a directory what is neither a plain file nor a folder, and every git directory.
+
+    A folder with a git directory in it is a repository of its own: it is removed whole, unless it was there before.
+    """
+    swept = Swept()
+    for kind, path in _walk(directory):
+        if swept.covers(path):
+            continue
+        match kind:
+            case _Kind.FILE | _Kind.FOLDER:
+                continue
+            case _Kind.GIT_DIRECTORY if path.parent.parts and path.parent not in known_folders:
+                remove(directory / path.parent)
+                swept.note(path.parent, f"the folder `{path.parent}` is a git repository of its own")
+                continue
+            case _Kind.GIT_DIRECTORY:
+                pass  # what it holds is of no interest to anybody
+            case _Kind.LINK:
+                swept.note(path, f"`{path}` is a link")
+            case _Kind.SPECIAL:
+                swept.note(path, f"`{path}` is no plain file")
+            case _Kind.TOO_DEEP:
+                swept.note(path, f"a folder in `{path.parts[0]}` is nested too deeply")
+            case _:
+                assert_never(kind)
+        remove(directory / path)
+    return swept
+
+
+def is_git_directory(name: str) -> bool:
+    """Whether any file system takes this name for a git directory (git's own rules for NTFS and HFS+)."""
+    visible = _INVISIBLE.sub("", name)
+    return any(_GIT_DIRECTORY.fullmatch(part) for part in visible.split("\\"))
+
+
+def _walk(directory: Path) -> Iterator[tuple[_Kind, PurePosixPath]]:
+    """Yields everything below a directory, a folder before what it holds; what is removed meanwhile is skipped."""
+    waiting = [PurePosixPath()]
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(directory / folder):
+            path = folder / entry.name
+            kind = _kind(entry, path)
+            yield kind, path
+            if kind is _Kind.FOLDER:
+                waiting.append(path)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        if stat.S_IMODE(folder.lstat().st_mode) & stat.S_IRWXU != stat.S_IRWXU:
+            folder.chmod(stat.S_IRWXU)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _kind(entry: os.DirEntry[str], path: PurePosixPath) -> _Kind:
+    if is_git_directory(entry.name):
+        return _Kind.GIT_DIRECTORY
+    if entry.is_symlink():
+        return _Kind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        too_deep = len(path.parts) > _DEEPEST or len(os.fsencode(path)) > _LONGEST_PATH
+        return _Kind.TOO_DEEP if too_deep else _Kind.FOLDER
+    if not entry.is_file(follow_symlinks=False):
+        return _Kind.SPECIAL
+    _make_readable(entry)
+    return _Kind.FILE
+
+
+def _make_readable(entry: os.DirEntry[str]) -> None:
+    with contextlib.suppress(FileNotFoundError):  # it went with a folder above it
+        mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+        if not mode & stat.S_IRUSR:
+            Path(entry.path).chmod(mode | stat.S_IRUSR)

@@ -1,0 +1,122 @@
+"""The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.jobserver.errors import GitError, PushRejectedError
+from bot.jobserver.models import Changes
+from bot.jobserver.repository.changes import parse_changes
+from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.interface import Collected, StartingPoint
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.refusals import explain
+from bot.jobserver.repository.tree_snapshot import TreeSnapshot
+from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
+
+_CONFLICTS_NAMED = 5
+_IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """`conflicts` are the files that both sides changed in the same lines."""
+
+    tree: str
+    conflicts: tuple[str, ...]
+
+
+class GitRepository:
+    """Implements `Repository` with git."""
+
+    def __init__(self, mirror: Mirror, base: str, limits: ChangeLimits) -> None:
+        self._mirror = mirror
+        self._base = base
+        self._limits = limits
+
+    async def start(self, branch: str) -> StartingPoint:
+        base = await self._mirror.fetch(self._base, branch)
+        head = await self._mirror.revision(branch)
+        if head is None or await self._is_ancestor(head, base):
+            return StartingPoint((base,), await self._tree_of(base), base)
+        if await self._is_ancestor(base, head):
+            return StartingPoint((head,), await self._tree_of(head), base)
+        return await self._brought_up_to_date(branch, head, base)
+
+    async def _brought_up_to_date(self, branch: str, head: str, base: str) -> StartingPoint:
+        """Merges the base into a branch that is behind it; where that is not clean, the branch stays as it is."""
+        merged = await self._merge_tree(head, base)
+        if merged.conflicts:
+            named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
+            note = f"the branch is behind {self._base}, and both changed {named}: it was left as it is"
+            return StartingPoint((head,), await self._tree_of(head), base, note)
+        commit = await self._commit_tree((head, base), merged.tree, f"Merge {self._base} into {branch}\n")
+        return StartingPoint((commit,), merged.tree, base, f"{self._base} was merged into the branch")
+
+    async def _merge_tree(self, first: str, second: str) -> _Merged:
+        result = await self._mirror.git.try_run(
+            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
+        )
+        if result.exit_code not in {0, 1}:
+            raise GitError(f"git merge-tree: {' '.join(result.errors.split())[-300:]}")
+        tree, *files = result.output.strip("\0\n").split("\0")
+        return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
+
+    async def check_out(self, tree: str, directory: Path) -> None:
+        await WorkingCopy(self._mirror, directory, self._limits).check_out(tree)
+
+    async def collect(self, tree: str, directory: Path) -> Collected:
+        return await WorkingCopy(self._mirror, directory, self._limits).collect(tree)
+
+    async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
+        return await self._commit_tree(start.parents, tree, message)
+
+    async def push(self, commit: str, branch: str) -> None:
+        pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
+        if pushed.exit_code:
+            kind = PushRejectedError if any(words in pushed.errors for words in _IN_THE_WAY) else GitError
+            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+            raise kind(f"the branch could not be pushed: {words}")
+        await self._mirror.set_branch(branch, commit)
+
+    async def merge(self, first: str, second: str) -> str | None:
+        """Returns the tree of a merge of two commits; None where both changed the same lines."""
+        merged = await self._merge_tree(first, second)
+        return None if merged.conflicts else merged.tree
+
+    async def delete_branch(self, branch: str) -> None:
+        """Deletes a branch of the repository, and the mirror's copy of it; none is no error."""
+        deleted = await self._mirror.git.push(self._mirror.directory, "", branch)
+        if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
+            raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
+        await self._mirror.set_branch(branch, None)
+
+    async def newest(self, branch: str) -> str | None:
+        return await self._mirror.revision(branch)
+
+    async def trailer(self, commit: str, key: str) -> str:
+        output = await self._mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
+        return output.strip()
+
+    async def changes(self, start: str, end: str) -> Changes:
+        parted = await self._mirror.git.try_run(self._mirror.directory, "merge-base", start, end)
+        output = await self._mirror.run(
+            "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
+            parted.output.strip() or start, end, "--",
+        )  # fmt: skip
+        return parse_changes(printable(output))
+
+    def snapshot(self, tree: str) -> TreeSnapshot:
+        return TreeSnapshot(self._mirror, tree)
+
+    async def _commit_tree(self, parents: tuple[str, ...], tree: str, message: str) -> str:
+        options = [part for parent in parents for part in ("-p", parent)]
+        made = await self._mirror.git.run(
+            self._mirror.directory, "commit-tree", *options, "-F", "-", tree, stdin=message.encode()
+        )
+        return made.strip()
+
+    async def _tree_of(self, tree: str) -> str:
+        return (await self._mirror.run("rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}")).strip()
+
+    async def _is_ancestor(self, commit: str, of: str) -> bool:
+        return await self._mirror.git.succeeds(self._mirror.directory, "merge-base", "--is-ancestor", commit, of)

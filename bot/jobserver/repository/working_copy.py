@@ -1,0 +1,150 @@
+"""The files that an editor works on: out of the mirror, and back into it. The git directory never is in their reach."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+
+from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
+from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.interface import Collected
+from bot.jobserver.repository.mirror import Mirror
+
+_NAMED_AT_MOST = 20
+"""How many of the files that were left out are named."""
+
+
+class _Mode(StrEnum):
+    """What git keeps besides plain files."""
+
+    LINK = "120000"
+    REPOSITORY = "160000"
+
+
+@dataclass(frozen=True)
+class ChangeLimits:
+    """How much one instruction may change: files, and bytes a file."""
+
+    max_files: int
+    max_file_bytes: int
+
+
+@dataclass(frozen=True)
+class _Entry:
+    mode: str
+    path: PurePosixPath
+
+
+class WorkingCopy:
+    """A directory with the files of one tree; git's index of it lies beside the directory."""
+
+    def __init__(self, mirror: Mirror, directory: Path, limits: ChangeLimits) -> None:
+        self._mirror = mirror
+        self._directory = directory
+        self._limits = limits
+        self._index = directory.with_name(f"{directory.name}.index")
+
+    async def check_out(self, tree: str) -> None:
+        """Writes the tree's files into the directory, which is empty."""
+        await asyncio.to_thread(self._index.unlink, missing_ok=True)
+        await self._run("read-tree", "-u", "--reset", tree)
+
+    async def collect(self, tree: str) -> Collected:
+        """Takes back what was changed since `tree` was checked out.
+
+        Raises:
+            GitError: git cannot read the files.
+        """
+        if not self._index.exists():
+            await self._run("read-tree", tree)
+        before = await self._entries(tree)
+        folders = {parent for entry in before for parent in entry.path.parents}
+        swept = await asyncio.to_thread(sweep, self._directory, folders)
+        changed = await self._changed(before, swept)
+        taken, left_out = await self._sort_out(changed, swept)
+        if len(taken) > self._limits.max_files:
+            return Collected(tree, (self._too_many(len(taken)),))
+        await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
+        return Collected((await self._run("write-tree")).strip(), _in_words([*swept.words, *left_out]))
+
+    def _too_many(self, files: int) -> str:
+        limit = self._limits.max_files
+        return f"{files:,} files were changed, more than the {limit:,} that one instruction may change: none was taken"
+
+    async def _changed(self, before: Iterable[_Entry], swept: Swept) -> list[PurePosixPath]:
+        """Returns the paths that are new, changed or gone, without those that are not the editor's to change."""
+        fixed = {entry.path for entry in before if entry.mode == _Mode.REPOSITORY}
+        links = {entry.path for entry in before if entry.mode == _Mode.LINK}
+        closed = fixed | links
+        names = _paths(await self._run("diff-files", "-z", "--name-only"))
+        names += _paths(await self._run("ls-files", "-z", "--others"))
+        return [
+            path
+            for path in names
+            if not swept.covers(path)
+            and path not in fixed
+            and not closed.intersection(path.parents)
+            and not (path in links and (self._directory / path).exists())  # a link is a small text file there
+        ]
+
+    async def _sort_out(self, changed: list[PurePosixPath], swept: Swept) -> tuple[list[PurePosixPath], list[str]]:
+        """Returns what is taken, and in words what is not."""
+        ignored = set(_paths(await self._run("ls-files", "-z", "--others", "--ignored", "--exclude-standard")))
+        large_files = await self._kept_by_lfs(changed)
+        taken, words = [], []
+        for path in changed:
+            if reason := self._why_not(path, ignored=ignored, large_files=large_files):
+                words.append(f"`{path}` {reason}")
+                swept.paths.add(path)
+            else:
+                taken.append(path)
+        return taken, words
+
+    def _why_not(
+        self, path: PurePosixPath, *, ignored: set[PurePosixPath], large_files: set[PurePosixPath]
+    ) -> str | None:
+        if path in ignored:
+            return "is named in .gitignore"
+        if path in large_files:
+            return "is kept by Git LFS, to which nothing is uploaded here"
+        if any(is_git_directory(part) for part in path.parts):
+            return "has a name that git does not take"
+        file, limit = self._directory / path, self._limits.max_file_bytes
+        is_too_large = file.is_file() and file.stat().st_size > limit
+        return f"is larger than {limit / 1e6:g} MB" if is_too_large else None
+
+    async def _kept_by_lfs(self, paths: list[PurePosixPath]) -> set[PurePosixPath]:
+        # As the repository's attributes were, not as the editor left them.
+        output = await self._run("check-attr", "--cached", "-z", "--stdin", "filter", stdin=_joined(paths))
+        fields = output.split("\0")
+        return {PurePosixPath(path) for path, _, value in zip(*[iter(fields)] * 3, strict=False) if value == "lfs"}
+
+    async def _entries(self, tree: str) -> list[_Entry]:
+        listed = (await self._run("ls-tree", "-r", "-z", "--full-tree", tree)).split("\0")
+        return [_Entry(line.split(" ", 1)[0], PurePosixPath(line.partition("\t")[2])) for line in listed if line]
+
+    async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
+        return await self._mirror.git.run(self._directory, *arguments, stdin=stdin, place=self._place)
+
+    @property
+    def _place(self) -> Mapping[str, str]:
+        return {
+            "GIT_DIR": str(self._mirror.directory),
+            "GIT_WORK_TREE": str(self._directory),
+            "GIT_INDEX_FILE": str(self._index),
+        }
+
+
+def _paths(output: str) -> list[PurePosixPath]:
+    return [PurePosixPath(name) for name in output.split("\0") if name]
+
+
+def _joined(paths: Iterable[PurePosixPath]) -> bytes:
+    return "\0".join(map(str, paths)).encode(errors="surrogateescape")
+
+
+def _in_words(reasons: list[str]) -> tuple[str, ...]:
+    named = [printable(reason) for reason in reasons[:_NAMED_AT_MOST]]
+    more = len(reasons) - len(named)
+    return (*named, f"and {more:,} more") if more else tuple(named)

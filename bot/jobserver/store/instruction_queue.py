@@ -1,0 +1,197 @@
+"""The queue of instructions: what is next, how far it is, how it ended."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+import aiosqlite
+
+from bot.jobserver.models import JobDetails
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, write_details
+from bot.jobserver.store.records import (
+    EarlierInstruction,
+    Instruction,
+    Outcome,
+    ProgressUpdate,
+    as_text,
+    branch_name,
+    requester_from_row,
+)
+
+_LONGEST_CONVERSATION = 50
+"""Instructions that an agent is told of; those before are forgotten."""
+_LONGEST_ANSWER = 4000
+"""Characters of an answer that are kept for the conversation."""
+
+
+class InstructionQueue:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database, *, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+
+    async def requeue_interrupted(self) -> list[str]:
+        """Queues the instructions again that were running when the server ended.
+
+        Returns the ids of all jobs that have work, the one that has waited longest first.
+        """
+        async with self._database.transaction() as connection:
+            await connection.execute("UPDATE instructions SET state = 'queued' WHERE state = 'running'")
+            rows = await connection.execute_fetchall(
+                "SELECT job_id FROM instructions WHERE state = 'queued' GROUP BY job_id ORDER BY min(number)"
+            )
+            return [row["job_id"] for row in rows]
+
+    async def next_instruction(self, job_id: str) -> Instruction | None:
+        """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "SELECT instructions.*, branch, session FROM instructions JOIN jobs ON jobs.id = job_id "
+                "WHERE job_id = ? AND state = 'queued' ORDER BY number LIMIT 1",
+                (job_id,),
+            )
+            row = await cursor.fetchone()
+            if row is None:
+                return None
+            await connection.execute(
+                "UPDATE instructions SET state = 'running', attempts = attempts + 1 WHERE number = ?", (row["number"],)
+            )
+            if row["attempts"] == 0:
+                await forget_last_words(connection, job_id)
+            told = await read_details(connection, job_id)
+            return _from_row(row, told, await _conversation(connection, job_id, row["number"]))
+
+    async def release(self, instruction: Instruction) -> None:
+        """Puts an instruction back that an orderly stop interrupted: that attempt does not count."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE instructions SET state = 'queued', attempts = attempts - 1 "
+                "WHERE number = ? AND state = 'running'",
+                (instruction.number,),
+            )
+
+    async def is_stopped(self, instruction: Instruction) -> bool:
+        """Whether somebody has cancelled it."""
+        async with self._database.transaction() as connection:
+            return await _stop_reason(connection, instruction) is not None
+
+    async def record_progress(self, job_id: str, update: ProgressUpdate) -> None:
+        async with self._database.transaction() as connection:
+            details = await read_details(connection, job_id)
+            changed = {name: value for name in ("plan", "activity") if (value := getattr(update, name)) is not None}
+            await write_details(connection, job_id, details.model_copy(update=changed))
+            await connection.execute(
+                "UPDATE jobs SET session = coalesce(?, session) WHERE id = ?", (update.session, job_id)
+            )
+
+    async def use_next_branch(self, instruction: Instruction) -> Instruction:
+        """Gives the job another branch, and returns its instruction with that."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute("SELECT branch_number FROM jobs WHERE id = ?", (instruction.job_id,))
+            row = await cursor.fetchone()
+            number = 1 + (row["branch_number"] if row else 0)
+            branch = branch_name(instruction.job_id, number)
+            await connection.execute(
+                "UPDATE jobs SET branch_number = ?, branch = ? WHERE id = ?", (number, branch, instruction.job_id)
+            )
+        return replace(instruction, branch=branch)
+
+    async def record_answer(self, instruction: Instruction, details: JobDetails) -> None:
+        """Records what the editor said, before it is pushed: a restart may have to tell it."""
+        async with self._database.transaction() as connection:
+            known = await read_details(connection, instruction.job_id)
+            told = known.model_copy(update={"summary": details.summary, "question": details.question})
+            await write_details(connection, instruction.job_id, told)
+
+    async def record_pushed(self, instruction: Instruction, commit: str) -> None:
+        """Records the commit of an instruction; from here on it is not executed again."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE instructions SET commit_id = ? WHERE number = ?", (commit, instruction.number)
+            )
+
+    async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
+        """Records how an instruction ended; with nothing left in the queue the job ends too.
+
+        A failure of one instruction is not hidden by the success of the next one in the queue. One that somebody
+        stopped has not failed, whatever came of it.
+        """
+        async with self._database.transaction() as connection:
+            ended = await _as_it_ended(connection, instruction, outcome)
+            state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
+            await connection.execute(
+                "UPDATE instructions SET state = ?, answer = ? WHERE number = ?",
+                (state, _answer(ended), instruction.number),
+            )
+            await connection.execute(
+                "UPDATE jobs SET failure = coalesce(?, failure), pr_branch = iif(? IS NULL, pr_branch, ?), "
+                "pr_link = coalesce(?, pr_link) WHERE id = ?",
+                (ended.failure, ended.pr_link, instruction.branch, ended.pr_link, instruction.job_id),
+            )
+            known = await read_details(connection, instruction.job_id)
+            await write_details(connection, instruction.job_id, _final_details(known, ended.details))
+            await end_if_idle(connection, instruction.job_id, as_text(self._now()))
+
+
+async def _conversation(connection: aiosqlite.Connection, job_id: str, number: int) -> tuple[EarlierInstruction, ...]:
+    rows = await connection.execute_fetchall(
+        "SELECT prompt, answer FROM instructions WHERE job_id = ? AND number < ? ORDER BY number DESC LIMIT ?",
+        (job_id, number, _LONGEST_CONVERSATION),
+    )
+    return tuple(EarlierInstruction(row["prompt"], row["answer"]) for row in reversed(list(rows)))
+
+
+async def _stop_reason(connection: aiosqlite.Connection, instruction: Instruction) -> str | None:
+    cursor = await connection.execute("SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,))
+    row = await cursor.fetchone()
+    return row["stop_reason"] if row else None
+
+
+async def _as_it_ended(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
+    """Returns the outcome itself where nobody stopped it; else one that says who did, and whether it was pushed."""
+    stop_reason = await _stop_reason(connection, instruction)
+    if stop_reason is None:
+        return outcome
+    cursor = await connection.execute("SELECT commit_id FROM instructions WHERE number = ?", (instruction.number,))
+    row = await cursor.fetchone()
+    is_pushed = outcome.commit or (row and row["commit_id"])
+    reason = f"{stop_reason}, after the change had been pushed" if is_pushed else stop_reason
+    return replace(outcome, failure=None, details=outcome.details.model_copy(update={"reason": reason}))
+
+
+def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierInstruction, ...]) -> Instruction:
+    return Instruction(
+        number=row["number"],
+        job_id=row["job_id"],
+        branch=row["branch"],
+        prompt=row["prompt"],
+        requester=requester_from_row(row),
+        conversation=conversation,
+        session=row["session"],
+        attempts=row["attempts"] + 1,
+        commit=row["commit_id"],
+        summary=told.summary or "",
+        question=told.question or "",
+    )
+
+
+def _answer(outcome: Outcome) -> str:
+    """What the agent is told about this instruction when the next one comes."""
+    details = outcome.details
+    reason = outcome.failure or details.reason
+    parts = (details.summary, details.question, reason and f"({reason})")
+    return "\n\n".join(part for part in parts if part)[:_LONGEST_ANSWER]
+
+
+def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
+    return JobDetails(
+        summary=new.summary,
+        reason=new.reason,
+        question=new.question,
+        plan=known.plan,
+        changes=new.changes or known.changes,
+        pull_request=new.pull_request or known.pull_request,
+        revision=new.revision or known.revision,
+    )

@@ -1,0 +1,130 @@
+"""What goes into the store of jobs and comes out of it."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import aiosqlite
+
+from bot.jobserver.models import AgentJob, JobDetails, PlanStep, Requester, Source, Status
+
+
+@dataclass(frozen=True)
+class JobTemplate:
+    """What all new jobs have in common."""
+
+    repository: str
+    ref: str
+    model: str
+
+
+@dataclass(frozen=True)
+class PromptRequest:
+    """A create (no job id) or a message, as a client sent it."""
+
+    project_id: str
+    prompt: str
+    job_id: str | None = None
+    idempotency_key: str | None = None
+    requester: Requester | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What has to be the same when an Idempotency-Key comes again.
+
+        Who asked is not part of it: a person's name may have changed between a request and its repetition.
+        """
+        return hashlib.sha256(json.dumps([self.job_id, self.prompt]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class EarlierInstruction:
+    """An instruction of the same job that has ended, and what was answered."""
+
+    prompt: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One prompt of a job, on its way through the queue.
+
+    `session`: the agent's own id of the job's conversation. `attempts`: how often it was begun, this time included.
+    `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before an interruption.
+    """
+
+    number: int
+    job_id: str
+    branch: str
+    prompt: str
+    requester: Requester | None = None
+    conversation: tuple[EarlierInstruction, ...] = ()
+    session: str | None = None
+    attempts: int = 1
+    commit: str | None = None
+    summary: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an instruction ended. `failure`: why it failed. `commit`: what was pushed.
+
+    Of `details`, the summary, reason and question replace those of the job; changes, pull request and revision do where
+    they are there; the plan stays as it was told last.
+    """
+
+    failure: str | None = None
+    commit: str | None = None
+    pr_link: str | None = None
+    details: JobDetails = field(default_factory=JobDetails)
+
+
+@dataclass(frozen=True)
+class ProgressUpdate:
+    """What an editor told since the last update; None is nothing new."""
+
+    plan: tuple[PlanStep, ...] | None = None
+    activity: str | None = None
+    session: str | None = None
+
+
+@dataclass(frozen=True)
+class Cancellation:
+    """A job after its cancel; `running` is the number of the instruction that has still to be stopped."""
+
+    job: AgentJob
+    running: int | None = None
+
+
+def job_from_row(row: aiosqlite.Row) -> AgentJob:
+    details = JobDetails.model_validate_json(row["details"])
+    # A failure is not hidden by what the next instruction said.
+    details = details.model_copy(update={"reason": row["failure"] or details.reason})
+    return AgentJob(
+        id=row["id"],
+        status=Status(row["status"]),
+        source=Source(repository=row["repository"], ref=row["ref"]),
+        model=row["model"],
+        pr_link=None if row["status"] == Status.ACTIVE else row["pr_link"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
+        details=details if details != JobDetails() else None,
+    )
+
+
+def requester_from_row(row: aiosqlite.Row) -> Requester | None:
+    if row["requester_name"] is None:
+        return None
+    return Requester(name=row["requester_name"], id=row["requester_id"], url=row["requester_url"])
+
+
+def branch_name(job_id: str, number: int) -> str:
+    """Returns the name of a job's branch; the first one has no number."""
+    return f"pagehand/{job_id}" if number == 1 else f"pagehand/{job_id}-{number}"
+
+
+def as_text(moment: datetime) -> str:
+    """Returns a moment as the tables hold it: in UTC, so that text sorts as time does."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,56 @@
+"""How the database of jobs came to be; see `database.Database`."""
+
+_FIRST_TABLES = """
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY, project_id TEXT NOT NULL, status TEXT NOT NULL, repository TEXT NOT NULL, ref TEXT NOT NULL,
+    model TEXT NOT NULL, branch TEXT NOT NULL, pr_link TEXT, failure TEXT,
+    created_at TEXT NOT NULL, finished_at TEXT, archived_at TEXT
+) STRICT;
+CREATE TABLE instructions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT NOT NULL REFERENCES jobs (id), project_id TEXT NOT NULL,
+    prompt TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed')),
+    created_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX instructions_of_job ON instructions (job_id, number);
+CREATE INDEX instructions_of_project ON instructions (project_id, created_at);
+CREATE INDEX instructions_waiting ON instructions (state) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_to_archive ON jobs (finished_at) WHERE archived_at IS NULL;
+CREATE TABLE answers (
+    key TEXT NOT NULL, project_id TEXT NOT NULL, fingerprint TEXT NOT NULL, answer TEXT NOT NULL,
+    created_at TEXT NOT NULL, PRIMARY KEY (project_id, key)
+) STRICT;
+"""
+
+# `pr_branch`: the branch that `pr_link` is for. `details`: models.JobDetails as JSON. `commit_id`: what was pushed.
+# SQLite cannot change a CHECK: the table of instructions is made anew, and its numbers go on where they were.
+_DETAILS_AND_STOPS = """
+ALTER TABLE jobs ADD COLUMN branch_number INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE jobs ADD COLUMN pr_branch TEXT;
+ALTER TABLE jobs ADD COLUMN session TEXT;
+ALTER TABLE jobs ADD COLUMN details TEXT NOT NULL DEFAULT '{}';
+UPDATE jobs SET pr_branch = branch WHERE pr_link IS NOT NULL;
+CREATE INDEX jobs_to_delete ON jobs (archived_at) WHERE archived_at IS NOT NULL;
+CREATE TABLE new_instructions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    project_id TEXT NOT NULL, prompt TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'stopped')),
+    created_at TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, commit_id TEXT, stop_reason TEXT,
+    answer TEXT NOT NULL DEFAULT '', requester_name TEXT, requester_id TEXT, requester_url TEXT
+) STRICT;
+INSERT INTO new_instructions (number, job_id, project_id, prompt, state, created_at)
+    SELECT number, job_id, project_id, prompt, state, created_at FROM instructions ORDER BY number;
+DROP TABLE instructions;
+ALTER TABLE new_instructions RENAME TO instructions;
+CREATE INDEX instructions_of_job ON instructions (job_id, number);
+CREATE INDEX instructions_of_project ON instructions (project_id, created_at);
+CREATE INDEX instructions_waiting ON instructions (state) WHERE state IN ('queued', 'running');
+ALTER TABLE answers ADD COLUMN job_id TEXT;
+UPDATE answers SET job_id = json_extract(answer, '$.id');
+CREATE INDEX answers_of_job ON answers (job_id);
+CREATE INDEX answers_by_age ON answers (created_at);
+CREATE TABLE old_branches (
+    name TEXT PRIMARY KEY, left_at TEXT NOT NULL
+) STRICT;
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS)

@@ -1,0 +1,171 @@
+"""Who may merge and close, and who may read."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import SecretStr
+from support.worlds.jobserver_world import REVIEWER_KEY, JobServerWorld, git, hidden_fields, make_bare, running
+
+from bot.jobserver.pages.access import TRIES, TRIES_WITHIN, LoginThrottle, Reviewers, Sessions
+from bot.jobserver.settings.pages import Reviewer
+
+PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
+REPLACE = 'Replace "colour" with "color"'
+MERGE_BUTTON = '<button class="primary">Merge</button>'
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def strangers(world: JobServerWorld) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=world.url)
+
+
+async def test_only_a_reviewer_who_is_logged_in_can_merge(tmp_path: Path) -> None:
+    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
+        link = (await world.done(REPLACE))["prLink"]
+        before = git(world.repository, "rev-parse", "main")
+        page = (await world.client.get(link)).text
+        assert MERGE_BUTTON not in page
+        assert "/login?next=/pulls/1" in page
+        wrong = await world.log_in("planted-key-of-nobody-at-all")
+        assert (wrong.status_code, "set-cookie" in wrong.headers) == (403, False)
+        assert "nobody&#39;s key" in wrong.text
+        for form in ({}, {"token": "x"}):
+            answer = await world.client.post(f"{link}/merge", data=form, headers={"Origin": world.url})
+            assert answer.status_code == 403
+        assert (await world.log_in()).headers["Location"] == "/pulls"
+        answer = await world.client.post(f"{link}/merge", data={"token": "x"}, headers={"Origin": world.url})
+        assert answer.status_code == 403, "the token is the session's own"
+        assert git(world.repository, "rev-parse", "main") == before
+        assert (await world.press(link, "merge")).status_code == 303
+        async with strangers(world) as stranger:
+            assert 'merged by <bdi class="person">Ada Lovelace</bdi>' in (await stranger.get(link)).text
+
+
+async def test_a_session_ends_with_the_logout_and_its_cookie_is_for_this_server_alone(tmp_path: Path) -> None:
+    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
+        cookie = (await world.log_in()).headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Lax" in cookie
+        kept = dict(world.client.cookies)
+        form = hidden_fields((await world.client.get("/pulls")).text)
+        assert (await world.client.post("/logout", data=form)).status_code == 403, "not from this page"
+        out = await world.client.post("/logout", data=form, headers={"Origin": world.url})
+        assert out.status_code == 303
+        async with httpx.AsyncClient(base_url=world.url, cookies=kept) as stolen:
+            assert "Ada" not in (await stolen.get("/pulls")).text
+
+
+async def test_over_https_the_cookie_is_for_https_alone(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", public_url="https://docs-jobs.example.com") as world:
+        assert "Secure" in (await world.log_in()).headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example", "//evil.example", "/pulls/1/merge", "/pulls\n", "", "/pulls/1?x"]
+)
+async def test_a_login_leads_nowhere_else(tmp_path: Path, target: str) -> None:
+    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
+        form = {"key": REVIEWER_KEY, "next": target}
+        answer = await world.client.post("/login", data=form, headers={"Origin": world.url})
+        assert answer.headers["Location"] == "/pulls"
+        assert (
+            (await world.client.get("/login", params={"next": "/pulls/1/rendered"}))
+            .headers["Location"]
+            .endswith("/1/rendered")
+        )
+
+
+async def test_wrong_keys_have_to_wait_also_before_the_right_one(tmp_path: Path) -> None:
+    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
+        answers = [(await world.log_in(f"planted-key-{n}")).status_code for n in range(TRIES + 1)]
+        assert answers == [403] * TRIES + [429]
+        assert (await world.log_in()).status_code == 429
+        elsewhere = {"key": REVIEWER_KEY}
+        answer = await world.client.post("/login", data=elsewhere, headers={"Origin": "http://evil.example"})
+        assert answer.status_code == 403
+
+
+async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", reviewers="") as world:
+        link = (await world.done(REPLACE))["prLink"]
+        page = (await world.client.get(link)).text
+        assert MERGE_BUTTON not in page
+        assert "PAGEHAND_JOBSERVER_REVIEWERS" in page
+        assert "Log in" not in page
+        assert (await world.log_in("")).status_code == 403
+
+
+async def test_in_a_demo_everybody_is_you(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", reviewers="", everybody="you (demo)") as world:
+        link = (await world.done(REPLACE))["prLink"]
+        form = hidden_fields((await world.client.get(link)).text)
+        answer = await world.client.post(f"{link}/merge", data=form, headers={"Origin": "http://evil.example"})
+        assert answer.status_code == 403
+        answer = await world.client.post(f"{link}/merge", data=form, headers={"Origin": world.url})
+        assert answer.status_code == 303
+        assert 'by <bdi class="person">you (demo)</bdi>' in (await world.client.get("/pulls")).text
+
+
+async def test_a_demo_is_for_this_machine_alone(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    with pytest.raises(ValueError, match="loopback"):
+        async with running(repository, tmp_path / "data", everybody="you", host="0.0.0.0"):  # noqa: S104 (refused)
+            pass
+
+
+async def test_private_pages_are_for_reviewers(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", private_pages=True) as world:
+        await world.done(REPLACE)
+        for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png", "/pulls/9"):
+            answer = await world.client.get(path)
+            assert answer.status_code == 303
+            assert answer.headers["Location"].startswith("/login?next=/pulls")
+        await world.log_in()
+        assert (await world.client.get("/pulls/1")).status_code == 200
+
+
+def test_a_key_belongs_to_one_person() -> None:
+    reviewers = Reviewers([Reviewer("Ada", SecretStr("a" * 16)), Reviewer("Ben", SecretStr("b" * 16))])
+    assert [reviewers.find(key) for key in ("a" * 16, f" {'b' * 16}\n", "a", "", "\udcff")] == [
+        "Ada",
+        "Ben",
+        None,
+        None,
+        None,
+    ]
+
+
+def test_sessions_end_by_themselves_and_are_not_too_many() -> None:
+    clock = Clock()
+    sessions = Sessions(lasting=timedelta(hours=1), now=clock)
+    first = sessions.open("Ada")
+    assert sessions.find(first)
+    clock.now += timedelta(hours=1)
+    assert sessions.find(first) is None
+    cookies = [sessions.open("Ada") for _ in range(1001)]
+    assert [bool(sessions.find(cookie)) for cookie in cookies] == [False] + [True] * 1000
+
+
+def test_an_address_may_try_again_later_and_a_network_is_one_address() -> None:
+    clock = Clock()
+    throttle = LoginThrottle(now=clock)
+    for n in range(TRIES):
+        throttle.record_failure(f"2001:db8::{n}")
+        throttle.record_failure("192.0.2.1")
+    assert throttle.wait("2001:db8::ffff") == throttle.wait("192.0.2.1") == TRIES_WITHIN
+    assert throttle.wait("2001:db8:1::1") == throttle.wait("192.0.2.2") == timedelta(0)
+    clock.now += TRIES_WITHIN
+    assert throttle.wait("192.0.2.1") == timedelta(0)

@@ -1,0 +1,357 @@
+"""The repository's files out of the mirror and back: real git, and what a hostile program may leave in between."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+from support.worlds.jobserver_world import git, make_bare
+
+from bot.jobserver.errors import GitError, PushRejectedError
+from bot.jobserver.models import ChangeKind
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.interface import Collected, StartingPoint
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.removal import remove
+from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.settings import JobServerSettings
+
+FILES = {
+    "README.md": "# Lamp\n",
+    "docs/start.md": "# Start\n\nOne.\n",
+    "docs/guides/one.md": "# One\n",
+    "assets/big.psd": "version https://git-lfs.github.com/spec/v1\n",
+    ".gitignore": "*.log\nbuild/\n",
+    ".gitattributes": "*.psd filter=lfs diff=lfs merge=lfs -text\n",
+}
+BRANCH = "pagehand/0123456789abcdef"
+
+
+class World:
+    """A bare repository, somebody's clone of it, and ours."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.bare = make_bare(tmp_path / "docs.git", FILES)
+        self.theirs = tmp_path / "theirs"
+        git(tmp_path, "clone", "--quiet", str(self.bare), str(self.theirs))
+        settings = JobServerSettings(repository=str(self.bare), api_key="planted-key-of-sixteen")
+        self.mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
+        self.repository = GitRepository(self.mirror, "main", ChangeLimits(max_files=20, max_file_bytes=1000))
+        self.copy = tmp_path / "job" / "copy"
+
+    async def checked_out(self) -> StartingPoint:
+        start = await self.repository.start(BRANCH)
+        if self.copy.parent.exists():
+            shutil.rmtree(self.copy.parent)
+        self.copy.mkdir(parents=True)
+        await self.repository.check_out(start.tree, self.copy)
+        return start
+
+    async def collected(self, edit: Callable[[Path], object]) -> Collected:
+        start = await self.checked_out()
+        edit(self.copy)
+        return await self.repository.collect(start.tree, self.copy)
+
+    async def changed_paths(self, tree: str) -> set[str]:
+        start = await self.repository.start(BRANCH)
+        return set(git(self.mirror.directory, "diff-tree", "-r", "--name-only", start.tree, tree).split())
+
+    def commit_of_theirs(self, branch: str, name: str, text: str) -> None:
+        git(self.theirs, "fetch", "--quiet")
+        git(self.theirs, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
+        (self.theirs / name).write_text(text)
+        git(self.theirs, "add", "--all")
+        git(self.theirs, "commit", "--quiet", "-m", "Theirs")
+        git(self.theirs, "push", "--quiet", "origin", branch)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    remove(made.copy)  # pytest cannot remove folders that are nested this deeply
+
+
+async def pushed(world: World, name: str, text: str) -> str:
+    start = await world.checked_out()
+    (world.copy / name).write_text(text)
+    found = await world.repository.collect(start.tree, world.copy)
+    commit = await world.repository.commit(start, found.tree, "Ours\n\nPagehand-Instruction: a/1\n")
+    await world.repository.push(commit, BRANCH)
+    return commit
+
+
+async def test_files_come_out_without_a_git_directory_and_go_back_as_one_commit(world: World) -> None:
+    commit = await pushed(world, "docs/start.md", "# Start\n\nTwo.\n")
+    assert not list(world.copy.rglob(".git"))
+    assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "# Start\n\nTwo.\n"
+    assert git(world.bare, "rev-list", "--count", f"main..{BRANCH}").strip() == "1"
+    assert await world.repository.newest(BRANCH) == commit
+    assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
+
+
+async def test_a_copy_that_nobody_changed_has_the_same_tree(world: World) -> None:
+    start = await world.checked_out()
+    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+
+
+async def test_new_changed_moved_and_deleted_files_come_back(world: World) -> None:
+    def edit(copy: Path) -> None:
+        (copy / "docs/new page.md").write_text("New\n")
+        (copy / "docs/start.md").rename(copy / "start.md")
+        (copy / "README.md").unlink()
+        (copy / "README.md").mkdir()
+        (copy / "README.md/inner.md").write_text("Inner\n")
+
+    found = await world.collected(edit)
+    assert found.left_out == ()
+    listed = git(world.mirror.directory, "ls-tree", "-r", "--name-only", found.tree).splitlines()
+    assert set(listed) == {".gitattributes", ".gitignore", "README.md/inner.md", "assets/big.psd", "docs/guides/one.md",
+                           "docs/new page.md", "start.md"}  # fmt: skip
+
+
+async def test_a_file_edited_within_the_same_second_to_the_same_size_is_seen(world: World) -> None:
+    start = await world.checked_out()
+    status = (world.copy / "docs/start.md").stat()
+    (world.copy / "docs/start.md").write_text("# Start\n\nTwo.\n")
+    os.utime(world.copy / "docs/start.md", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (await world.repository.collect(start.tree, world.copy)).tree != start.tree
+
+
+def _nested_repository(copy: Path) -> None:
+    (copy / "vendor").mkdir()
+    (copy / "vendor/file.md").write_text("theirs")
+    git(copy / "vendor", "init", "--quiet")
+    git(copy / "vendor", "add", "--all")
+    git(copy / "vendor", "commit", "--quiet", "-m", "Theirs")
+
+
+def _link_in_place_of_a_folder(copy: Path) -> None:
+    shutil.rmtree(copy / "docs")
+    (copy / "docs").symlink_to("/etc")
+
+
+def _socket(copy: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(copy / "docs/socket"))
+
+
+def _large_files(copy: Path) -> None:
+    (copy / "docs/huge.md").write_text("x" * 1001)
+    (copy / "docs/start.md").write_text("x" * 1001)
+
+
+def _hidden_repository(copy: Path) -> None:
+    (copy / "docs/.GIT").mkdir()
+    (copy / "docs/.GIT/config").write_text("[core]\n")
+    (copy / "docs/.g\u200cit").write_text("gitdir: /etc")
+    (copy / "git~1").write_text("gitdir: /etc")
+
+
+def _deep_folders(copy: Path) -> None:
+    folder = copy / "deep"
+    folder.mkdir()
+    descriptor = os.open(folder, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+
+
+LEFT_OUT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a link out of the tree": (lambda copy: (copy / "docs/x.md").symlink_to("/etc/passwd"), "`docs/x.md` is a link"),
+    "a link to another page": (lambda copy: (copy / "docs/same.md").symlink_to("start.md"), "`docs/same.md` is a link"),
+    "a link in place of a folder": (_link_in_place_of_a_folder, "`docs` is a link"),
+    "a pipe": (lambda copy: os.mkfifo(copy / "docs/pipe.md"), "`docs/pipe.md` is no plain file"),
+    "a socket": (_socket, "`docs/socket` is no plain file"),
+    "a repository in a folder": (_nested_repository, "the folder `vendor` is a git repository of its own"),
+    "an ignored file": (lambda copy: (copy / "debug.log").write_text("x"), "`debug.log` is named in .gitignore"),
+    "a file of Git LFS": (lambda copy: (copy / "assets/big.psd").write_text("x"), "big.psd` is kept by Git LFS"),
+    "folders within folders": (_deep_folders, "a folder in `deep` is nested too deeply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+async def test_what_is_no_page_is_left_out_in_words(world: World, kind: str) -> None:
+    edit, words = LEFT_OUT[kind]
+
+    def and_a_page(copy: Path) -> None:
+        edit(copy)
+        (copy / "kept.md").write_text("Kept\n")
+
+    found = await world.collected(and_a_page)
+    assert await world.changed_paths(found.tree) == {"kept.md"}
+    assert words in found.left_out[0]
+
+
+async def test_files_out_of_proportion_are_left_out(world: World) -> None:
+    found = await world.collected(_large_files)
+    assert sorted(found.left_out) == [
+        "`docs/huge.md` is larger than 0.001 MB",
+        "`docs/start.md` is larger than 0.001 MB",
+    ]
+    assert await world.changed_paths(found.tree) == set()
+
+
+async def test_of_too_many_files_none_is_taken(world: World) -> None:
+    found = await world.collected(lambda copy: [(copy / f"{n}.md").write_text("x") for n in range(21)])
+    assert await world.changed_paths(found.tree) == set()
+    assert found.left_out[0].startswith("21 files were changed, more than the 20")
+
+
+async def test_git_directories_of_any_spelling_never_come_back(world: World) -> None:
+    found = await world.collected(_hidden_repository)
+    assert await world.changed_paths(found.tree) == set()
+
+
+async def test_only_the_first_of_many_that_are_left_out_are_named(world: World) -> None:
+    found = await world.collected(lambda copy: [(copy / f"{n}.log").write_text("x") for n in range(500)])
+    assert (len(found.left_out), found.left_out[-1]) == (21, "and 480 more")
+
+
+async def test_a_git_directory_that_the_editor_made_is_not_used(world: World, tmp_path: Path) -> None:
+    """Filters, hooks, another work tree and another address: all of it lies in a `.git` that nobody reads."""
+    witness = tmp_path / "witness"
+
+    def edit(copy: Path) -> None:
+        git(copy, "init", "--quiet")
+        for setting in ("filter.x.clean", "filter.x.smudge", "core.fsmonitor", "diff.external", "core.sshCommand"):
+            git(copy, "config", setting, f"touch {witness}")
+        git(copy, "config", "core.worktree", "/etc")
+        git(copy, "config", "url./tmp/elsewhere.insteadOf", str(world.bare))
+        (copy / ".git/hooks").mkdir(exist_ok=True)
+        for hook in ("pre-commit", "pre-push", "post-index-change", "reference-transaction"):
+            (copy / ".git/hooks" / hook).write_text(f"#!/bin/sh\ntouch {witness}\n")
+            (copy / ".git/hooks" / hook).chmod(0o755)
+        (copy / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
+        (copy / "docs/start.md").write_text("Changed\n")
+
+    start = await world.checked_out()
+    edit(world.copy)
+    found = await world.repository.collect(start.tree, world.copy)
+    await world.repository.push(await world.repository.commit(start, found.tree, "Ours\n"), BRANCH)
+    assert not witness.exists()
+    assert await world.changed_paths(found.tree) <= {".gitattributes", "docs/start.md"}
+    assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "Changed\n"
+
+
+async def test_a_link_of_the_repository_is_a_text_file_that_cannot_be_turned_elsewhere(world: World) -> None:
+    (world.theirs / "link.md").symlink_to("README.md")
+    git(world.theirs, "add", "--all")
+    git(world.theirs, "commit", "--quiet", "-m", "A link")
+    git(world.theirs, "push", "--quiet", "origin", "main")
+    found = await world.collected(lambda copy: (copy / "link.md").write_text("/etc/passwd"))
+    assert await world.changed_paths(found.tree) == set()
+    found = await world.collected(lambda copy: (copy / "link.md").unlink())
+    assert await world.changed_paths(found.tree) == {"link.md"}
+
+
+async def test_a_branch_behind_its_base_is_brought_up_to_date_where_that_is_clean(world: World) -> None:
+    ours = await pushed(world, "docs/start.md", "Ours\n")
+    world.commit_of_theirs("main", "docs/other.md", "Theirs\n")
+    start = await world.checked_out()
+    assert start.note == "main was merged into the branch"
+    assert (world.copy / "docs/other.md").read_text() == "Theirs\n"
+    commit = await world.repository.commit(start, start.tree, "Next\n")
+    await world.repository.push(commit, BRANCH)
+    assert git(world.bare, "merge-base", "--is-ancestor", ours, BRANCH) == ""
+    assert git(world.bare, "merge-base", "--is-ancestor", "main", BRANCH) == ""
+
+
+async def test_a_branch_that_conflicts_with_its_base_goes_on_as_it_is(world: World) -> None:
+    ours = await pushed(world, "docs/start.md", "Ours\n")
+    world.commit_of_theirs("main", "docs/start.md", "Theirs\n")
+    start = await world.repository.start(BRANCH)
+    assert start.parents == (ours,)
+    assert start.note == "the branch is behind main, and both changed `docs/start.md`: it was left as it is"
+
+
+async def test_a_branch_that_was_merged_starts_at_the_base_again(world: World) -> None:
+    await pushed(world, "docs/start.md", "Ours\n")
+    git(world.theirs, "fetch", "--quiet")
+    git(world.theirs, "merge", "--quiet", "--no-ff", "-m", "Merge", f"origin/{BRANCH}")
+    git(world.theirs, "push", "--quiet", "origin", "main")
+    start = await world.repository.start(BRANCH)
+    assert start.parents == (start.base,)
+
+
+async def test_a_branch_that_somebody_deleted_starts_at_the_base_again(world: World) -> None:
+    await pushed(world, "docs/start.md", "Ours\n")
+    git(world.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
+    start = await world.repository.start(BRANCH)
+    assert start.parents == (start.base,)
+
+
+async def test_commits_of_somebody_else_are_never_overwritten(world: World) -> None:
+    await pushed(world, "docs/start.md", "Ours\n")
+    start = await world.checked_out()
+    world.commit_of_theirs(BRANCH, "docs/other.md", "Theirs\n")
+    with pytest.raises(PushRejectedError):
+        await world.repository.push(await world.repository.commit(start, start.tree, "Late\n"), BRANCH)
+    assert git(world.bare, "show", f"{BRANCH}:docs/other.md") == "Theirs\n"
+
+
+async def test_a_branch_is_deleted_once_and_again(world: World) -> None:
+    await pushed(world, "docs/start.md", "Ours\n")
+    await world.repository.delete_branch(BRANCH)
+    await world.repository.delete_branch(BRANCH)
+    assert BRANCH not in git(world.bare, "for-each-ref")
+    assert await world.repository.newest(BRANCH) is None
+
+
+async def test_changes_are_those_of_the_pull_request(world: World) -> None:
+    start = await world.checked_out()
+    (world.copy / "docs/start.md").write_text("# Start\n\nTwo.\nThree.\n")
+    (world.copy / "README.md").rename(world.copy / "readme.md")
+    (world.copy / "docs/picture.png").write_bytes(b"\x89PNG\0\1")
+    (world.copy / "docs/guides/one.md").unlink()
+    tree = (await world.repository.collect(start.tree, world.copy)).tree
+    commit = await world.repository.commit(start, tree, "Ours\n")
+    world.commit_of_theirs("main", "docs/other.md", "Theirs\n")  # not ours, so it is no part of them
+    changes = await world.repository.changes((await world.repository.start(BRANCH)).base, commit)
+    assert [(file.path, file.kind, file.added, file.removed) for file in changes.files] == [
+        ("docs/guides/one.md", ChangeKind.DELETED, 0, 1),
+        ("docs/picture.png", ChangeKind.ADDED, None, None),
+        ("docs/start.md", ChangeKind.CHANGED, 2, 1),
+        ("readme.md", ChangeKind.RENAMED, 0, 0),
+    ]
+    assert (changes.file_count, changes.added, changes.removed) == (4, 2, 2)
+
+
+async def test_a_snapshot_reads_what_was_committed(world: World) -> None:
+    start = await world.checked_out()
+    snapshot = world.repository.snapshot(start.tree)
+    assert PurePosixPath("docs/guides/one.md") in snapshot.paths()
+    assert snapshot.read(PurePosixPath("docs/start.md")) == b"# Start\n\nOne.\n"
+    assert snapshot.read(PurePosixPath("docs/none.md")) is None
+
+
+async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
+    """A large file on somebody's branch is never fetched, and a job brings no second copy of the repository."""
+    world.commit_of_theirs("main", "ok.md", "ok\n")
+    git(world.theirs, "checkout", "--quiet", "-b", "large")
+    (world.theirs / "large.bin").write_bytes(os.urandom(3_000_000))
+    git(world.theirs, "add", "--all")
+    git(world.theirs, "commit", "--quiet", "-m", "Large")
+    git(world.theirs, "push", "--quiet", "origin", "large")
+    await pushed(world, "docs/start.md", "Ours\n")
+    in_mirror = sum(path.stat().st_size for path in world.mirror.directory.rglob("*") if path.is_file())
+    assert in_mirror < 1_000_000
+    assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index"}
+
+
+async def test_packing_keeps_what_is_named(world: World) -> None:
+    commit = await pushed(world, "docs/start.md", "Ours\n")
+    await world.mirror.pack()
+    assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
+
+
+async def test_a_repository_out_of_reach_is_said(world: World) -> None:
+    shutil.rmtree(world.bare)
+    with pytest.raises(GitError):
+        await world.repository.start(BRANCH)

@@ -1,0 +1,219 @@
+"""A cancel, and a kill, at each step of an instruction: nothing is lost, nothing is done twice, nothing hangs."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.servers.free_ports import free_port
+from support.servers.held_git import HeldGit
+from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
+
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+WAITS = """
+import os, pathlib, sys, time
+here = pathlib.Path(sys.argv[1])
+(here / "held.new").write_text(str(os.getpid())); (here / "held.new").rename(here / "held")
+while (here / "hold").exists():
+    time.sleep(0.01)
+open('notes.md', 'a').write(sys.stdin.read() + chr(10))
+"""
+ROBIN = {"requestedBy": {"name": "Robin"}}
+STEPS = {
+    "fetching": HeldGit(Path("held"), "fetch"),
+    "checking out": HeldGit(Path("held"), "read-tree"),
+    "editing": HeldGit(Path("held"), "no command of git"),
+    "committing": HeldGit(Path("held"), "commit-tree"),
+    "pushing": HeldGit(Path("held"), "push"),
+    "pushed but not told": HeldGit(Path("held"), "push", is_after=True),
+    "opening the pull request": HeldGit(Path("held"), "refs/pulls/1/head"),
+}
+PUSHED = {"pushed but not told", "opening the pull request"}
+
+
+def at_step(step: str, tmp_path: Path) -> HeldGit:
+    held = HeldGit(tmp_path / "held", STEPS[step].command, is_after=STEPS[step].is_after)
+    held.hold()
+    (tmp_path / "program.py").write_text(WAITS if step == "editing" else APPENDS)
+    if not (tmp_path / "r.git").exists():
+        make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
+    return held
+
+
+def command(tmp_path: Path) -> str:
+    return json.dumps([sys.executable, str(tmp_path / "program.py"), str(tmp_path / "held")])
+
+
+@asynccontextmanager
+async def server(tmp_path: Path, **settings: Any) -> AsyncIterator[JobServerWorld]:
+    values: dict[str, Any] = {"editor": "command", "command": command(tmp_path)}
+    async with running(tmp_path / "r.git", tmp_path / "data", **(values | settings)) as world:
+        yield world
+
+
+async def cancel(world: JobServerWorld, job_id: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    answer = await world.client.post(f"{JOB}/{job_id}/cancel", json=body)
+    assert answer.status_code == 200, answer.text
+    job: dict[str, Any] = answer.json()
+    return job
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_cancel_at_any_step_ends_the_job_and_the_next_message_goes_on(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = at_step(step, tmp_path)
+    monkeypatch.setenv("PATH", held.path)
+    async with server(tmp_path) as world:
+        job = (await world.create("one")).json()
+        await until(lambda: asyncio.to_thread(held.is_held))
+        assert (await cancel(world, job["id"], ROBIN))["status"] == "active"
+        ended = await world.ended(job["id"])
+        assert (ended["status"], ended["prLink"]) == ("completed", None)
+        assert ended["details"]["reason"].startswith("stopped by Robin")
+        assert await cancel(world, job["id"]) == ended, "it has ended: nothing changes"
+        assert (f"pagehand/{job['id']}" in world.branches()) == (step in PUSHED)
+
+        held.release()
+        await world.message(job["id"], "two")
+        ended = await world.ended(job["id"])
+        assert (ended["status"], ended["prLink"]) == ("completed", f"{world.url}/pulls/1")
+        assert "reason" not in ended["details"] or ended["details"]["reason"] is None
+        notes = world.show(f"pagehand/{job['id']}", "notes.md")
+        assert notes == ("one\ntwo\n" if step in PUSHED else "two\n")
+
+
+async def test_a_cancel_of_what_waits_ends_it_at_once(tmp_path: Path) -> None:
+    held = at_step("editing", tmp_path)
+    async with server(tmp_path, max_concurrent_jobs=1) as world:
+        first = (await world.create("one")).json()
+        await until(lambda: asyncio.to_thread(held.is_held))
+        second = (await world.create("two")).json()
+        stopped = await cancel(world, second["id"])
+        assert (stopped["status"], stopped["details"]["reason"]) == ("completed", "stopped by request")
+        held.release()
+        assert (await world.ended(first["id"]))["prLink"]
+        assert await world.job(second["id"]) == stopped
+        assert world.branches() == {"main", f"pagehand/{first['id']}"}
+
+
+async def test_a_cancel_keeps_what_an_earlier_instruction_pushed(tmp_path: Path) -> None:
+    held = at_step("editing", tmp_path)
+    held.release()
+    async with server(tmp_path) as world:
+        first = await world.done("one")
+        held.hold()
+        (held.directory / "held").unlink()
+        await world.message(first["id"], "two")
+        await until(lambda: asyncio.to_thread(held.is_held))
+        await cancel(world, first["id"], ROBIN)
+        ended = await world.ended(first["id"])
+        assert (ended["status"], ended["prLink"]) == ("completed", first["prLink"])
+        assert ended["details"]["reason"] == "stopped by Robin"
+        assert ended["details"]["pullRequest"] == first["details"]["pullRequest"]
+        assert world.show(f"pagehand/{first['id']}", "notes.md") == "one\n"
+
+
+BAD_CANCELS = [b"[]", b"x", b'{"requestedBy": 7}', b'{"requestedBy": {"name": ""}}', b'{"requestedBy": {"name": 7}}',
+               b'{"requestedBy": {"name": "x", "url": "javascript:x"}}']  # fmt: skip
+
+
+async def test_what_cannot_be_cancelled_is_refused_in_words(tmp_path: Path) -> None:
+    at_step("editing", tmp_path).release()
+    async with server(tmp_path) as world:
+        job = await world.done("one")
+        for body in BAD_CANCELS:
+            answer = await world.client.post(f"{JOB}/{job['id']}/cancel", content=body)
+            assert (answer.status_code, list(answer.json())) == (400, ["error"])
+        assert (await world.client.post(f"{JOB}/nosuchjob/cancel")).status_code == 404
+        stranger = await world.client.post(f"{JOB}/{job['id']}/cancel", headers={"Authorization": "Bearer x"})
+        assert stranger.status_code == 401
+        assert await world.job(job["id"]) == job
+
+
+SERVE = """
+import asyncio
+import os
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
+asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_forever())
+"""
+
+
+class RealServer:
+    """A job server in a process of its own."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.tmp_path = tmp_path
+        self.port = free_port()
+        headers = {"Authorization": f"Bearer {KEY}"}
+        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", headers=headers)
+
+    async def start(self, path: str) -> asyncio.subprocess.Process:
+        environment = os.environ | {
+            "PATH": path,
+            "PAGEHAND_JOBSERVER_REPOSITORY": str(self.tmp_path / "r.git"),
+            "PAGEHAND_JOBSERVER_PORT": str(self.port),
+            "PAGEHAND_JOBSERVER_API_KEY": KEY,
+            "PAGEHAND_JOBSERVER_EDITOR": "command",
+            "PAGEHAND_JOBSERVER_COMMAND": command(self.tmp_path),
+            "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(self.tmp_path / "data"),
+        }
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVE, env=environment)
+        await until(self.answers)
+        return process
+
+    async def answers(self) -> bool | None:
+        try:
+            return (await self.client.get("/health")).is_success
+        except httpx.TransportError:
+            return None
+
+    async def ended(self, job_id: str) -> dict[str, Any]:
+        async def check() -> dict[str, Any] | None:
+            seen: dict[str, Any] = (await self.client.get(f"{JOB}/{job_id}")).json()
+            return None if seen["status"] == "active" else seen
+
+        return await until(check)
+
+
+KILLS = [*((step, False) for step in STEPS), ("editing", True), ("pushed but not told", True)]
+
+
+@pytest.mark.parametrize(("step", "is_cancelled"), KILLS)
+async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
+    tmp_path: Path, step: str, *, is_cancelled: bool
+) -> None:
+    held = at_step(step, tmp_path)
+    real = RealServer(tmp_path)
+    process = await real.start(held.path)
+    try:
+        job = (await real.client.post(JOB, json={"prompt": "one"})).json()
+        await until(lambda: asyncio.to_thread(held.is_held))
+        if is_cancelled:
+            assert (await real.client.post(f"{JOB}/{job['id']}/cancel", json=ROBIN)).status_code == 200
+        process.kill()
+        await process.wait()
+        await asyncio.to_thread(held.kill)
+        held.release()
+        process = await real.start(os.environ["PATH"])
+        ended = await real.ended(job["id"])
+    finally:
+        process.kill()
+        await process.wait()
+        await real.client.aclose()
+    is_published = not is_cancelled or step in PUSHED
+    link = f"http://127.0.0.1:{real.port}/pulls/1" if is_published else None
+    assert (ended["status"], ended["prLink"]) == ("completed", link)
+    assert str(ended["details"]["reason"]).startswith("stopped by Robin") == is_cancelled
+    branches = git(tmp_path / "r.git", "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+    assert branches == ["main", *([f"pagehand/{job['id']}"] if is_published else [])]
+    if is_published:
+        log = git(tmp_path / "r.git", "log", "--format=%s", f"main..{branches[1]}")
+        assert log.split() == ["one"], "an instruction is one commit, however often it was begun"
