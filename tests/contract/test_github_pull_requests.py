@@ -45,7 +45,7 @@ async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(se
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
-    assert record.body == "Words.\n\nRequested-by: Ada Lovelace ([thread](https://acme.slack.com/archives/C1/p1))"
+    assert record.body == "Words."
     assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
 
 
@@ -156,13 +156,15 @@ async def test_checks_of_the_newest_commit_come_with_it(server: GitHubServer) ->
 
 async def test_checks_that_may_not_be_read_are_left_out_and_not_asked_for_again(server: GitHubServer) -> None:
     server.tokens[TOKEN] -= {"checks:read"}
+    commit = branch_with_a_commit(server)
+    server.repository.statuses[commit] = [{"context": "ci", "state": "success", "description": None}]
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         await keeper.open(NEW)
         for _ in range(2):
             found = await keeper.find(BRANCH)
             assert found
-            assert found.checks == ()
+            assert [check.name for check in found.checks] == ["ci"]
     assert sum("check-runs" in one.path for one in server.asked) == 1
 
 

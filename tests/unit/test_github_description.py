@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.jobserver.executor.descriptions import commit_message
-from bot.jobserver.models import Requester
-from bot.jobserver.pull_requests.github.description import LIMIT, description, title, with_addition, with_requester
+from bot.jobserver.pull_requests.github.description import LIMIT, description, title, with_addition
 from bot.jobserver.repository.references import BREAK
-from bot.jobserver.store.jobs import Instruction
+from bot.jobserver.store.records import Instruction
 
 # What GitHub acts on, in the text that it rendered. Source: its documentation of mentions, references and keywords.
 MENTION = re.compile(r"(?:^|[^A-Za-z0-9_])@[A-Za-z0-9]", re.MULTILINE)
@@ -105,23 +104,6 @@ def test_a_title_is_one_short_line_that_refers_to_nothing() -> None:
 def test_a_commit_message_refers_to_nothing_either() -> None:
     message = commit_message(Instruction(7, "abc", "pagehand/abc", "Fixes #12, @team"))
     assert message == f"Fixes #{BREAK}12, @{BREAK}team\n\nPagehand-Instruction: abc/7\n"
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("https://acme.slack.com/archives/C1/p1", " ([thread](https://acme.slack.com/archives/C1/p1))"),
-        ("javascript:alert(1)", ""),
-        ("https://x) [y](https://evil.example", ""),
-        (None, ""),
-    ],
-)
-def test_who_asked_is_said_once_and_harmlessly(url: str | None, shown: str) -> None:
-    who = Requester(name="Ada\n@team <b>", url=url)
-    text = with_requester("Words.", who)
-    assert text == f"Words.\n\nRequested-by: Ada @{BREAK}team <{BREAK}b>{shown}"
-    assert with_requester(text, who) == text
-    assert with_requester("Words.", None) == "Words."
 
 
 @given(st.lists(st.text(alphabet="ab `#@<\n", max_size=50).map(lambda part: part * 900), max_size=5))

@@ -97,7 +97,7 @@ def _requested_by(requester: Requester | None) -> str:
     if requester is None:
         return ""
     url = f" ({requester.url})" if requester.url else ""
-    return f"Requested-by: {requester.name}{url}\n"
+    return without_references(f"Requested-by: {requester.name}{url}") + "\n"
 
 
 def _asked_by(requester: Requester | None) -> str:
