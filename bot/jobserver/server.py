@@ -6,35 +6,17 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, assert_never
-from urllib.parse import urlsplit
+from typing import IO
 
 from aiohttp import web
 
-from bot.jobserver.api.handlers import JobApi, error_response
-from bot.jobserver.checks.no_checks import NoChecks
-from bot.jobserver.editors.builtin.editor import BuiltinEditor
-from bot.jobserver.editors.command import CommandEditor
-from bot.jobserver.editors.interface import Editor
-from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.interfaces import JobRepository
-from bot.jobserver.executor.running import Neighbours, running_jobs
+from bot.jobserver.api.handlers import error_response
+from bot.jobserver.composition import Composition, Parts
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
-from bot.jobserver.pages.handlers import PullRequestPages
-from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.rendering import error_page
-from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
-from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.working_copy import ChangeLimits
-from bot.jobserver.settings import JobServerSettings, repository_protocol
-from bot.jobserver.store.database import Database
-from bot.jobserver.store.jobs import JobStore
-from bot.jobserver.store.records import JobTemplate
-from bot.jobserver.store.schema import STEPS as JOBS_STEPS
+from bot.jobserver.settings import JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
 
 logger = logging.getLogger(__name__)
@@ -90,48 +72,15 @@ class JobServer:
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._settings
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
-        git = Git.for_settings(settings)
-        base = await _base_branch(git, settings, data)
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-
-        database = await stack.enter_async_context(Database(data / "jobs.sqlite3", JOBS_STEPS))
-        jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
-        mirror = Mirror(git, data / "mirror.git")
-        pull_requests = await stack.enter_async_context(
-            open_local_pull_requests(
-                mirror, data / "pull_requests.sqlite3", base=base, public_url=public_url, now=_now,
-                keep_ended=settings.archive_after + settings.keep_for,
-            )
-        )  # fmt: skip
-        neighbours = Neighbours(
-            _repository(settings, mirror, base),
-            _editor(settings),
-            NoChecks(),
-            pull_requests,
-            takes_faults=settings.editor != "builtin",
-        )
-        runner = await stack.enter_async_context(running_jobs(settings, database, data, neighbours, now=_now))
-
-        template = JobTemplate(_displayed_repository(settings.repository), base, settings.shown_model)
-        api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
-        login = Login(settings, public_url=public_url, now=_now, everybody=self._everybody)
-        pages = PullRequestPages(pull_requests, login, repository=_short_name(settings.repository))
-        server = HttpServer(_application(settings, public_url, api, pages), shutdown_timeout=_SHUTDOWN_S)
+        parts = await Composition(settings, data, stack).start(public_url, everybody=self._everybody)
+        server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
-        logger.info("job server for %s (%s) listens on %s", settings.repository, base, url)
+        logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
         return url
-
-
-def _repository(settings: JobServerSettings, mirror: Mirror, base: str) -> JobRepository:
-    limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
-    return GitRepository(mirror, base, limits)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> Path:
@@ -151,17 +100,6 @@ def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> P
     return directory.resolve()
 
 
-async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> str:
-    try:
-        branch = settings.base_branch or await git.default_branch(data)
-        exists = await git.has_branch(data, branch)
-    except GitError as error:
-        raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
-    if not exists:
-        raise JobServerError(f"the repository {settings.repository} has no branch {branch}")
-    return branch
-
-
 def _listen(settings: JobServerSettings, stack: contextlib.AsyncExitStack) -> socket.socket:
     try:
         listener = listening_socket(settings.host, settings.port)
@@ -177,42 +115,17 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _editor(settings: JobServerSettings) -> Editor:
-    match settings.editor:
-        case "builtin":
-            return BuiltinEditor()
-        case "command":
-            return CommandEditor(
-                settings.command,
-                time_limit=settings.time_limit.total_seconds(),
-                passed=settings.pass_environment,
-                secret=settings.api_key.get_secret_value(),
-            )
-        case _:
-            assert_never(settings.editor)
-
-
-def _application(settings: JobServerSettings, public_url: str, api: JobApi, pages: PullRequestPages) -> web.Application:
+def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url)
     app = web.Application(
         middlewares=[answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + 4096,
     )
-    api.add_routes(app)
-    pages.add_routes(app)
+    parts.api.add_routes(app)
+    parts.pages.add_routes(app)
     return app
 
 
 def _error_response(request: web.Request, status: int, message: str) -> web.Response:
     is_page = request.path == "/" or request.path.startswith(_PAGE_PATHS)
     return (error_page if is_page else error_response)(request, status, message)
-
-
-def _displayed_repository(repository: str) -> str:
-    """Returns what a job shows as its repository: an address as it is; where a directory lies is nobody's business."""
-    return _short_name(repository) if repository_protocol(repository) == "file" else repository
-
-
-def _short_name(repository: str) -> str:
-    name = urlsplit(repository).path.rstrip("/").rsplit("/", 1)[-1]
-    return name.removesuffix(".git") or repository

@@ -5,12 +5,12 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
-_GRACE_S = 3.0
+_GRACE_S = 4.0
 """From SIGTERM to SIGKILL."""
 _DRAIN_S = 1.0
 """For output that is still on its way when the process has ended."""
@@ -19,6 +19,16 @@ _CHUNK = 65_536
 
 class ProcessTimeoutError(Exception):
     """The process was ended because its time was up."""
+
+
+class ProcessStoppedError(Exception):
+    """The process was ended by its watch, for this reason."""
+
+
+class Writer(Protocol):
+    """Where output goes."""
+
+    def write(self, data: bytes) -> None: ...
 
 
 class BoundedWriter:
@@ -38,6 +48,28 @@ class BoundedWriter:
             self._stream.flush()
 
 
+class LastBytes:
+    """Keeps the end of what is written to it, at most so many bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self.is_complete = True
+
+    def write(self, data: bytes) -> None:
+        self._kept += data
+        if len(self._kept) > self._limit:
+            del self._kept[: -self._limit]
+            self.is_complete = False
+
+    def getvalue(self) -> bytes:
+        return bytes(self._kept)
+
+
+Watch = Callable[[int], Awaitable[str]]
+"""Given a process id, waits until the process must be ended, and returns why. Is cancelled when the process ends."""
+
+
 @dataclass(frozen=True)
 class Command:
     """What to run, without a shell. `time_limit` is in seconds."""
@@ -49,7 +81,7 @@ class Command:
     stdin: bytes = b""
 
 
-async def run(command: Command, *, stdout: BoundedWriter, stderr: BoundedWriter | None = None) -> int:
+async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None, watch: Watch | None = None) -> int:
     """Runs to the end and returns the exit code; without a writer of its own, standard error joins standard output.
 
     Whatever the process left behind in its process group is ended with it, also when this is cancelled.
@@ -57,6 +89,7 @@ async def run(command: Command, *, stdout: BoundedWriter, stderr: BoundedWriter 
     Raises:
         OSError: the program cannot be started.
         ProcessTimeoutError: the time limit passed.
+        ProcessStoppedError: the watch had it ended.
     """
     async with contextlib.AsyncExitStack() as stack:
         out = await _pipe_into(stdout, stack)
@@ -64,13 +97,27 @@ async def run(command: Command, *, stdout: BoundedWriter, stderr: BoundedWriter 
         process = await _start(command, stdout=out, stderr=err)
         try:
             async with asyncio.timeout(command.time_limit):
-                code = await process.wait()
+                code = await (_watched(process, watch) if watch else process.wait())
         except TimeoutError:
             raise ProcessTimeoutError from None
         finally:
             # Shielded: a second cancellation must not leave a group running.
             await asyncio.shield(_end(process))
     return code
+
+
+async def _watched(process: asyncio.subprocess.Process, watch: Watch) -> int:
+    watching = asyncio.ensure_future(watch(process.pid))
+    ending = asyncio.create_task(process.wait())
+    try:
+        await asyncio.wait({watching, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            raise ProcessStoppedError(watching.result())
+        return ending.result()
+    finally:
+        watching.cancel()
+        ending.cancel()
+        await asyncio.gather(watching, ending, return_exceptions=True)
 
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
@@ -89,7 +136,7 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
         )
 
 
-async def _pipe_into(output: BoundedWriter, stack: contextlib.AsyncExitStack) -> IO[bytes]:
+async def _pipe_into(output: Writer, stack: contextlib.AsyncExitStack) -> IO[bytes]:
     """Returns the writing end of a pipe into `output`, which is read to its end, or until `stack` has waited for it."""
     read_end, write_end = os.pipe()
     write_stream = stack.enter_context(os.fdopen(write_end, "wb"))
@@ -111,7 +158,7 @@ async def _pipe_into(output: BoundedWriter, stack: contextlib.AsyncExitStack) ->
     return write_stream
 
 
-async def _copy(reader: asyncio.StreamReader, output: BoundedWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, output: Writer) -> None:
     while data := await reader.read(_CHUNK):
         output.write(data)
 

@@ -48,15 +48,44 @@ async def test_the_prompt_comes_on_standard_input_untouched(tmp_path: Path) -> N
         job = await world.done(NASTY)
         assert job["model"] == Path(sys.executable).name
         branch = f"pagehand/{job['id']}"
-        assert world.show(branch, "given.md") == f"|{NASTY}"
+        assert world.show(branch, "given.md") == f"|The instruction:\n\n{NASTY}"
         assert "oops" not in git(world.repository, "ls-tree", "-r", "--name-only", branch)
         assert "working" in world.log(job["id"])
 
 
-async def test_the_prompt_comes_as_one_argument_that_is_never_an_option(tmp_path: Path) -> None:
-    async with with_program(tmp_path, WRITE_INPUT, "--say", "{prompt}") as world:
-        job = await world.done(NASTY)
-        assert world.show(f"pagehand/{job['id']}", "given.md") == f"--say  {NASTY}|"
+READ_FILE = """
+import pathlib, sys
+path = pathlib.Path(sys.argv[1].removeprefix("--message-file="))
+pathlib.Path("given.md").write_text(path.read_text() + "|" + sys.stdin.read())
+pathlib.Path("path.md").write_text(str(path))
+"""
+
+
+async def test_the_prompt_comes_in_a_file_that_is_gone_afterwards(tmp_path: Path) -> None:
+    async with with_program(tmp_path, READ_FILE, "--message-file={prompt_file}") as world:
+        job = await world.done("/docs !id")
+        branch = f"pagehand/{job['id']}"
+        assert world.show(branch, "given.md") == "The instruction:\n\n/docs !id|"
+        path = Path(world.show(branch, "path.md"))
+        assert not path.is_relative_to(tmp_path / "data")
+        assert not path.parent.exists()
+
+
+async def test_what_the_program_printed_last_is_its_answer(tmp_path: Path) -> None:
+    program = """
+import sys
+open("x.md", "w").write("x")
+print("early, long before the end\\n" * 2000, "\\x1b[1mThe guide is shorter now.\\x1b[0m\\n<b>Nothing</b> else.")
+print("noise", file=sys.stderr)
+"""
+    async with with_program(tmp_path, program) as world:
+        job = await world.done("go")
+        page = (await world.client.get(job["prLink"])).text
+        assert "The guide is shorter now." in page
+        assert "&lt;b&gt;Nothing&lt;/b&gt; else." in page
+        assert "noise" not in page
+        assert page.count("early") < 1000
+        assert "noise" in world.log(job["id"])
 
 
 async def test_the_program_gets_only_the_environment_that_was_allowed(
@@ -152,7 +181,7 @@ for n in "12":
 
 
 async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -> None:
-    program = "import sys; p = sys.stdin.read(); open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
+    program = "import sys; p = sys.stdin.read().split()[-1]; open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
     async with with_program(tmp_path, program) as world:
         job = (await world.create("bad")).json()
         await world.message(job["id"], "good")
@@ -164,7 +193,7 @@ async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -
 
 WAITS = """
 import os, pathlib, sys, time
-prompt, go = sys.stdin.read(), pathlib.Path(sys.argv[1])
+prompt, go = sys.stdin.read().splitlines()[-1], pathlib.Path(sys.argv[1])
 pathlib.Path(prompt + ".md").write_text("written")
 started = go.with_name("started"); started.write_text(str(os.getpid()))
 while not go.exists():
@@ -190,7 +219,8 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_
         assert subjects == ["two", "one"]
 
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+# The instruction is the last line; what was asked before stands above it.
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 
 
 async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(tmp_path: Path) -> None:
@@ -201,10 +231,16 @@ async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(t
         page = (await world.client.get(before["prLink"])).text
     await asyncio.to_thread(forget_the_end, tmp_path / "data" / "jobs.sqlite3")
     async with with_program(tmp_path, APPENDS, public_url=world.url) as world:
-        assert await world.ended(job["id"]) == before
+        assert without_checks(await world.ended(job["id"])) == without_checks(before)
         assert world.show(f"pagehand/{job['id']}", "notes.md") == "one\ntwo\n"
         assert (await world.client.get("/pulls/1")).text == page
         assert (await world.client.get("/pulls/2")).status_code == 404
+
+
+def without_checks(job: dict[str, Any]) -> dict[str, Any]:
+    """They were done before the push, and are not done again for what was pushed."""
+    details = job["details"]
+    return {**job, "details": {**details, "pullRequest": {**details["pullRequest"], "checks": []}}}
 
 
 def forget_the_end(path: Path) -> None:
@@ -233,6 +269,7 @@ async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_we
         "PAGEHAND_JOBSERVER_PORT": str(port),
         "PAGEHAND_JOBSERVER_API_KEY": KEY,
         "PAGEHAND_JOBSERVER_EDITOR": "command",
+        "PAGEHAND_JOBSERVER_SANDBOX": "none",
         "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),
         "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(tmp_path / "data"),
     }

@@ -59,12 +59,14 @@ def test_the_key_comes_from_a_file_too(tmp_path: Path) -> None:
     assert made(API_KEY="", API_KEY_FILE=str(tmp_path / "key")).api_key.get_secret_value() == KEY
 
 
-@pytest.mark.parametrize("text", ['["agent", "--say", "{prompt}"]', "agent --say '{prompt}'", 'agent --say "{prompt}"'])
+@pytest.mark.parametrize(
+    "text", ['["agent", "--say", "{prompt_file}"]', "agent --say '{prompt_file}'", 'agent --say "{prompt_file}"']
+)
 def test_the_command_is_split_once(text: str) -> None:
     settings = made(
         EDITOR="command", COMMAND=text, TIME_LIMIT="90", ARCHIVE_AFTER="P7D", PASS_ENVIRONMENT="A_KEY, B_KEY"
     )
-    assert settings.command == ("agent", "--say", "{prompt}")
+    assert settings.command == ("agent", "--say", "{prompt_file}")
     assert settings.shown_model == "agent"
     assert (settings.time_limit, settings.archive_after) == (timedelta(seconds=90), timedelta(days=7))
     assert settings.pass_environment == ("A_KEY", "B_KEY")
@@ -77,7 +79,11 @@ def test_the_command_is_split_once(text: str) -> None:
         ("API_KEY", ""),
         ("API_KEY", f"{KEY}\n{KEY}"),
         ("EDITOR", "command"),
+        ("EDITOR", "agent"),
         ("EDITOR", "vi"),
+        ("AGENT", "'x"),
+        ("AGENT_HOME", "/nothing/here"),
+        ("PERMISSIONS", "all"),
         ("COMMAND", "[1"),
         ("COMMAND", "[1]"),
         ("COMMAND", "'x"),

@@ -1,1 +1,1 @@
-"""Documentation pages and their navigation, parsed: Markdown, MDX, front matter, links, anchors, prose."""
+"""Pages of documentation, parsed once: for the built-in editor, the checks and the titles of changed pages."""

@@ -1,76 +1,136 @@
-"""An editor that is any program: this is how a coding agent's command line is plugged in."""
+"""An editor that is any program without the agents' protocol: the prompt is its input, never an argument."""
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from bot.jobserver import subprocesses
+from bot.jobserver.editors.conversation import with_conversation
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
+from bot.jobserver.sandbox.interface import Program, Sandbox
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.runtime.misleading_characters import without_misleading
 
-PLACEHOLDER = "{prompt}"
+PROMPT_FILE = "{prompt_file}"
 LOG_LIMIT = 1_000_000
-_PASSED_VARIABLES = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES",
-    "TERM", "TMPDIR", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-)  # fmt: skip
+ANSWER_CHARACTERS = 3000
+_ANSWER_BYTES = 4 * ANSWER_CHARACTERS
+_SIGNALS = 128
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
 def child_environment(environment: Mapping[str, str], passed: Sequence[str], *, secret: str) -> dict[str, str]:
-    """Returns what the program gets to see: an allow-list and the names given, never anything that holds the secret."""
-    names = {*_PASSED_VARIABLES, *passed}
-    kept = {name: value for name, value in environment.items() if name in names and not (secret and secret in value)}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0"}
+    """Returns the variables that the program gets by name, never one that holds the secret."""
+    return {
+        name: value
+        for name in passed
+        if (value := environment.get(name)) is not None and not (secret and secret in value)
+    }
 
 
-def command_arguments(command: Sequence[str], prompt: str) -> tuple[str, ...]:
-    """Returns the program's arguments with the prompt in its place, which can never become an option of the program."""
-
-    def filled(argument: str) -> str:
-        text = argument.replace(PLACEHOLDER, prompt)
-        return f" {text}" if argument.startswith(PLACEHOLDER) and text.startswith("-") else text
-
-    return tuple(filled(argument) for argument in command)
+def as_data(prompt: str) -> str:
+    """Returns a prompt that no program takes for a command of its own: some read `/docs` or `!id` at its beginning."""
+    first = prompt.lstrip()[:1]
+    return prompt if first.isalnum() else f"The instruction:\n\n{prompt}"
 
 
+def answer_of(output: subprocesses.LastBytes) -> str:
+    """Returns the last part of what a program printed, from the beginning of a line on."""
+    text = without_misleading(_TERMINAL.sub("", output.getvalue().decode(errors="replace")))
+    printable = "".join(c for c in text if c.isprintable() or c in "\n\t").strip()
+    is_complete = output.is_complete and len(printable) <= ANSWER_CHARACTERS
+    return printable if is_complete else printable[-ANSWER_CHARACTERS:].partition("\n")[2].strip()
+
+
+@dataclass(frozen=True)
 class CommandEditor:
-    """Runs the program in the working copy; `time_limit` is in seconds."""
+    """Runs a program in the sandbox; `time_limit` is in seconds, `passed` are names of variables.
 
-    def __init__(
-        self, command: Sequence[str], *, time_limit: float, passed: Sequence[str] = (), secret: str = ""
-    ) -> None:
-        self._command = tuple(command)
-        self._time_limit = time_limit
-        self._passed = tuple(passed)
-        self._secret = secret
+    The prompt comes on standard input, or in a file whose path stands where the command says `{prompt_file}`.
+    """
+
+    command: tuple[str, ...]
+    sandbox: Sandbox
+    limits: RunLimits
+    time_limit: float
+    passed: tuple[str, ...] = ()
+    secret: str = ""
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
-        with task.log.open("ab") as stream:
-            output = subprocesses.BoundedWriter(stream, LOG_LIMIT)
-            try:
-                exit_code = await self._run(self._command_for(task.prompt, task.workspace.copy), output)
-            finally:
-                if output.dropped:
-                    stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
+        prompt = as_data(with_conversation(task.prompt, task.conversation)).encode(errors="replace")
+        answer = subprocesses.LastBytes(_ANSWER_BYTES)
+        with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
+            stdin = b"" if arguments != self.command else prompt
+            exit_code = await self._run(self._command(task, arguments, stdin), task, _Both(log, answer), log)
         if exit_code:
-            raise EditError(f"the editor ended with exit code {exit_code}")
-        return EditResult()
+            raise EditError(f"the editor {_ended(exit_code)}")
+        return EditResult(summary=answer_of(answer))
 
-    def _command_for(self, prompt: str, directory: Path) -> subprocesses.Command:
-        takes_argument = any(PLACEHOLDER in argument for argument in self._command)
-        return subprocesses.Command(
-            command_arguments(self._command, prompt),
-            directory,
-            child_environment(os.environ, self._passed, secret=self._secret),
-            self._time_limit,
-            b"" if takes_argument else prompt.encode(),
-        )
+    def _command(self, task: EditTask, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
+        environment = child_environment(os.environ, self.passed, secret=self.secret)
+        program = self.sandbox.prepare(Program(arguments, environment), task.workspace)
+        return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
 
-    async def _run(self, command: subprocesses.Command, output: subprocesses.BoundedWriter) -> int:
+    async def _run(
+        self,
+        command: subprocesses.Command,
+        task: EditTask,
+        stdout: subprocesses.Writer,
+        stderr: subprocesses.Writer,
+    ) -> int:
+        watch = partial(self.limits.exceeded, workspace=task.workspace)
         try:
-            return await subprocesses.run(command, stdout=output)
+            return await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
         except OSError as error:
-            reason = error.strerror or "unknown reason"
-            raise EditError(f"the editor's program cannot be started: {reason}") from error
+            raise EditError(f"the editor's program cannot be started: {error.strerror or 'unknown reason'}") from error
         except subprocesses.ProcessTimeoutError:
-            raise EditError(f"the editor took longer than {self._time_limit:g} s") from None
+            raise EditError(f"the editor took longer than {self.time_limit:g} s") from None
+        except subprocesses.ProcessStoppedError as error:
+            raise EditError(f"the editor was ended: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Writes to two places."""
+
+    first: subprocesses.Writer
+    second: subprocesses.Writer
+
+    def write(self, data: bytes) -> None:
+        self.first.write(data)
+        self.second.write(data)
+
+
+@contextmanager
+def _bounded(stream: IO[bytes]) -> Iterator[subprocesses.BoundedWriter]:
+    output = subprocesses.BoundedWriter(stream, LOG_LIMIT)
+    try:
+        yield output
+    finally:
+        if output.dropped:
+            stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
+
+
+@contextmanager
+def _arguments(command: tuple[str, ...], prompt: bytes) -> Iterator[tuple[str, ...]]:
+    """Fills in the path of a file with the prompt, which lies in a folder of its own and goes away afterwards."""
+    if not any(PROMPT_FILE in argument for argument in command):
+        yield command
+        return
+    with tempfile.TemporaryDirectory(prefix="pagehand-prompt-") as directory:
+        path = Path(directory, "prompt.md")
+        path.write_bytes(prompt)
+        yield tuple(argument.replace(PROMPT_FILE, str(path)) for argument in command)
+
+
+def _ended(exit_code: int) -> str:
+    if exit_code > _SIGNALS:
+        return f"was ended by signal {exit_code - _SIGNALS}"
+    return f"ended with exit code {exit_code}"

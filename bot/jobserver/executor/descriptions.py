@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from bot.jobserver.executor.foreign_text import one_line, shortened
 from bot.jobserver.models import Changes, CheckResult, CheckStatus, FileChange, Requester
+from bot.jobserver.repository.references import without_references
 from bot.jobserver.store.records import Instruction
 from bot.runtime.misleading_characters import without_misleading
 
@@ -46,8 +47,8 @@ def commit_message(instruction: Instruction) -> str:
 
     Lines of the prompt that look like trailers are none: git reads the last paragraph only, and that is ours.
     """
-    prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_misleading(instruction.prompt)).strip()
-    title = subject(instruction.prompt)
+    prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
+    title = without_references(subject(instruction.prompt))
     body = "" if title == prompt else f"{prompt}\n\n"
     return f"{title}\n\n{body}{_requested_by(instruction.requester)}{TRAILER}: {trailer_value(instruction)}\n"
 

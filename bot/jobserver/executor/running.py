@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.jobserver.checks.interface import Checks
 from bot.jobserver.editors.interface import Editor
+from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.interfaces import JobRepository
@@ -43,11 +44,11 @@ async def running_jobs(
     folders, queue = JobFolders(data), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     runner = JobRunner(queue, _executor(neighbours, queue, folders), max_concurrent_jobs=settings.max_concurrent_jobs)
+    retained = JobRetention(database, now=now)
     retention = Retention(
-        JobRetention(database, now=now),
+        retained,
         folders,
-        neighbours.repository,
-        neighbours.pull_requests,
+        BranchRemoval(retained, neighbours.repository, neighbours.pull_requests),
         archive_after=settings.archive_after,
         keep_for=settings.keep_for,
     )

@@ -2,12 +2,14 @@
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError
+from bot.jobserver.repository.credentials import CredentialSource, run_with_credentials, speaks_to_remote
+from bot.jobserver.repository.refusals import explain
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 
 # Proxies, certificates and keys that reach the remote repository are the operator's business.
@@ -86,11 +88,12 @@ class Git:
     address: str = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
     is_local: bool
+    credentials: CredentialSource | None = field(default=None, repr=False)
 
     @classmethod
-    def for_settings(cls, settings: JobServerSettings) -> "Git":
+    def for_settings(cls, settings: JobServerSettings, credentials: CredentialSource | None = None) -> "Git":
         is_local = repository_protocol(settings.repository) == "file"
-        return cls(settings.repository_address, _environment(settings), is_local)
+        return cls(settings.repository_address, _environment(settings), is_local, credentials)
 
     async def try_run(
         self, directory: Path, *arguments: str, stdin: bytes = b"", place: Mapping[str, str] | None = None
@@ -98,12 +101,26 @@ class Git:
         """Runs git and returns how it ended, whatever its exit code; `place` names where the repository lies.
 
         Raises:
-            GitError: git cannot be started or took longer than ten minutes.
+            GitError: git cannot be started, took longer than ten minutes, or has no credentials for the remote.
         """
+        if self.credentials and speaks_to_remote(arguments):
+            return await run_with_credentials(
+                self.credentials, lambda options: self._try_run(directory, arguments, stdin, place, options)
+            )
+        return await self._try_run(directory, arguments, stdin, place)
+
+    async def _try_run(
+        self,
+        directory: Path,
+        arguments: tuple[str, ...],
+        stdin: bytes,
+        place: Mapping[str, str] | None,
+        options: Sequence[str] = (),
+    ) -> GitResult:
         output, errors = io.BytesIO(), io.BytesIO()
         kept = subprocesses.BoundedWriter(output, _OUTPUT_LIMIT)
         kept_errors = subprocesses.BoundedWriter(errors, _ERROR_LIMIT)
-        command = self.command(directory, arguments, stdin, place or {})
+        command = self.command(directory, (*options, *arguments), stdin, place or {})
         try:
             exit_code = await subprocesses.run(command, stdout=kept, stderr=kept_errors)
         except OSError as error:
@@ -131,7 +148,7 @@ class Git:
         """
         result = await self.try_run(directory, *arguments, stdin=stdin, place=place)
         if result.exit_code:
-            words = " ".join(result.errors.split())[-500:] or f"exit code {result.exit_code}"
+            words = explain(result.errors) or " ".join(result.errors.split())[-500:] or f"exit code {result.exit_code}"
             raise GitError(f"git {arguments[0]}: {words}")
         if not result.is_complete:
             raise GitError(f"git {arguments[0]}: its output is too long to be read")

@@ -1,5 +1,6 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.errors import GitError, PushRejectedError
@@ -8,11 +9,20 @@ from bot.jobserver.repository.changes import parse_changes
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.interface import Collected, StartingPoint
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.refusals import explain
 from bot.jobserver.repository.tree_snapshot import TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 _CONFLICTS_NAMED = 5
 _IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """`conflicts` are the files that both sides changed in the same lines."""
+
+    tree: str
+    conflicts: tuple[str, ...]
 
 
 class GitRepository:
@@ -34,18 +44,22 @@ class GitRepository:
 
     async def _brought_up_to_date(self, branch: str, head: str, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; where that is not clean, the branch stays as it is."""
-        merged = await self._mirror.git.try_run(
-            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", head, base
-        )
-        tree, *files = merged.output.strip().split("\0")
-        if merged.exit_code == 0:
-            commit = await self._commit_tree((head, base), tree, f"Merge {self._base} into {branch}\n")
-            return StartingPoint((commit,), tree, base, f"{self._base} was merged into the branch")
-        if merged.exit_code == 1:
-            named = ", ".join(f"`{printable(name)}`" for name in files[:_CONFLICTS_NAMED] if name)
+        merged = await self._merge_tree(head, base)
+        if merged.conflicts:
+            named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
             note = f"the branch is behind {self._base}, and both changed {named}: it was left as it is"
             return StartingPoint((head,), await self._tree_of(head), base, note)
-        raise GitError(f"git merge-tree: {' '.join(merged.errors.split())[-300:]}")
+        commit = await self._commit_tree((head, base), merged.tree, f"Merge {self._base} into {branch}\n")
+        return StartingPoint((commit,), merged.tree, base, f"{self._base} was merged into the branch")
+
+    async def _merge_tree(self, first: str, second: str) -> _Merged:
+        result = await self._mirror.git.try_run(
+            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
+        )
+        if result.exit_code not in {0, 1}:
+            raise GitError(f"git merge-tree: {' '.join(result.errors.split())[-300:]}")
+        tree, *files = result.output.strip("\0\n").split("\0")
+        return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
 
     async def check_out(self, tree: str, directory: Path) -> None:
         await WorkingCopy(self._mirror, directory, self._limits).check_out(tree)
@@ -60,17 +74,14 @@ class GitRepository:
         pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
         if pushed.exit_code:
             kind = PushRejectedError if any(words in pushed.errors for words in _IN_THE_WAY) else GitError
-            raise kind(f"the branch could not be pushed: {' '.join(pushed.errors.split())[-300:]}")
+            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+            raise kind(f"the branch could not be pushed: {words}")
         await self._mirror.set_branch(branch, commit)
 
     async def merge(self, first: str, second: str) -> str | None:
         """Returns the tree of a merge of two commits; None where both changed the same lines."""
-        merged = await self._mirror.git.try_run(
-            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
-        )
-        if merged.exit_code not in {0, 1}:
-            raise GitError(f"git merge-tree: {' '.join(merged.errors.split())[-300:]}")
-        return None if merged.exit_code else merged.output.strip("\0\n")
+        merged = await self._merge_tree(first, second)
+        return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
         """Deletes a branch of the repository, and the mirror's copy of it; none is no error."""

@@ -1,7 +1,150 @@
 """Settings: pull requests at GitHub."""
 
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
+
+from bot.jobserver.settings.github_address import GitHubAddress, github_address, is_private
 from bot.runtime.settings import Settings
+
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
+_LABEL_LENGTH = 50
+
+
+def _token(value: SecretStr) -> SecretStr:
+    token = value.get_secret_value()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError("must be one word, as GitHub shows it once")
+    return value
+
+
+def _private_key(value: SecretStr) -> SecretStr:
+    pem = value.get_secret_value().replace("\\n", "\n")  # as variables often hold it, on one line
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, RSAPrivateKey):
+        raise ValueError("must be an RSA key in PEM format without a password")  # noqa: TRY004 - pydantic's own way
+    return SecretStr(pem)
+
+
+def _api_url(value: str) -> str:
+    if not is_private(value) or "?" in value or "#" in value or "@" in value:
+        raise ValueError("must be an https address, such as https://github.example.com/api/v3")
+    return value.rstrip("/")
+
+
+def _labels(value: object) -> object:
+    return [name for part in value.split(",") if (name := part.strip())] if isinstance(value, str) else value
+
+
+def _label(value: str) -> str:
+    if len(value) > _LABEL_LENGTH:
+        raise ValueError(f"must have labels of at most {_LABEL_LENGTH} characters")
+    return value
+
+
+def _pairs(value: object) -> object:
+    """A JSON object, or name=login pairs with commas between them."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("must be a JSON object, or pairs such as Ada Lovelace=ada") from None
+    pairs = (part.rpartition("=") for part in value.split(",") if part.strip())
+    return {name.strip(): login.strip() for name, _, login in pairs}
+
+
+def _users(value: Mapping[str, str]) -> Mapping[str, str]:
+    if not all(name and _LOGIN.fullmatch(login) for name, login in value.items()):
+        raise ValueError("must be pairs of a name or id and a GitHub login, such as Ada Lovelace=ada,U02ABC=grace")
+    return value
 
 
 class GitHubSettings(Settings):
-    """Pull requests at GitHub."""
+    """Pull requests at GitHub. Each validator sees the fields above its own."""
+
+    github_token: Annotated[SecretStr, AfterValidator(_token)] | None = Field(
+        None,
+        description="a personal access token that may write the repository's contents and pull requests; "
+        "GitHub: Settings > Developer settings > Fine-grained tokens",
+    )
+    github_app_id: str | None = Field(
+        None,
+        pattern=r"^[\w.-]{1,100}$",
+        description="the App ID or client ID of a GitHub App that is installed for the repository, instead of a token",
+    )
+    github_app_private_key: Annotated[SecretStr, AfterValidator(_private_key)] | None = Field(
+        None, validate_default=True, description="the App's private key: the .pem file that GitHub offers once"
+    )
+    pull_requests: Literal["local", "github"] | None = Field(
+        None,
+        validate_default=True,
+        description="github opens them at GitHub, local keeps them on this server's own pages; "
+        "by default github where a token or an App is given, else local",
+    )
+    github_api_url: Annotated[str, AfterValidator(_api_url)] | None = Field(
+        None, description="where GitHub's REST API is; by default found from the repository's host"
+    )
+    draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
+    labels: Annotated[tuple[Annotated[str, AfterValidator(_label)], ...], BeforeValidator(_labels)] = Field(
+        (), description="labels for pull requests at GitHub, with commas between them"
+    )
+    github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(
+        {}, description="who of those who ask is who at GitHub, as name=login or id=login; they are asked for review"
+    )
+
+    @field_validator("github_app_id")
+    @classmethod
+    def _is_no_second_identity(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and info.data.get("github_token"):
+            raise ValueError("and a token cannot both be used: give one of them")
+        return value
+
+    @field_validator("github_app_private_key")
+    @classmethod
+    def _belongs_to_an_app(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        app = info.data.get("github_app_id")
+        if app and not value:
+            raise ValueError("is missing")
+        if value and not app and "github_app_id" in info.data:
+            raise ValueError("is of no use without the App's ID")
+        return value
+
+    @field_validator("pull_requests")
+    @classmethod
+    def _can_be_opened(cls, value: str | None, info: ValidationInfo) -> str:
+        given = [name for name in ("github_token", "github_app_id") if info.data.get(name)]
+        broken = {"github_token", "github_app_id", "github_app_private_key"} - info.data.keys()
+        if value == "github" and not given and not broken:
+            raise ValueError("is github, which needs a token or an App")
+        return value or ("github" if given else "local")
+
+    @field_validator("repository", check_fields=False)
+    @classmethod
+    def _is_at_github(cls, value: str, info: ValidationInfo) -> str:
+        has_credentials = info.data.get("github_token") or info.data.get("github_app_id")
+        if info.data.get("pull_requests") == "github" and github_address(value) is None:
+            raise ValueError("is not a repository at GitHub, such as https://github.com/acme/docs.git")
+        if has_credentials and value.startswith("http:") and not is_private(value):
+            raise ValueError("must begin with https: over http, GitHub's token could be read on its way")
+        return value
+
+    def github_address_of(self, repository: str) -> GitHubAddress | None:
+        """Returns the repository at GitHub, where there is anything to reach it with."""
+        return github_address(repository) if self.github_token or self.github_app_id else None
+
+    @property
+    def github_secrets(self) -> tuple[str, ...]:
+        """What no log may show."""
+        given = (self.github_token, self.github_app_private_key)
+        return tuple(secret.get_secret_value() for secret in given if secret)

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.addresses import is_branch_name, repository_protocol
@@ -76,24 +76,28 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     data_directory: Path = Field(
         Path("pagehand-jobserver"), description="where jobs, logs, clones and local pull requests are kept"
     )
-    editor: Literal["builtin", "command"] = Field(
+    editor: Literal["builtin", "agent", "command"] = Field(
         "builtin",
-        description=f"builtin replaces text, fixes spelling and adds pages; command runs {PREFIX}COMMAND",
+        validate_default=True,
+        description=f"builtin replaces text, fixes spelling and adds pages; agent runs {PREFIX}AGENT, and is the "
+        f"default where that is set; command runs {PREFIX}COMMAND",
     )
     command: Words = Field(
         (),
         validate_default=True,
         description="the editor's program and arguments, as a JSON list or as words in shell quoting; "
-        "{prompt} stands for the instruction, without it the instruction comes on standard input",
+        "the instruction comes on standard input, or in a file whose path stands where it says {prompt_file}",
     )
     pass_environment: Names = Field(
-        (), description="names of variables that the command gets besides PATH, HOME, language and the like"
+        (), description="names of variables that the agent or command gets besides PATH, HOME, language and the like"
     )
     model: str | None = Field(
-        None, description="what jobs show as their model; by default builtin, or the command's program"
+        None,
+        description="the model that a named agent is to use, and what jobs show as their model; by default the "
+        "agent's own, and the editor's name",
     )
     time_limit: Duration = Field(
-        timedelta(minutes=30), description="how long one run of the command may take (seconds or ISO 8601)"
+        timedelta(minutes=30), description="how long one run of the agent or command may take (seconds or ISO 8601)"
     )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="author of the commits, as Name <address>")
     committer: Identity | None = Field(None, description="committer; by default the author")
@@ -105,18 +109,36 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     max_prompt_characters: int = Field(50_000, ge=1, description="the longest prompt taken; longer ones get 413")
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _an_agent_is_the_editor(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {"editor": "agent", **values} if values.get("agent") else values
+
+    @field_validator("editor")
+    @classmethod
+    def _has_an_agent(cls, value: str, info: ValidationInfo) -> str:
+        if value == "agent" and info.data.get("agent") == ():
+            raise ValueError(f"is agent, but {PREFIX}AGENT is missing")
+        return value
+
     @field_validator("command")
     @classmethod
     def _is_there_to_run(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if info.data.get("editor") == "command" and not value:
             raise ValueError("is missing")
+        if any("{prompt}" in word for word in value):
+            raise ValueError(
+                "must not hold {prompt}, since programs take parts of a prompt for commands: leave it out, then the "
+                "prompt comes on standard input, or write {prompt_file} where the program takes a file's name"
+            )
         return value
 
     @property
     def shown_model(self) -> str:
         if self.model:
             return self.model
-        return Path(self.command[0]).name if self.editor == "command" else "builtin"
+        program = {"agent": self.agent, "command": self.command, "builtin": ("builtin",)}[self.editor]
+        return Path(program[0]).name
 
     @property
     def repository_address(self) -> str:

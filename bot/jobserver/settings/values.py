@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -12,17 +13,30 @@ PREFIX = "PAGEHAND_JOBSERVER_"
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
 
 
-def _words(value: object) -> object:
-    """A JSON list, or words as a shell would split them; split once, here, and never seen by a shell."""
-    if not isinstance(value, str):
-        return value
+def split_words(text: str) -> list[str]:
+    """Returns a JSON list's words, or words as a shell would split them; split once, here, and never seen by a shell.
+
+    Raises:
+        ValueError: for other JSON, or a quotation without an end.
+    """
     try:
-        words = json.loads(value) if value.lstrip().startswith("[") else shlex.split(value)
+        words = json.loads(text) if text.lstrip().startswith("[") else shlex.split(text)
     except ValueError:
         words = [None]
     if not all(isinstance(word, str) for word in words):
         raise ValueError("must be a JSON list of words, or words in shell quoting")
-    return words
+    return list(words)
+
+
+def _words(value: object) -> object:
+    return split_words(value) if isinstance(value, str) else value
+
+
+def _absolute(value: tuple[Path, ...]) -> tuple[Path, ...]:
+    folders = tuple(folder.expanduser() for folder in value)
+    if not all(folder.is_absolute() for folder in folders):
+        raise ValueError("must name folders from the root on, such as /srv/agents")
+    return folders
 
 
 def _names(value: object) -> object:
@@ -49,5 +63,6 @@ def _positive(value: timedelta) -> timedelta:
 
 Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
 Identity = Annotated[str, AfterValidator(_identity)]
+Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]

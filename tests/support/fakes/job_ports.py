@@ -30,6 +30,15 @@ async def append_prompt(task: EditTask, _: Progress) -> None:
         stream.write(f"{task.prompt}\n")
 
 
+class NoChecks:
+    """Finds no faults."""
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        return ()
+
+
 class WordCheck:
     """Finds the word `wrong` in changed pages."""
 

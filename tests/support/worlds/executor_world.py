@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support.fakes.job_ports import FakePullRequests, ScriptedEditor
+from support.fakes.job_ports import FakePullRequests, NoChecks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.checks.interface import Checks
-from bot.jobserver.checks.no_checks import NoChecks
+from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
@@ -63,8 +63,7 @@ class ExecutorWorld:
         return Retention(
             self.retained,
             self.folders,
-            self.repository,
-            self.pull_requests,
+            BranchRemoval(self.retained, self.repository, self.pull_requests),
             archive_after=archive_after,
             keep_for=keep_for,
         )

@@ -1,0 +1,44 @@
+"""The agent that the settings choose."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.errors import ConfigError
+from bot.jobserver.agents.editor import AgentEditor
+from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
+from bot.jobserver.agents.named import agent_for
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.settings import JobServerSettings
+
+
+def agent_editor(
+    settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str], *, time_limit: float | None = None
+) -> AgentEditor:
+    """Returns the editor that drives the agent; `time_limit`, in seconds, instead of the settings' own.
+
+    Raises:
+        JobServerError: the agent cannot be used like this.
+    """
+    return AgentEditor(
+        agent_launch(settings, environment),
+        sandbox,
+        RunLimits.for_settings(settings),
+        time_limit=time_limit or settings.time_limit.total_seconds(),
+        may_ask=settings.permissions == "ask",
+    )
+
+
+def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
+    """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
+    agent = agent_for(settings.agent)
+    if settings.sandbox != "none":
+        agent = replace(agent, environment={**agent.environment, **agent.in_sandbox})
+    require_model(agent, settings.model, settings.agent_home)
+    try:
+        key = settings.api_key.get_secret_value()
+        passed = passed_variables(agent, settings.pass_environment, environment, never=key)
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+    return AgentLaunch(agent, passed, settings.model, settings.agent_home)

@@ -1,0 +1,177 @@
+"""The protocol's calls, and what an agent says and asks meanwhile."""
+
+import asyncio
+import contextlib
+from typing import Any, Protocol, TypeVar
+
+from acp import PROTOCOL_VERSION
+from acp.connection import Connection
+from acp.exceptions import RequestError
+from acp.meta import AGENT_METHODS, CLIENT_METHODS
+from acp.schema import (
+    CancelNotification,
+    ClientCapabilities,
+    Implementation,
+    InitializeRequest,
+    InitializeResponse,
+    LoadSessionRequest,
+    NewSessionRequest,
+    NewSessionResponse,
+    PromptRequest,
+    PromptResponse,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    ResumeSessionRequest,
+    SessionNotification,
+    TextContentBlock,
+)
+from pydantic import BaseModel, ValidationError
+
+from bot import __version__
+from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
+from bot.jobserver.agents.messages import AgentMessages, Message
+from bot.jobserver.agents.named import Agent
+from bot.jobserver.agents.process import LINE_LIMIT, AgentProcess
+from bot.jobserver.errors import EditError
+
+_ANSWER_S = 60.0
+"""For everything but a turn: agents answered within 2 s on an idle machine."""
+_CLOSE_S = 1.0
+_LAST_WORDS_S = 0.3
+M = TypeVar("M", bound=BaseModel)
+
+
+class TurnListener(Protocol):
+    """Hears what comes during a turn. Neither method waits."""
+
+    def updated(self, notification: SessionNotification) -> None: ...
+
+    def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse: ...
+
+
+class AgentConnection:
+    """A connection with a running agent. All calls raise EditError in words for people."""
+
+    def __init__(self, agent: Agent, process: AgentProcess) -> None:
+        self._agent = agent
+        self._process = process
+        self._messages = AgentMessages(process.stdout, process.stdin, self._hear)
+        self._connection = Connection(self._answer, self._messages)
+        self._listener: TurnListener | None = None
+
+    @property
+    def ignored(self) -> int:
+        """How many lines were no messages."""
+        return self._messages.ignored
+
+    async def initialize(self) -> InitializeResponse:
+        """Announces no capabilities: the agent works on its own files, and nobody can log in here."""
+        capabilities = ClientCapabilities(field_meta=dict(self._agent.client_meta) or None)
+        request = InitializeRequest(
+            protocol_version=PROTOCOL_VERSION,
+            client_capabilities=capabilities,
+            client_info=Implementation(name="pagehand", version=__version__),
+        )
+        response = await self._request("initialize", request, InitializeResponse)
+        if response.protocol_version != PROTOCOL_VERSION:
+            raise EditError(
+                f"{self._agent.name} speaks version {response.protocol_version} of the Agent Client Protocol, "
+                f"Pagehand version {PROTOCOL_VERSION}"
+            )
+        return response
+
+    async def new_session(self, directory: str) -> str:
+        request = NewSessionRequest(cwd=directory, mcp_servers=[])
+        return (await self._request("session_new", request, NewSessionResponse)).session_id
+
+    async def reopen_session(self, session_id: str, directory: str, capabilities: InitializeResponse) -> bool:
+        """Goes on in an earlier session; False where the agent cannot, or knows of none."""
+        offered = capabilities.agent_capabilities
+        sessions = offered.session_capabilities if offered else None
+        if sessions and sessions.resume is not None:
+            resume = ResumeSessionRequest(session_id=session_id, cwd=directory, mcp_servers=[])
+            return await self._accepts("session_resume", resume)
+        if offered and offered.load_session:
+            load = LoadSessionRequest(session_id=session_id, cwd=directory, mcp_servers=[])
+            return await self._accepts("session_load", load)
+        return False
+
+    async def prompt(self, session_id: str, text: str, listener: TurnListener) -> PromptResponse:
+        """Takes as long as the agent works; `listener` hears what comes meanwhile."""
+        request = PromptRequest(session_id=session_id, prompt=[TextContentBlock(type="text", text=text)])
+        self._listener = listener
+        try:
+            return await self._request("session_prompt", request, PromptResponse, limit=None)
+        finally:
+            self._listener = None
+
+    async def cancel(self, session_id: str) -> None:
+        """Asks the agent to stop the turn. Does nothing where it cannot be reached."""
+        with contextlib.suppress(ConnectionError):
+            await self._connection.send_notification(
+                AGENT_METHODS["session_cancel"], _dumped(CancelNotification(session_id=session_id))
+            )
+
+    async def close(self) -> None:
+        """To be called when the process has been killed: as long as it lives, this can hang."""
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(_CLOSE_S):
+                await self._connection.close()
+
+    async def _accepts(self, method: str, request: BaseModel) -> bool:
+        try:
+            await self._send(method, request, _ANSWER_S)
+        except RequestError as error:
+            if error.code == LOGIN_NEEDED:
+                raise self._failed(error) from None
+            return False
+        return True
+
+    async def _request(
+        self, method: str, request: BaseModel, response: type[M], *, limit: float | None = _ANSWER_S
+    ) -> M:
+        try:
+            return response.model_validate(await self._send(method, request, limit))
+        except RequestError as error:
+            raise self._failed(error) from None
+        except ValidationError:
+            raise EditError(
+                f"{self._agent.name} answered in a way that Pagehand does not understand; "
+                "it may be of a version that is too new or too old"
+            ) from None
+
+    async def _send(self, method: str, request: BaseModel, limit: float | None) -> Any:
+        try:
+            async with asyncio.timeout(limit):
+                return await self._connection.send_request(AGENT_METHODS[method], _dumped(request))
+        except TimeoutError:
+            raise EditError(f"{self._agent.name} did not answer within {limit:g} s") from None
+        except ConnectionError:
+            raise await self._gone() from None
+
+    def _failed(self, error: RequestError) -> EditError:
+        words = request_failed(self._agent.name, error.code, str(error), error.data, login=self._agent.login)
+        return EditError(words)
+
+    async def _gone(self) -> EditError:
+        if self._messages.too_long:
+            return EditError(f"{self._agent.name} sent a message of more than {LINE_LIMIT // 1_000_000} MB")
+        await asyncio.wait({self._process.exited}, timeout=_LAST_WORDS_S)
+        how = f"exit code {self._process.exited.result()}" if self._process.exited.done() else "it closed its output"
+        return EditError(f"{self._agent.name} ended before it was done ({how})")
+
+    def _hear(self, message: Message) -> None:
+        if self._listener is None or message["method"] != CLIENT_METHODS["session_update"]:
+            return
+        # Kinds of updates that the SDK does not know yet are left out, like those that nobody needs.
+        with contextlib.suppress(ValidationError):
+            self._listener.updated(SessionNotification.model_validate(message.get("params")))
+
+    async def _answer(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001 - the SDK's own
+        if is_notification or method != CLIENT_METHODS["session_request_permission"] or self._listener is None:
+            raise RequestError.method_not_found(method)
+        return self._listener.permission(RequestPermissionRequest.model_validate(params))
+
+
+def _dumped(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,228 @@
+"""The editor that drives a coding agent by the Agent Client Protocol."""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from acp.schema import PromptResponse
+
+from bot.jobserver.agents.connection import AgentConnection
+from bot.jobserver.agents.conversation import first_prompt, next_prompt
+from bot.jobserver.agents.copy_state import copy_state
+from bot.jobserver.agents.failures import TurnEnd
+from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.log import AgentLog, open_log
+from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
+from bot.jobserver.agents.process import AgentProcess, uninterrupted
+from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.turn import Turn, check, result
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import EditError
+from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
+
+_CANCEL_S = 1.5
+"""For an agent to stop when it is asked to: those that do so took 75 ms at most."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What belongs to one instruction."""
+
+    task: EditTask
+    progress: Progress
+    log: AgentLog
+    redact: Redactor
+    granted: tuple[str, ...]
+
+
+class AgentEditor:
+    """Starts the agent for one turn, in the sandbox; `time_limit` is in seconds.
+
+    `may_ask`: whether a person is asked for what the policy does not allow. What was asked is kept here only: after a
+    restart the agent has to ask again, since its HOME is no place for that.
+    """
+
+    def __init__(
+        self, launch: AgentLaunch, sandbox: Sandbox, limits: RunLimits, *, time_limit: float, may_ask: bool = False
+    ) -> None:
+        self._launch = launch
+        self._agent = launch.agent
+        self._sandbox = sandbox
+        self._limits = limits
+        self._time_limit = time_limit
+        self._may_ask = may_ask
+        self._asked = PendingPermissions()
+
+    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+        program = self._launch.program()
+        redact = Redactor(self._launch.hidden(program))
+        granted = self._asked.granted(task.workspace.home, task.prompt)
+        with open_log(task.log, redact) as log:
+            try:
+                placed = await self._placed(program, task.workspace)
+                async with asyncio.timeout(self._time_limit):
+                    return await self._edit(_Run(task, progress, log, redact, granted), placed)
+            except TimeoutError:
+                raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
+            except EditError as error:
+                raise EditError(redact(_with_last_error(str(error), log))) from None
+
+    async def version(self, task: EditTask) -> str:
+        """Starts the agent and returns the name and version that it gives itself.
+
+        Raises:
+            EditError: it cannot be started, or does not speak the protocol.
+        """
+        program = self._launch.program()
+        redact = Redactor(self._launch.hidden(program))
+        with open_log(task.log, redact) as log:
+            try:
+                placed = await self._placed(program, task.workspace)
+                async with self._connected(placed, log) as (_, connection):
+                    info = (await connection.initialize()).agent_info
+            except EditError as error:
+                raise EditError(redact(_with_last_error(str(error), log))) from None
+        return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
+
+    async def _placed(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        await asyncio.to_thread(self._launch.fill, workspace.home)
+        return self._sandbox.prepare(program, workspace)
+
+    async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:
+        workspace = run.task.workspace
+        before = await asyncio.to_thread(copy_state, workspace.copy)
+        desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted)
+        async with self._connected(placed, run.log) as (process, connection):
+            end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
+        run.log.line(f"[{end.stop_reason}]")
+        check(end, self._agent.name, self._agent.failed, desk.refused)
+        is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
+        if self._may_ask:
+            self._asked.keep(workspace.home, desk.refused)
+        refused = [what and run.redact(what) for what in desk.refused]
+        return result(end, refused, may_ask=self._may_ask, is_changed=is_changed)
+
+    async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
+        session_id, prompt = await self._open_session(connection, run, directory)
+        progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
+        turn = Turn(session_id, progress, desk, run.log)
+        return turn.ended(await _prompted(connection, session_id, prompt, turn))
+
+    async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
+        """Does the work until the agent uses more than it may."""
+        working = asyncio.create_task(work, name="an agent's work")
+        watching = asyncio.create_task(self._limits.exceeded(process.pid, run.task.workspace), name="an agent's limits")
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            await process.kill()
+            raise EditError(f"{self._agent.name} was ended: {watching.result()}")
+        finally:
+            working.cancel()
+            watching.cancel()
+            await asyncio.gather(working, watching, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def _connected(
+        self, placed: SandboxedProgram, log: AgentLog
+    ) -> AsyncIterator[tuple[AgentProcess, AgentConnection]]:
+        """Starts the agent, and ends it with all that belongs to it, whatever happens."""
+        try:
+            process = await AgentProcess.start(placed, log.errors)
+        except OSError as error:
+            reason = error.strerror or "unknown reason"
+            raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
+        connection = AgentConnection(self._agent, process)
+        try:
+            yield process, connection
+        except BaseException:
+            await uninterrupted(_killed(process, connection))
+            raise
+        else:
+            await uninterrupted(_ended(process, connection))
+        finally:
+            if connection.ignored:
+                log.line(f"[{connection.ignored} lines of its output were no messages]")
+
+    async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, str]:
+        """Returns the session and what to tell it: one that remembers needs less."""
+        task = run.task
+        capabilities = await connection.initialize()
+        if task.session and self._agent.resumes:
+            if await connection.reopen_session(task.session, directory, capabilities):
+                return task.session, next_prompt(task.prompt, run.granted)
+            run.log.line("[the earlier session cannot be opened: the conversation is given again]")
+        session_id = await connection.new_session(directory)
+        run.progress.session(session_id)
+        return session_id, first_prompt(task.prompt, task.conversation, run.granted)
+
+
+class PendingPermissions:
+    """What was asked for last, by a job's HOME, until the job's next instruction answers it."""
+
+    _MOST = 1000
+
+    def __init__(self) -> None:
+        self._asked: OrderedDict[Path, tuple[str, ...]] = OrderedDict()
+
+    def keep(self, home: Path, refused: tuple[str | None, ...]) -> None:
+        asked = tuple(what for what in refused if what is not None)
+        if asked:
+            self._asked[home] = asked
+        if len(self._asked) > self._MOST:
+            self._asked.popitem(last=False)
+
+    def granted(self, home: Path, reply: str) -> tuple[str, ...]:
+        """Returns what a reply allows; whatever it says, nothing is open any more."""
+        asked = self._asked.pop(home, ())
+        return asked if says_yes(reply) else ()
+
+
+def says_yes(reply: str) -> bool:
+    """Whether a reply begins with the word yes."""
+    words = reply.strip().casefold()
+    return words.startswith("yes") and not words[3:4].isalnum()
+
+
+async def _prompted(connection: AgentConnection, session_id: str, prompt: str, turn: Turn) -> PromptResponse:
+    """Runs the turn; when cancelled, asks the agent to stop and gives it a moment."""
+    asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
+    try:
+        return await asyncio.shield(asking)
+    except EditError as error:
+        raise EditError(turn.with_last_words(str(error))) from None
+    except asyncio.CancelledError:
+        # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
+        turn.desk.is_closed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CANCEL_S):
+                await connection.cancel(session_id)
+                await asyncio.wait({asking})
+        raise
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _killed(process: AgentProcess, connection: AgentConnection) -> None:
+    await process.kill()
+    await connection.close()
+
+
+async def _ended(process: AgentProcess, connection: AgentConnection) -> None:
+    await process.end()
+    await connection.close()
+
+
+def _with_last_error(reason: str, log: AgentLog) -> str:
+    """What a program wrote last says more than its exit code."""
+    log.finish()
+    return f"{reason}: {log.last_error}" if "ended before" in reason and log.last_error else reason

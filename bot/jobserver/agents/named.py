@@ -1,0 +1,171 @@
+"""The agents that are known by name: what to start, what makes it safe, and how it differs from the others.
+
+Each was run in the version that the job server's README names.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.jobserver.agents.failures import FailureRule, codex_failure, goose_failure, never
+
+Files = Mapping[str, str]
+"""Texts by their paths in HOME."""
+
+
+def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
+    return {}
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A program that speaks the Agent Client Protocol.
+
+    `environment` is set for it, `in_sandbox` too where it runs in one, and each of `random_variables` to a password
+    that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
+    `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
+    whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
+    `tool_kinds`: what `ToolCalls` has to know of its tools. `install` is a command that installs it in the version that
+    was tried.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    in_sandbox: Mapping[str, str] = field(default_factory=dict)
+    random_variables: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    model_variable: str | None = None
+    needs_model: bool = False
+    files: Callable[[str | None, Mapping[str, str]], Files] = _no_files
+    resumes: bool = True
+    failed: FailureRule = never
+    login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
+    client_meta: Mapping[str, Any] = field(default_factory=dict)
+    tool_kinds: Mapping[str, str] = field(default_factory=dict)
+    install: str = ""
+
+
+def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
+    lines = [f"model = {json.dumps(model)}"] if model else []
+    lines += ["check_for_update_on_startup = false"]
+    key = next((name for name in ("CODEX_API_KEY", "OPENAI_API_KEY") if name in environment), None)
+    lines += ['model_provider = "pagehand"'] if key else []
+    lines += ["[analytics]", "enabled = false", "[features]", "plugins = false", "apps = false"]
+    if key:
+        address = environment.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
+        lines += ["[model_providers.pagehand]", 'name = "OpenAI"', f"base_url = {json.dumps(address)}"]
+        lines += ['wire_api = "responses"', f'env_key = "{key}"', "request_max_retries = 4", "stream_max_retries = 4"]
+    return {".codex/config.toml": "\n".join([*lines, ""])}
+
+
+def _gemini_files(_: str | None, environment: Mapping[str, str]) -> Files:
+    settings: dict[str, Any] = {
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    }
+    if "GEMINI_API_KEY" in environment:
+        settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+    return {".gemini/settings.json": json.dumps(settings)}
+
+
+def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
+    settings: dict[str, Any] = {"autoupdate": False, "share": "disabled"}
+    if model:
+        provider = model.partition("/")[0]
+        settings |= {"model": model, "small_model": model, "enabled_providers": [provider]}
+        if address := environment.get(f"{provider.upper()}_BASE_URL"):
+            settings["provider"] = {provider: {"options": {"baseURL": address}}}
+    return {".config/opencode/opencode.json": json.dumps(settings)}
+
+
+_OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT")
+_ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+_GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
+
+CLAUDE = Agent(
+    name="claude",
+    install="npm install --global @agentclientprotocol/claude-agent-acp@0.100.0",
+    command=("claude-agent-acp",),
+    environment={
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        # The default is ten, silent for three minutes.
+        "CLAUDE_CODE_MAX_RETRIES": "4",
+        "NO_BROWSER": "1",
+    },
+    passed=(*_ANTHROPIC, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES"),
+    model_variable="ANTHROPIC_MODEL",
+    login="set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN as `claude setup-token` prints it",
+)
+CODEX = Agent(
+    name="codex",
+    install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
+    command=("codex-acp",),
+    # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
+    environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
+    # Its own sandbox cannot start inside of ours, and without its shell it cannot even read a file.
+    in_sandbox={"INITIAL_AGENT_MODE": "agent-full-access"},
+    passed=("CODEX_API_KEY", *_OPENAI),
+    files=_codex_files,
+    failed=codex_failure,
+    login="set OPENAI_API_KEY, or put .codex/auth.json into AGENT_HOME",
+    # Only Codex: with it, Claude's adapter turns its errors into turns that end well.
+    client_meta={"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}},
+)
+GEMINI = Agent(
+    name="gemini",
+    install="npm install --global @google/gemini-cli@0.61.0",
+    command=("gemini", "--acp"),
+    environment={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
+    passed=_GOOGLE,
+    model_variable="GEMINI_MODEL",
+    files=_gemini_files,
+    # Loading a session within the clock minute of its last start empties it, and what it then tells of earlier turns
+    # comes in the midst of the next one.
+    resumes=False,
+    login="set GEMINI_API_KEY",
+)
+OPENCODE = Agent(
+    name="opencode",
+    install="npm install --global opencode-ai@1.18.33",
+    command=("opencode", "acp"),
+    environment={
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_PERMISSION": json.dumps({
+            "edit": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask",
+        }),
+    },
+    # It opens an HTTP API on this machine, which shows the key to whoever asks.
+    random_variables=("OPENCODE_SERVER_PASSWORD",),
+    passed=(*_ANTHROPIC, *_OPENAI, "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY"),
+    # Without one it takes a free model on somebody else's servers.
+    needs_model=True,
+    files=_opencode_files,
+    login="set the key of the provider that MODEL begins with, such as ANTHROPIC_API_KEY",
+)  # fmt: skip
+GOOSE = Agent(
+    name="goose",
+    install="npm install --global @aaif/goose@0.20.1",
+    command=("goose", "acp"),
+    environment={"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false"},
+    passed=(
+        "GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_HOST", "ANTHROPIC_HOST", *_OPENAI, *_ANTHROPIC, "GOOGLE_API_KEY",
+        "OPENROUTER_API_KEY",
+    ),
+    model_variable="GOOSE_MODEL",
+    failed=goose_failure,
+    tool_kinds={
+        "developer/write": "edit", "developer/edit": "edit", "developer/tree": "read", "developer/shell": "execute",
+    },
+    login="set GOOSE_PROVIDER, such as openai, and its key, such as OPENAI_API_KEY",
+)  # fmt: skip
+NAMED = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, OPENCODE, GOOSE)}
+
+
+def agent_for(command: tuple[str, ...]) -> Agent:
+    """Returns a named agent, or any program that is given by its command."""
+    if len(command) == 1 and command[0] in NAMED:
+        return NAMED[command[0]]
+    return Agent(name=command[0].rpartition("/")[2], command=command)

@@ -1,0 +1,153 @@
+"""An agent's program: started with pipes and a session of its own, ended with all that belongs to it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import IO, Any
+
+from bot.jobserver.sandbox.interface import SandboxedProgram
+
+LINE_LIMIT = 8_000_000
+"""Bytes of the longest message taken; twice as much may wait to be read."""
+_EXIT_S = 0.5
+"""For a program whose input has ended, to end by itself."""
+_TERM_S = 2.0
+"""From SIGTERM to SIGKILL."""
+_REAP_S = 0.5
+_DRAIN_S = 0.5
+"""For output that is still on its way when the process has ended."""
+_CHUNK = 65_536
+
+Sink = Callable[[bytes], None]
+
+
+class AgentProcess:
+    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the sink it was started with."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        stdin: asyncio.StreamWriter,
+        stdout: tuple[asyncio.StreamReader, asyncio.ReadTransport],
+        closing: contextlib.AsyncExitStack,
+    ) -> None:
+        self.stdin = stdin
+        self.stdout, self._output = stdout
+        self._process = process
+        self._closing = closing
+        self._exit = asyncio.create_task(process.wait(), name="an agent's exit")
+        self._exit.add_done_callback(self._end_output)
+
+    @classmethod
+    async def start(cls, program: SandboxedProgram, errors: Sink) -> "AgentProcess":
+        """Starts the program.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            child_stdin, stdin = await _input_pipe(stack)
+            child_stdout, stdout, output = await _output_pipe(stack, LINE_LIMIT)
+            child_stderr, stderr, _ = await _output_pipe(stack, _CHUNK)
+            with child_stdin, child_stdout, child_stderr:
+                process = await asyncio.create_subprocess_exec(
+                    *program.arguments,
+                    cwd=program.directory,
+                    env=dict(program.environment),
+                    stdin=child_stdin,
+                    stdout=child_stdout,
+                    stderr=child_stderr,
+                    start_new_session=True,
+                )
+            stack.push_async_callback(_finish, asyncio.create_task(_copy(stderr, errors)))
+            return cls(process, stdin, (stdout, output), stack.pop_all())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exited(self) -> asyncio.Task[int]:
+        """Done when the program has ended; its result is the exit code, negative for a signal."""
+        return self._exit
+
+    async def end(self) -> None:
+        """Lets the program end by itself for a moment, then ends what is left of it."""
+        self.stdin.close()
+        await asyncio.wait({self._exit}, timeout=_EXIT_S)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """Ends the program at once, and closes its pipes.
+
+        What a sandbox starts ends all that came from it at SIGTERM, and could not any more at SIGKILL.
+        """
+        if not self._exit.done():
+            self._signal(signal.SIGTERM)
+            await asyncio.wait({self._exit}, timeout=_TERM_S)
+        self._signal(signal.SIGKILL)
+        await asyncio.wait({self._exit}, timeout=_REAP_S)
+        await self._closing.aclose()
+
+    def _end_output(self, _: asyncio.Task[int]) -> None:
+        # A child that was left behind may hold the pipe open, and reading would never end.
+        self._exit.get_loop().call_later(_DRAIN_S, self._output.close)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Does the work to its end, also when this is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+async def _input_pipe(stack: contextlib.AsyncExitStack) -> tuple[IO[bytes], asyncio.StreamWriter]:
+    """Returns what a child reads from, and a writer into it."""
+    loop = asyncio.get_running_loop()
+    read_end, write_end = os.pipe()
+    child_end = stack.enter_context(os.fdopen(read_end, "rb"))
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(write_end, "wb")
+    )
+    stack.callback(_abort, transport)
+    return child_end, asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _abort(transport: asyncio.WriteTransport) -> None:
+    if not transport.is_closing():
+        transport.abort()
+
+
+async def _output_pipe(
+    stack: contextlib.AsyncExitStack, limit: int
+) -> tuple[IO[bytes], asyncio.StreamReader, asyncio.ReadTransport]:
+    """Returns what a child writes to, and a reader of it with its transport."""
+    read_end, write_end = os.pipe()
+    child_end = stack.enter_context(os.fdopen(write_end, "wb"))
+    reader = asyncio.StreamReader(limit)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
+    )
+    stack.callback(transport.close)
+    return child_end, reader, transport
+
+
+async def _copy(reader: asyncio.StreamReader, sink: Sink) -> None:
+    while data := await reader.read(_CHUNK):
+        sink(data)
+
+
+async def _finish(copying: asyncio.Task[None]) -> None:
+    # Whoever left the process group may hold the pipe open: take what is there and go on.
+    await asyncio.wait({copying}, timeout=_DRAIN_S)
+    copying.cancel()
+    await asyncio.gather(copying, return_exceptions=True)

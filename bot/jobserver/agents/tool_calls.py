@@ -1,0 +1,119 @@
+"""What an agent does with a tool: as much of it as people are shown and the policy has to know, and no more."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart, ToolCallUpdate
+
+from bot.jobserver.agents.failures import nested
+from bot.jobserver.agents.text import one_line
+
+_MOST_CALLS = 500
+"""Of one turn; the oldest are forgotten."""
+_MOST_PATHS = 100
+_MOST_PATH_CHARACTERS = 20_000
+_LONGEST_INPUT = 1000
+_UNKNOWN = "other"
+_NOWHERE = "/…"
+_NO_MATTER = frozenset({"description", "timeout"})
+_PATH_KEYS = frozenset({
+    "file_path", "filePath", "filepath", "path", "paths", "abs_path", "absolute_path", "notebook_path", "dir_path",
+    "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
+})  # fmt: skip
+"""The names under which agents give a tool's files where the protocol's own field is empty."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool call, joined from all that was told of it.
+
+    `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
+    text; None where that is too long to be shown.
+    """
+
+    title: str = ""
+    kind: str = _UNKNOWN
+    paths: tuple[str, ...] = ()
+    input: str | None = ""
+
+    def described(self) -> str | None:
+        """Returns in one line what it does, complete; None where that is too long to be shown."""
+        details = ", ".join(self.paths) if self.input == "" else self.input
+        if details is None or len(details) > _LONGEST_INPUT or (not details and self.title.endswith("…")):
+            return None
+        return f"{self.title}: {details}" if details and details not in self.title else self.title
+
+
+class ToolCalls:
+    """The tool calls of a turn, by their ids; an update may come without its call.
+
+    `kinds`: kinds of tools by their own names, as `extension/tool`, for agents that leave the protocol's field empty.
+    """
+
+    def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
+        self._kinds = kinds or {}
+        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._calls
+
+    def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+        """Adds what an update tells of a call, and returns the call as it is known then."""
+        call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
+        if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
+            call = replace(call, kind=kind)
+        self._calls[update.tool_call_id] = call
+        if len(self._calls) > _MOST_CALLS:
+            self._calls.popitem(last=False)
+        return call
+
+
+def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+    """Returns the call with what the update tells of it."""
+    paths = tuple(_bounded({*call.paths, *_paths(update)}))
+    return replace(
+        call,
+        title=one_line(update.title) if update.title else call.title,
+        kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
+        paths=paths,
+        input=_as_text(update.raw_input) if update.raw_input else call.input,
+    )
+
+
+def tool_name(meta: Mapping[str, Any] | None) -> str:
+    """Returns a tool's own name with its extension's, where an agent tells them; that is goose."""
+    told = nested(meta, "goose", "toolCall")
+    return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
+
+
+def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
+    yield from (location.path for location in update.locations or ())
+    yield from (part.path for part in update.content or () if isinstance(part, FileEditToolCallContent))
+    if isinstance(update.raw_input, Mapping):
+        for key in _PATH_KEYS & update.raw_input.keys():
+            yield from _texts(update.raw_input[key])
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (item for item in value if isinstance(item, str))
+
+
+def _bounded(paths: Iterable[str]) -> list[str]:
+    """Too many paths, or too long ones, become one that is nowhere: no policy lets it through."""
+    found = sorted(paths)
+    is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
+    return found if is_bounded else [_NOWHERE]
+
+
+def _as_text(raw: Any) -> str | None:
+    if isinstance(raw, Mapping):
+        raw = {key: value for key, value in raw.items() if key not in _NO_MATTER}
+        raw = raw["command"] if raw.keys() == {"command"} else raw
+    text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_INPUT else None

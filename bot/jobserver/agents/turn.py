@@ -1,0 +1,98 @@
+"""One turn of an agent: what comes in while it works, and what comes of it."""
+
+from collections.abc import Sequence
+
+from acp.schema import PromptResponse, RequestPermissionRequest, RequestPermissionResponse, SessionNotification
+
+from bot.jobserver.agents.conversation import asks_something, last_paragraph
+from bot.jobserver.agents.failures import FailureRule, TurnEnd, stopped_early
+from bot.jobserver.agents.log import AgentLog
+from bot.jobserver.agents.permissions import PermissionDesk
+from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.text import one_line
+from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.errors import EditError
+
+_MOST_ASKED = 5
+
+
+class Turn:
+    """Listens to one session of an agent."""
+
+    def __init__(self, session_id: str, progress: TurnProgress, desk: PermissionDesk, log: AgentLog) -> None:
+        self._session_id = session_id
+        self._progress = progress
+        self._log = log
+        self.desk = desk
+
+    def updated(self, notification: SessionNotification) -> None:
+        # An agent's helpers can have sessions of their own: what they say is not the answer.
+        if notification.session_id == self._session_id:
+            self._progress.hear(notification)
+
+    def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
+        call = self._progress.calls.merge(request.tool_call)
+        response = self.desk.decide(call, request.options)
+        verdict = "allowed" if self.desk.allows(call) else "refused"
+        self._log.line(f"[{verdict}] {call.kind}: {call.described() or call.title}")
+        return response
+
+    def with_last_words(self, reason: str) -> str:
+        """Returns why a turn broke off, with what the agent said before: with Claude that names the cause."""
+        said = one_line(self._progress.answer)
+        return f"{reason}; it said: {said}" if said and said not in reason else reason
+
+    def ended(self, response: PromptResponse) -> TurnEnd:
+        return TurnEnd(
+            stop_reason=response.stop_reason,
+            answer=self._progress.answer,
+            meta=response.field_meta or {},
+            has_usage=response.usage is not None,
+            was_system_error=self._progress.was_system_error,
+        )
+
+
+def check(end: TurnEnd, name: str, rule: FailureRule, refused: Sequence[str | None]) -> None:
+    """Raises EditError for a turn that failed, whatever its agent claims."""
+    if failure := rule(end):
+        raise EditError(f"{name} failed: {failure}")
+    # Some agents give up when something is refused to them, others go on.
+    if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):
+        raise EditError(f"{name} stopped before it was done: {reason}")
+
+
+def result(end: TurnEnd, refused: Sequence[str | None], *, may_ask: bool, is_changed: bool) -> EditResult:
+    """Returns what is told at the end of a turn that did not fail.
+
+    A question is what needs a person's permission, where it may be asked for; or else, when nothing was changed, the
+    last paragraph of an answer that ends with a question mark.
+    """
+    shown = [what for what in refused if what is not None][:_MOST_ASKED]
+    if may_ask and shown:
+        return EditResult(summary=end.answer, question=permission_question(shown))
+    if not is_changed and asks_something(end.answer):
+        return EditResult(summary=end.answer, question=last_paragraph(end.answer))
+    return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
+
+
+def permission_question(asked: Sequence[str]) -> str:
+    """Returns the question, in Markdown; what stands in it is exactly what a yes lets through."""
+    items = "\n".join(f"- {_code(what)}" for what in asked)
+    return f"May I do this?\n\n{items}\n\nA reply that begins with “yes” allows exactly this, once."
+
+
+def refusal_reason(refused: Sequence[str | None]) -> str:
+    """Returns why nothing was changed, as far as it is because of what was not allowed."""
+    if not refused:
+        return ""
+    shown = ", ".join(_code(what) for what in refused[:_MOST_ASKED] if what is not None)
+    return f"It wanted to do what is not allowed here: {shown or 'something too long to be shown'}"
+
+
+def _code(text: str) -> str:
+    """Markdown code on one line, longer fences around text that has fences itself."""
+    line = " ".join(text.split())
+    fence = "`" * (1 + max((len(run) for run in line.replace("`", " `").split() if not run.strip("`")), default=0))
+    while fence in line:
+        fence += "`"
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"

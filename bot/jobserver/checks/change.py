@@ -1,0 +1,75 @@
+"""The change that is checked: the pages before and after, parsed when they are asked for."""
+
+from collections.abc import Callable, Collection
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from bot.jobserver.checks.new_lines import new_lines
+from bot.jobserver.documents.page import Page
+from bot.jobserver.documents.parsing import decoded, is_page, parse_page
+from bot.jobserver.repository.snapshot import Snapshot
+
+
+class Change:
+    """What a change made of the files. Its methods read and parse: call them in a thread."""
+
+    def __init__(
+        self,
+        before: Snapshot,
+        after: Snapshot,
+        changed: Collection[PurePosixPath],
+        *,
+        time_is_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.before = before
+        self.after = after
+        self._changed = changed
+        self._time_is_up = time_is_up
+        self._pages: dict[PurePosixPath, Page | None] = {}
+
+    @cached_property
+    def paths_before(self) -> frozenset[PurePosixPath]:
+        return frozenset(self.before.paths())
+
+    @cached_property
+    def paths(self) -> frozenset[PurePosixPath]:
+        """All files after the change."""
+        return frozenset(self.after.paths())
+
+    @cached_property
+    def changed_pages(self) -> tuple[PurePosixPath, ...]:
+        """The pages that are new or changed, sorted."""
+        return tuple(sorted(path for path in self._changed if is_page(path) and path in self.paths))
+
+    @cached_property
+    def removed(self) -> frozenset[PurePosixPath]:
+        return self.paths_before - self.paths
+
+    def page(self, path: PurePosixPath) -> Page | None:
+        """Returns a page after the change; None where it is no page, no text, or too large.
+
+        Raises:
+            TimeoutError: the time for all of them is up.
+        """
+        if self._time_is_up():
+            raise TimeoutError
+        if path not in self._pages:
+            self._pages[path] = _parsed(self.after, path)
+        return self._pages[path]
+
+    def page_before(self, path: PurePosixPath) -> Page | None:
+        return _parsed(self.before, path) if path in self.paths_before else None
+
+    def new_lines(self, path: PurePosixPath) -> frozenset[int]:
+        return new_lines(text_of(self.before, path), text_of(self.after, path) or "")
+
+
+def text_of(snapshot: Snapshot, path: PurePosixPath) -> str | None:
+    """Returns a file's text; None where there is none, or it is no UTF-8, or too large."""
+    data = snapshot.read(path)
+    return None if data is None else decoded(data)
+
+
+def _parsed(snapshot: Snapshot, path: PurePosixPath) -> Page | None:
+    text = text_of(snapshot, path) if is_page(path) else None
+    return None if text is None else parse_page(path, text)

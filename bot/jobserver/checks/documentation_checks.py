@@ -1,0 +1,94 @@
+"""All checks of a change, one after another; none of them can keep a change from being proposed."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from bot.jobserver.checks import front_matter, links, navigation, vale
+from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
+from bot.jobserver.models import CheckResult, CheckStatus
+from bot.jobserver.repository.snapshot import Snapshot
+from bot.runtime.misleading_characters import without_misleading
+
+logger = logging.getLogger(__name__)
+_PROBLEMS = 50
+"""Problems that are told of a check, each of at most _LENGTH characters."""
+_LENGTH = 300
+_LAST_LINES = 10
+_BUDGET_S = 60.0
+"""For the checks that read pages: the largest documentation takes some seconds."""
+_OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
+    (links.NAME, links.broken_links),
+    (navigation.NAME, navigation.navigation_problems),
+    (front_matter.NAME, front_matter.unreadable_front_matter),
+)
+
+
+class DocumentationChecks:
+    """Implements `Checks`. `commands` are the team's own, each a program with its arguments."""
+
+    def __init__(self, program: CheckProgram, commands: Collection[tuple[str, ...]] = ()) -> None:
+        self._program = program
+        self._commands = tuple(commands)
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        change = Change(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
+        waiting = [(name, _in_a_thread(check, change)) for name, check in _OWN]
+        if vale.has_settings(copy):
+            waiting.append((vale.NAME, self._style(change, copy)))
+        waiting += [(command[0], self._command(command, copy)) for command in self._commands]
+        return tuple([await _result(name, problems) for name, problems in waiting])
+
+    async def _style(self, change: Change, copy: Path) -> list[str]:
+        if not vale.is_installed():
+            raise CheckCouldNotRunError("the repository has settings for Vale, but the program `vale` is not installed")
+        new_lines = {path: await asyncio.to_thread(change.new_lines, path) for path in change.changed_pages}
+        return await vale.style_problems(self._program, copy, new_lines)
+
+    async def _command(self, command: tuple[str, ...], copy: Path) -> list[str]:
+        done = await self._program.run(command, copy)
+        if done.exit_code == 0:
+            return []
+        lines = [line for line in done.output.splitlines() if line.strip()][-_LAST_LINES:]
+        return lines or [f"it ended with exit code {done.exit_code}"]
+
+
+async def _in_a_thread(check: Callable[[Change], Iterator[str]], change: Change) -> list[str]:
+    def found() -> list[str]:
+        return list(islice(check(change), _PROBLEMS + 1))
+
+    return await asyncio.to_thread(found)
+
+
+def _is_past(moment: float) -> bool:
+    return time.monotonic() > moment
+
+
+async def _result(name: str, problems: Awaitable[list[str]]) -> CheckResult:
+    try:
+        found = await problems
+    except CheckCouldNotRunError as error:
+        return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=_told([str(error)]))
+    except TimeoutError:
+        return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=("it took too long",))
+    except Exception:
+        logger.exception("the check %s failed unexpectedly", name)
+        return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=("it failed: the server's log says why",))
+    return CheckResult(name=name, status=CheckStatus.FAILED if found else CheckStatus.PASSED, problems=_told(found))
+
+
+def _told(problems: list[str]) -> tuple[str, ...]:
+    told = [_line(problem) for problem in problems[:_PROBLEMS]]
+    return (*told, "and more") if len(problems) > _PROBLEMS else tuple(told)
+
+
+def _line(text: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in without_misleading(text)).split())
+    return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1]}…"

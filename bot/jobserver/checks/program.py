@@ -1,0 +1,61 @@
+"""Runs a program over the changed files: Vale, or a command of the team's own."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from bot.jobserver import subprocesses
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
+
+_OUTPUT_BYTES = 2_000_000
+
+
+class CheckCouldNotRunError(JobServerError):
+    """The program of a check did not run to its end; the words say why."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a program ended, and the last 2 MB of what it printed."""
+
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True)
+class CheckProgram:
+    """Programs run in the sandbox, with a HOME of their own that is thrown away; `time_limit` is in seconds."""
+
+    sandbox: Sandbox
+    limits: RunLimits
+    time_limit: float
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    async def run(self, arguments: tuple[str, ...], copy: Path) -> Finished:
+        """Runs a program in the copy.
+
+        Raises:
+            CheckCouldNotRunError: it cannot be started, took too long, or used too much.
+        """
+        with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
+            workspace = Workspace(copy, Path(home))
+            program = self.sandbox.prepare(Program(arguments, self.environment), workspace)
+            command = subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit)
+            return await self._run(command, workspace)
+
+    async def _run(self, command: subprocesses.Command, workspace: Workspace) -> Finished:
+        output = subprocesses.LastBytes(_OUTPUT_BYTES)
+        watch = partial(self.limits.exceeded, workspace=workspace)
+        try:
+            code = await subprocesses.run(command, stdout=output, watch=watch)
+        except OSError as error:
+            raise CheckCouldNotRunError(f"it cannot be started: {error.strerror or 'unknown reason'}") from error
+        except subprocesses.ProcessTimeoutError:
+            raise CheckCouldNotRunError(f"it took longer than {self.time_limit:g} s") from None
+        except subprocesses.ProcessStoppedError as error:
+            raise CheckCouldNotRunError(f"it was ended: {error}") from None
+        return Finished(code, output.getvalue().decode(errors="replace"))

@@ -1,0 +1,156 @@
+"""Puts the job server's parts together as the settings say."""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import assert_never
+
+from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.api.handlers import JobApi
+from bot.jobserver.checks.documentation_checks import DocumentationChecks
+from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.editors.builtin.editor import BuiltinEditor
+from bot.jobserver.editors.command import CommandEditor, child_environment
+from bot.jobserver.editors.interface import Editor
+from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.running import Neighbours, running_jobs
+from bot.jobserver.pages.handlers import PullRequestPages
+from bot.jobserver.pages.login import Login
+from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
+from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
+from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
+from bot.jobserver.repository.addresses import displayed_repository, short_name
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import JobTemplate
+from bot.jobserver.store.schema import STEPS
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What answers requests, and the branch that jobs start from."""
+
+    api: JobApi
+    pages: PullRequestPages
+    base: str
+
+
+class Composition:
+    """Builds the parts; what has to be closed or stopped is left to `stack`."""
+
+    def __init__(self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> None:
+        self._settings = settings
+        self._data = data
+        self._stack = stack
+
+    async def start(self, public_url: str, *, everybody: str) -> Parts:
+        """Starts what works in the background, and returns what answers requests.
+
+        Raises:
+            JobServerError: the repository, the sandbox, the agent or a database cannot be used.
+        """
+        settings = self._settings
+        github = await self._stack.enter_async_context(connect(settings))
+        git = Git.for_settings(settings, github.credentials if github else None)
+        base = await _base_branch(git, settings, self._data)
+        mirror = Mirror(git, self._data / "mirror.git")
+        local = await self._local_pull_requests(mirror, base, public_url)
+        database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
+        runner = await self._start_runner(mirror, base, _pull_requests(settings, github, local, base), database)
+
+        jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
+        template = JobTemplate(displayed_repository(settings.repository), base, settings.shown_model)
+        api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
+        login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
+        pages = PullRequestPages(local, login, repository=short_name(settings.repository))
+        return Parts(api, pages, base)
+
+    async def _local_pull_requests(self, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
+        path, settings = self._data / "pull_requests.sqlite3", self._settings
+        return await self._stack.enter_async_context(
+            open_local_pull_requests(
+                mirror, path, base=base, public_url=public_url, now=_now,
+                keep_ended=settings.archive_after + settings.keep_for,
+            )
+        )  # fmt: skip
+
+    async def _start_runner(
+        self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database
+    ) -> JobRunner:
+        settings = self._settings
+        limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
+        sandbox = await self._sandbox()
+        neighbours = Neighbours(
+            GitRepository(mirror, base, limits),
+            self._editor(sandbox),
+            self._checks(sandbox),
+            pull_requests,
+            takes_faults=settings.editor != "builtin",
+        )
+        return await self._stack.enter_async_context(running_jobs(settings, database, self._data, neighbours, now=_now))
+
+    async def _sandbox(self) -> Sandbox:
+        """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""
+        if self._settings.editor == "builtin" and not self._settings.checks:
+            return NoSandbox()
+        return await open_sandbox(self._settings, self._data)
+
+    def _editor(self, sandbox: Sandbox) -> Editor:
+        settings = self._settings
+        match settings.editor:
+            case "builtin":
+                return BuiltinEditor()
+            case "agent":
+                return agent_editor(settings, sandbox, os.environ)
+            case "command":
+                return CommandEditor(
+                    settings.command,
+                    sandbox,
+                    RunLimits.for_settings(settings),
+                    time_limit=settings.time_limit.total_seconds(),
+                    passed=settings.pass_environment,
+                    secret=settings.api_key.get_secret_value(),
+                )
+            case _:
+                assert_never(settings.editor)
+
+    def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
+        settings = self._settings
+        secret = settings.api_key.get_secret_value()
+        environment = child_environment(os.environ, settings.checks_pass_environment, secret=secret)
+        limits, time_limit = RunLimits.for_settings(settings), settings.time_limit.total_seconds()
+        return DocumentationChecks(CheckProgram(sandbox, limits, time_limit, environment), settings.checks)
+
+
+def _pull_requests(
+    settings: JobServerSettings, github: GitHubConnection | None, local: LocalPullRequests, base: str
+) -> PullRequests:
+    return github.pull_requests(base) if github and settings.pull_requests == "github" else local
+
+
+async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> str:
+    try:
+        branch = settings.base_branch or await git.default_branch(data)
+        exists = await git.has_branch(data, branch)
+    except GitError as error:
+        raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
+    if not exists:
+        raise JobServerError(f"the repository {settings.repository} has no branch {branch}")
+    return branch
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

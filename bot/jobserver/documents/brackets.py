@@ -1,0 +1,97 @@
+"""Tags of HTML and JSX, and expressions in braces: where one ends. Each search is linear in what it passes over."""
+
+import re
+from dataclasses import dataclass
+
+_TAG_NAME = re.compile(r"/?(?P<name>[A-Za-z][\w.:-]*)?")
+_IN_TAG = re.compile(r"[\"'{<>]")
+_IN_EXPRESSION = re.compile(r"[\"'`{}]|/\*|//")
+_QUOTES = "\"'"
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A tag of HTML or JSX as it was written; `name` is empty for `<>`."""
+
+    name: str
+    start: int
+    end: int
+    is_closing: bool
+    is_empty: bool
+
+
+class UnclosedBraceError(Exception):
+    """The rest of the page can't be told from program text."""
+
+
+def tag_at(text: str, start: int, *, jsx: bool) -> Tag | None:
+    """Returns the tag that begins at `<`; None if what stands there is none.
+
+    Raises:
+        UnclosedBraceError: an attribute's brace has no end.
+    """
+    match = _TAG_NAME.match(text, start + 1)
+    name = match["name"] if match else None
+    position = match.end() if match else start + 1
+    is_closing = text.startswith("/", start + 1)
+    if name is None:
+        if jsx and text.startswith(">", position):
+            return Tag("", start, position + 1, is_closing, is_empty=False)
+        return None
+    if not text[position : position + 1].isspace() and text[position : position + 1] not in {">", "/", "{"}:
+        return None
+    end = _tag_end(text, position, jsx=jsx)
+    return None if end is None else Tag(name, start, end, is_closing, is_empty=text[end - 2] == "/")
+
+
+def _tag_end(text: str, position: int, *, jsx: bool) -> int | None:
+    while match := _IN_TAG.search(text, position):
+        sign = match[0]
+        if sign == ">":
+            return match.end()
+        if sign == "<":
+            return None
+        if sign == "{":
+            position = expression_end(text, match.start()) if jsx else match.end()
+            continue
+        closing = text.find(sign, match.end())
+        if closing < 0 or text[match.start() - 1] != "=":
+            return None
+        position = closing + 1
+    return None
+
+
+def expression_end(text: str, start: int) -> int:
+    """Returns the place after the brace that closes the one at `start`; strings and comments may hold braces.
+
+    Raises:
+        UnclosedBraceError: there is none.
+    """
+    depth, position = 1, start + 1
+    while match := _IN_EXPRESSION.search(text, position):
+        sign, position = match[0], match.end()
+        if sign in "{}":
+            depth += 1 if sign == "{" else -1
+            if not depth:
+                return position
+        else:
+            position = _past(text, sign, position)
+    raise UnclosedBraceError
+
+
+def _past(text: str, sign: str, position: int) -> int:
+    """Returns the place after a string or comment. A quotation mark that its line does not close is an apostrophe."""
+    if sign == "//":
+        is_address = text[position - 3 : position - 2] == ":"
+        return position if is_address else _line_end(text, position)
+    closing = {"/*": "*/"}.get(sign, sign)
+    limit = _line_end(text, position) if sign in _QUOTES else len(text)
+    found = text.find(closing, position, limit)
+    if found < 0 and sign not in _QUOTES:
+        raise UnclosedBraceError
+    return position if found < 0 else found + len(closing)
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end

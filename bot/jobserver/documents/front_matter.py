@@ -1,0 +1,116 @@
+"""The block at a page's beginning that holds its title and settings: read, never written."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import yaml
+
+from bot.jobserver.documents.page import FrontMatter, Span
+
+_Result = TypeVar("_Result")
+_MAX_LENGTH = 50_000
+_MAX_DEPTH = 100
+_MARKS = {"---": ("---", "..."), "+++": ("+++",)}
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True)
+class _Block:
+    span: Span
+    text: str
+    mark: str
+
+
+def find_front_matter(text: str) -> FrontMatter | None:
+    """Returns the block at the beginning, with its marks and the line end after it; None where there is none."""
+    block = _block(text)
+    if block is None:
+        return None
+    values, error = _values(block)
+    return FrontMatter(block.span, block.text, values, error)
+
+
+def _block(text: str) -> _Block | None:
+    begin = len(_BOM) if text.startswith(_BOM) else 0
+    end = text.find("\n", begin)
+    mark = text[begin:end].rstrip() if end >= 0 else ""
+    if mark not in _MARKS:
+        return None
+    inner = position = end + 1
+    while position < len(text):
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        if text[position:end].rstrip() in _MARKS[mark]:
+            return _Block(Span(begin, min(end + 1, len(text))), text[inner:position], mark)
+        position = end + 1
+    return None
+
+
+def _values(block: _Block) -> tuple[Mapping[str, object], str]:
+    if len(block.text) > _MAX_LENGTH:
+        return {}, f"it is longer than {_MAX_LENGTH} characters"
+    load: Callable[[str], object] = load_yaml if block.mark == "---" else tomllib.loads
+    try:
+        values = load(block.text)
+    except (ValueError, RecursionError) as error:
+        return {}, _first_line(error)
+    if values is None:
+        return {}, ""
+    return (values, "") if isinstance(values, dict) else ({}, "it is not a list of keys with values")
+
+
+def load_yaml(text: str) -> object:
+    """Reads YAML without making objects of Python's from it; aliases are refused, as they can grow without end.
+
+    Raises:
+        ValueError: the text is not YAML, in words.
+    """
+    return _read(text, lambda: yaml.load(text, _Loader))  # noqa: S506 (a SafeLoader)
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Reads YAML as nodes with their places.
+
+    Raises:
+        ValueError: the text is not YAML, in words.
+    """
+    return _read(text, lambda: yaml.compose(text, _Loader))
+
+
+def _read(text: str, read: Callable[[], _Result]) -> _Result:
+    try:
+        _refuse_aliases_and_depth(text)
+        return read()
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        raise ValueError(f"{error.problem or 'not YAML'}{line}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(_first_line(error)) from error
+
+
+def _refuse_aliases_and_depth(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it has an alias (`*name`)")  # noqa: TRY004 (of the text, not of an argument)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves the tags of site generators (`!ENV`, `!!python/name:…`) as nothing, and makes nothing of them."""
+
+
+def _nothing(_loader: _Loader, _suffix: str, _node: yaml.Node) -> None:
+    return None
+
+
+_Loader.add_multi_constructor("!", _nothing)
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", _nothing)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["it cannot be read"])[0]

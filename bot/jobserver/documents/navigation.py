@@ -1,0 +1,116 @@
+"""Navigation files: which pages a site lists, and a new entry beside a neighbour, with nothing else changed.
+
+Known are Mintlify's `docs.json` and `mint.json`, `mkdocs.yml`, docsify's `_sidebar.md`, and `SUMMARY.md` of GitBook and
+mdBook.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from posixpath import normpath, relpath
+from urllib.parse import unquote
+
+from bot.jobserver.documents import json_navigation, list_navigation, mkdocs_navigation
+from bot.jobserver.documents.navigation_entry import Entry, NewEntry, insert
+
+MAX_NAVIGATION = 1_000_000
+"""Characters; a larger file is not read."""
+_MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
+_LISTS = ("_sidebar.md", "SUMMARY.md")
+NAVIGATION_FILES = (*_MINTLIFY, *_MKDOCS, *_LISTS)
+_PAGE_ENDINGS = (".mdx", ".md")
+
+
+@dataclass(frozen=True)
+class Navigation:
+    """A navigation file that could be read. `root` is the folder that its entries are relative to."""
+
+    path: PurePosixPath
+    root: PurePosixPath
+    text: str
+    entries: tuple[Entry, ...]
+
+    def lists(self, page: PurePosixPath) -> bool:
+        """Tells whether a page has an entry here."""
+        return any(_without_ending(target) == _without_ending(page) for target in self.targets())
+
+    def targets(self) -> list[PurePosixPath]:
+        """Returns where the entries lead, from the repository's root; those of Mintlify have no ending."""
+        return [target for entry in self.entries if (target := self.target(entry)) is not None]
+
+    def target(self, entry: Entry) -> PurePosixPath | None:
+        """Returns where an entry leads, None if that is no page of the repository."""
+        written = unquote(entry.target.partition("#")[0].partition("?")[0])
+        if not written or "://" in written or written.startswith("//"):
+            return None
+        path = PurePosixPath(normpath(str(self.root / entry.folder / written.lstrip("/"))))
+        return None if ".." in path.parts else path
+
+    def covers(self, page: PurePosixPath) -> bool:
+        """Tells whether a page lies where this file lists pages."""
+        return self.root in page.parents
+
+
+def read_navigation(path: PurePosixPath, text: str) -> Navigation | None:
+    """Reads a navigation file.
+
+    Returns None if it is none by its name, lists nothing (MkDocs then lists all pages by itself), or is too large.
+
+    Raises:
+        ValueError: the file can't be read, in words.
+    """
+    if len(text) > MAX_NAVIGATION or path.name not in NAVIGATION_FILES:
+        return None
+    root = path.parent
+    if path.name in _MINTLIFY:
+        entries = json_navigation.entries(text)
+    elif path.name in _MKDOCS:
+        folder, entries = mkdocs_navigation.entries(text)
+        root = PurePosixPath(normpath(str(root / folder)))
+    else:
+        entries = list_navigation.entries(text)
+    return Navigation(path, root, text, tuple(entries)) if entries else None
+
+
+def find_navigation(
+    page: PurePosixPath, paths: Iterable[PurePosixPath], read: Callable[[PurePosixPath], str | None]
+) -> Navigation | None:
+    """Returns the nearest navigation file above a page that lists pages of that place; None if there is none.
+
+    Raises:
+        ValueError: the nearest one can't be read, in words.
+    """
+    candidates = [path for path in paths if path.name in NAVIGATION_FILES and path.parent in page.parents]
+    for path in sorted(candidates, key=lambda path: (-len(path.parts), NAVIGATION_FILES.index(path.name))):
+        text = read(path)
+        navigation = read_navigation(path, text) if text is not None else None
+        if navigation is not None and navigation.covers(page):
+            return navigation
+    return None
+
+
+def with_entry(navigation: Navigation, page: PurePosixPath, title: str) -> str | None:
+    """Returns the file with an entry for a new page after its last neighbour; None if no entry is near it."""
+    neighbour = _neighbour(navigation, page)
+    if neighbour is None:
+        return None
+    written = relpath(page, navigation.root / neighbour.folder)
+    if not neighbour.target.lower().endswith(_PAGE_ENDINGS):
+        written = str(_without_ending(PurePosixPath(written)))
+    prefix = next((sign for sign in ("/", "./") if neighbour.target.startswith(sign)), "")
+    return insert(navigation.text, neighbour, NewEntry(title, prefix + written))
+
+
+def _neighbour(navigation: Navigation, page: PurePosixPath) -> Entry | None:
+    """Returns the last entry of the folder that is nearest to the page's: its own, or else one above it."""
+    found = [(target.parent, entry) for entry in navigation.entries if (target := navigation.target(entry))]
+    for folder in page.parents:
+        beside = [entry for parent, entry in found if parent == folder]
+        if beside:
+            return beside[-1]
+    below = [entry for parent, entry in found if page.parent in parent.parents]
+    return below[-1] if below else None
+
+
+def _without_ending(path: PurePosixPath) -> PurePosixPath:
+    return path.with_suffix("") if path.suffix.lower() in _PAGE_ENDINGS else path

@@ -1,0 +1,101 @@
+"""Tries out what the token or App may do at GitHub, without changing anything there."""
+
+import base64
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import aiohttp
+
+from bot.jobserver.errors import CodeHostError
+from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
+from bot.jobserver.pull_requests.github.errors import RefusedError
+from bot.jobserver.pull_requests.github.reasons import OPEN, READ_CHECKS, READ_STATUSES, Purpose
+from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
+from bot.jobserver.settings import JobServerSettings
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30.0)
+
+
+@dataclass(frozen=True)
+class AccessResult:
+    """One line of the check. `is_ok` None: it is not needed, or could not be tried."""
+
+    name: str
+    is_ok: bool | None
+    words: str = ""
+
+    def __str__(self) -> str:
+        sign = {True: "ok", False: "failed", None: "note"}[self.is_ok]
+        return f"{sign}: {self.name}{f': {self.words}' if self.words else ''}"
+
+
+async def check_github(settings: JobServerSettings) -> list[AccessResult]:
+    """Returns what works and what does not; empty where the settings have nothing to do with GitHub."""
+    async with connect(settings) as connection:
+        return [] if connection is None else [result async for result in _check(connection, settings.base_branch)]
+
+
+async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterator[AccessResult]:
+    try:
+        found = await connection.repository.describe()
+    except CodeHostError as error:
+        yield AccessResult("GitHub", is_ok=False, words=str(error))
+        return
+    yield AccessResult("GitHub", is_ok=True, words=f"the repository {found.full_name} can be read")
+    if found.archived:
+        yield AccessResult("push", is_ok=False, words="the repository is archived: nobody can change it")
+        return
+    yield await _check_push(connection, found.clone_url)
+    base = base or found.default_branch
+    yield await _check_pull_requests(connection.repository, base)
+    yield await _check_reading(connection.repository, "/commits/{ref}/check-runs?per_page=1", READ_CHECKS, base)
+    yield await _check_reading(connection.repository, "/commits/{ref}/status", READ_STATUSES, base)
+
+
+async def _check_push(connection: GitHubConnection, clone_url: str) -> AccessResult:
+    """Asks what git asks before a push: GitHub answers only whoever may push."""
+    credentials = connection.credentials
+    if credentials is None:
+        return AccessResult("push", is_ok=None, words="git uses SSH here, which was not tried")
+    if not clone_url.startswith(f"{credentials.origin}/"):
+        return AccessResult("push", is_ok=None, words="git's address at GitHub is another one, which was not tried")
+    try:
+        credential = await credentials.credential()
+        encoded = base64.b64encode(f"{credential.username}:{credential.secret}".encode()).decode()
+        headers = {"Authorization": f"Basic {encoded}"}
+        url = f"{clone_url}/info/refs?service=git-receive-pack"
+        async with connection.session.get(url, headers=headers, allow_redirects=False, timeout=_TIMEOUT) as answer:
+            status = answer.status
+    except CodeHostError as error:
+        return AccessResult("push", is_ok=False, words=str(error))
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return AccessResult("push", is_ok=False, words=f"git's address cannot be reached ({type(error).__name__})")
+    if status == HTTPStatus.OK:
+        return AccessResult("push", is_ok=True, words="branches can be pushed")
+    return AccessResult(
+        "push",
+        is_ok=False,
+        words=f"branches cannot be pushed ({status}): give the token or App the permission Contents: read and write",
+    )
+
+
+async def _check_pull_requests(repository: RepositoryApi, base: str) -> AccessResult:
+    """A branch cannot be merged into itself: whoever may open pull requests is told so, everybody else is refused."""
+    body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
+    try:
+        await repository.post("/pulls", OPEN, body, is_repeatable=False)
+    except RefusedError as error:
+        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+            return AccessResult("pull requests", is_ok=False, words=str(error))
+    except CodeHostError as error:
+        return AccessResult("pull requests", is_ok=False, words=str(error))
+    return AccessResult("pull requests", is_ok=True, words="they can be opened")
+
+
+async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> AccessResult:
+    try:
+        await repository.get(path, purpose, ref=ref)
+    except CodeHostError as error:
+        return AccessResult("checks", is_ok=None, words=f"they are not shown: {error}")
+    return AccessResult("checks", is_ok=True, words=f"it can {purpose.doing}")

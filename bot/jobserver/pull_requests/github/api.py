@@ -1,0 +1,174 @@
+"""GitHub's REST API: one call, repeated where that is safe, with its failures told apart."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import aiohttp
+import gidgethub
+from gidgethub.abc import GitHubAPI
+
+from bot.jobserver.pull_requests.github.errors import MovedError, RefusedError, UncertainError
+from bot.jobserver.pull_requests.github.rate_limits import RateLimitGate, seconds_to_wait
+from bot.jobserver.pull_requests.github.reasons import Purpose, one_line, refusal
+from bot.runtime.backoff import Backoff
+from bot.runtime.clock import SteadyClock
+
+ATTEMPTS = 4
+BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
+_CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
+_ANSWER_LIMIT = 10_000_000
+_CHUNK = 65_536
+_NO_BODY = b""
+_KNOWN_STATUSES = frozenset(map(int, HTTPStatus))
+_NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What gidgethub raises for answers that are not GitHub's."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. `path` is a URI template; `body` is sent as JSON. `is_repeatable`: doing it twice is as once."""
+
+    method: Literal["GET", "POST", "PATCH"]
+    path: str
+    purpose: Purpose
+    variables: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    is_repeatable: bool = True
+
+
+@dataclass(frozen=True)
+class Authorization:
+    """What a call is made with: a token, or an App's own JWT."""
+
+    token: str | None = field(default=None, repr=False)
+    jwt: str | None = field(default=None, repr=False)
+
+
+class GitHubRestApi:
+    """Makes calls for whoever they are authorized."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        api_url: str,
+        *,
+        now: Callable[[], float] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.url = api_url
+        self.now = now or SteadyClock().now
+        self.sleep = sleep
+        self._transport = _Transport(session, "Pagehand", base_url=api_url)
+        self._gate = RateLimitGate(now=self.now, sleep=sleep)
+
+    async def call(self, call: Call, authorization: Authorization) -> Any:
+        """Returns what GitHub answers: parsed JSON, or text where it is none.
+
+        Raises:
+            CodeHostError: of a kind that `errors` names.
+        """
+        failures = 0
+        while True:
+            await self._gate.wait()
+            try:
+                return await self._call_once(call, authorization)
+            except _RateLimitedError:
+                failures += 1
+                if failures >= ATTEMPTS:
+                    raise
+            except UncertainError:
+                failures += 1
+                if failures >= ATTEMPTS or not call.is_repeatable:
+                    raise
+                await self.pause(failures)
+
+    async def pause(self, failures: int) -> None:
+        await self.sleep(BACKOFF.delay(failures, jitter=random.random()))  # noqa: S311 - no secret
+
+    async def _call_once(self, call: Call, authorization: Authorization) -> Any:
+        try:
+            return await self._transport.send(call, authorization)
+        except gidgethub.RedirectionException as error:
+            raise MovedError(self._location(error.headers.get("location", ""))) from None
+        except gidgethub.GitHubBroken as error:
+            raise UncertainError(f"GitHub has a fault of its own ({int(error.status_code)}): try again later") from None
+        except gidgethub.HTTPException as error:
+            raise self._refused(call, error) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UncertainError(
+                f"GitHub cannot be reached at {self.url} ({type(error).__name__}): check the network, then try again"
+            ) from None
+        except _NOT_UNDERSTOOD:
+            raise UncertainError("GitHub's answer makes no sense; is the address of its API right?") from None
+
+    def _refused(self, call: Call, error: gidgethub.HTTPException) -> RefusedError:
+        status, said = int(error.status_code), one_line(str(error))
+        headers = {name.lower(): value for name, value in error.headers.items()}
+        seconds = seconds_to_wait(status, said, headers, now=self.now())
+        if seconds is not None:
+            self._gate.hold(seconds)
+            return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
+        return RefusedError(refusal(call.purpose, status, said, headers), status=status, said=said)
+
+    def _location(self, location: str) -> str:
+        """Returns a redirect's path below the API's address; whatever leads elsewhere gets no token."""
+        base, target = urlsplit(self.url), urlsplit(location)
+        is_here = (target.scheme, target.netloc) == (base.scheme, base.netloc)
+        if not is_here or not target.path.startswith(f"{base.path}/") or "{" in location or "/../" in location:
+            raise UncertainError("GitHub's API sends us to another address: check the address of its API")
+        return target.path.removeprefix(base.path)
+
+
+class _RateLimitedError(RefusedError):
+    """The gate is closed for a while."""
+
+
+class _Transport(GitHubAPI):
+    """gidgethub over aiohttp, with bounds, and without redirects, which would take the token along."""
+
+    def __init__(self, session: aiohttp.ClientSession, requester: str, *, base_url: str) -> None:
+        super().__init__(requester, base_url=base_url)
+        self._session = session
+
+    async def send(self, call: Call, authorization: Authorization) -> Any:
+        token, jwt = authorization.token, authorization.jwt
+        match call.method:
+            case "GET":
+                return await self.getitem(call.path, call.variables, oauth_token=token, jwt=jwt)
+            case "POST":
+                body = _NO_BODY if call.body is None else call.body
+                return await self.post(call.path, call.variables, data=body, oauth_token=token, jwt=jwt)
+            case "PATCH":
+                return await self.patch(call.path, call.variables, data=call.body, oauth_token=token, jwt=jwt)
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        async with self._session.request(
+            method, url, headers=headers, data=body, allow_redirects=False, timeout=_CALL_TIMEOUT
+        ) as response:
+            return _known_status(response.status), response.headers, await _read(response.content)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def _known_status(status: int) -> int:
+    """Proxies answer with numbers of their own, such as 520."""
+    if status in _KNOWN_STATUSES:
+        return status
+    return HTTPStatus.BAD_GATEWAY if status >= HTTPStatus.INTERNAL_SERVER_ERROR else HTTPStatus.BAD_REQUEST
+
+
+async def _read(stream: aiohttp.StreamReader) -> bytes:
+    content = bytearray()
+    async for chunk in stream.iter_chunked(_CHUNK):
+        content += chunk
+        if len(content) > _ANSWER_LIMIT:
+            raise ValueError("the answer is too long")
+    return bytes(content)

@@ -1,0 +1,121 @@
+"""Who this server is at GitHub: a person by a token, or a GitHub App by tokens that last an hour."""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from gidgethub.apps import get_jwt
+
+from bot.jobserver.pull_requests.github.api import Authorization, Call, GitHubRestApi
+from bot.jobserver.pull_requests.github.errors import MovedError
+from bot.jobserver.pull_requests.github.reasons import FIND_INSTALLATION, MAKE_TOKEN
+from bot.jobserver.pull_requests.github.wire import InstallationPayload, InstallationTokenPayload, parse
+from bot.jobserver.repository.credentials import Credential
+
+_EARLY_S = timedelta(minutes=5).total_seconds()
+"""A token is renewed this long before its end: what is begun with it must get through."""
+_REPOSITORY_ID = re.compile(r"/repositories/(\d{1,20})/", re.ASCII)
+_USERNAME = "x-access-token"
+
+
+class TokenSource(Protocol):
+    """Both methods raise CodeHostError."""
+
+    async def token(self) -> str: ...
+
+    async def renew(self, refused: str) -> bool:
+        """Gives up a token that was refused; returns whether there is another one to try."""
+        ...
+
+
+@dataclass(frozen=True)
+class PersonalToken:
+    """A token that a person made."""
+
+    _token: str = field(repr=False)
+
+    async def token(self) -> str:
+        return self._token
+
+    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - only a person can make another one
+        return False
+
+
+@dataclass(frozen=True)
+class App:
+    """A GitHub App."""
+
+    id: str
+    private_key: str = field(repr=False)
+
+    def authorization(self) -> Authorization:
+        return Authorization(jwt=get_jwt(app_id=self.id, private_key=self.private_key, expiration=9 * 60))
+
+
+@dataclass(frozen=True)
+class _Installation:
+    id: int
+    repository_id: int | None
+
+
+class InstallationTokens:
+    """Tokens of an App for one repository, each used until shortly before its end."""
+
+    def __init__(self, api: GitHubRestApi, app: App, *, owner: str, repository: str) -> None:
+        self._api = api
+        self._app = app
+        self._owner = owner
+        self._repository = repository
+        self._lock = asyncio.Lock()
+        self._current: InstallationTokenPayload | None = None
+
+    async def token(self) -> str:
+        async with self._lock:
+            if self._current is None or self._current.expires_at.timestamp() - self._api.now() < _EARLY_S:
+                self._current = None  # a token that is about to end is no answer to a failure
+                self._current = await self._make()
+            return self._current.token.get_secret_value()
+
+    async def renew(self, refused: str) -> bool:
+        async with self._lock:
+            if self._current is not None and self._current.token.get_secret_value() == refused:
+                self._current = None
+        return True
+
+    async def _make(self) -> InstallationTokenPayload:
+        installation = await self._find()
+        only = (
+            {"repository_ids": [installation.repository_id]}
+            if installation.repository_id
+            else {"repositories": [self._repository]}
+        )
+        path, variables = "/app/installations/{id}/access_tokens", {"id": str(installation.id)}
+        answer = await self._api.call(Call("POST", path, MAKE_TOKEN, variables, only), self._app.authorization())
+        return parse(InstallationTokenPayload, answer)
+
+    async def _find(self) -> _Installation:
+        variables = {"owner": self._owner, "repo": self._repository}
+        call = Call("GET", "/repos/{owner}/{repo}/installation", FIND_INSTALLATION, variables)
+        try:
+            answer, repository = await self._api.call(call, self._app.authorization()), None
+        except MovedError as moved:
+            repository = _REPOSITORY_ID.search(moved.location)
+            answer = await self._api.call(Call("GET", moved.location, FIND_INSTALLATION), self._app.authorization())
+        return _Installation(parse(InstallationPayload, answer).id, int(repository[1]) if repository else None)
+
+
+@dataclass(frozen=True)
+class GitCredentials:
+    """The same identity for git over https."""
+
+    origin: str
+    tokens: TokenSource = field(repr=False)
+    username: str = _USERNAME
+
+    async def credential(self) -> Credential:
+        return Credential(self.username, await self.tokens.token())
+
+    async def renew(self, refused: Credential) -> bool:
+        return await self.tokens.renew(refused.secret)

@@ -1,0 +1,97 @@
+"""Connects to GitHub, as the settings say."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import aiohttp
+from pydantic import SecretStr
+
+from bot.jobserver.pull_requests.github.api import GitHubRestApi
+from bot.jobserver.pull_requests.github.authentication import (
+    App,
+    GitCredentials,
+    InstallationTokens,
+    PersonalToken,
+    TokenSource,
+)
+from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests, PullRequestOptions
+from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
+from bot.jobserver.repository.credentials import remove_abandoned
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.github_address import GitHubAddress
+
+_PUBLIC_API = "https://api.github.com"
+
+
+@dataclass(frozen=True)
+class GitHubConnection:
+    """One identity at GitHub, for its API and for git. `credentials` is None where git does not use https."""
+
+    address: GitHubAddress
+    session: aiohttp.ClientSession = field(repr=False)
+    repository: RepositoryApi = field(repr=False)
+    credentials: GitCredentials | None
+    options: PullRequestOptions
+
+    def pull_requests(self, base: str) -> GitHubPullRequests:
+        return GitHubPullRequests(self.repository, self.options, base=base)
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    settings: JobServerSettings,
+    *,
+    now: Callable[[], float] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[GitHubConnection | None]:
+    """Gives a connection; None where the settings have nothing to reach GitHub with. Nothing is asked of GitHub yet.
+
+    `now` is in seconds since the epoch.
+    """
+    address = settings.github_address_of(settings.repository)
+    if address is None:
+        yield None
+        return
+    remove_abandoned()
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        api = GitHubRestApi(session, settings.github_api_url or address.api_url, now=now, sleep=sleep)
+        yield _connection(settings, address, api, session)
+
+
+def _connection(
+    settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi, session: aiohttp.ClientSession
+) -> GitHubConnection:
+    tokens = _tokens(api, settings.github_token, settings.github_app_id, settings.github_app_private_key, address)
+    return GitHubConnection(
+        address,
+        session,
+        RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
+        _credentials(settings.repository, tokens),
+        _options(settings.draft, settings.labels, settings.github_users, api.url),
+    )
+
+
+def _tokens(
+    api: GitHubRestApi, token: SecretStr | None, app_id: str | None, key: SecretStr | None, address: GitHubAddress
+) -> TokenSource:
+    if token is not None:
+        return PersonalToken(token.get_secret_value())
+    app = App(app_id or "", key.get_secret_value() if key else "")  # the settings see to it that both are there
+    return InstallationTokens(api, app, owner=address.owner, repository=address.name)
+
+
+def _credentials(repository: str, tokens: TokenSource) -> GitCredentials | None:
+    """For the origin as the address has it, and the user that it names: git compares both as they are written."""
+    parts = urlsplit(repository)
+    if parts.scheme not in {"http", "https"}:
+        return None
+    user, _, host = parts.netloc.rpartition("@")
+    origin = f"{parts.scheme}://{host}"
+    return GitCredentials(origin, tokens, user) if user else GitCredentials(origin, tokens)
+
+
+def _options(draft: bool, labels: tuple[str, ...], users: Mapping[str, str], api_url: str) -> PullRequestOptions:  # noqa: FBT001 - as the setting is
+    return PullRequestOptions(draft, labels, users, has_redirecting_host=api_url == _PUBLIC_API)

@@ -1,0 +1,162 @@
+"""Pull requests that GitHub keeps."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from bot.jobserver.errors import CodeHostError
+from bot.jobserver.models import CheckResult, Requester
+from bot.jobserver.pull_requests.github import description
+from bot.jobserver.pull_requests.github.api import ATTEMPTS
+from bot.jobserver.pull_requests.github.checks import check_results
+from bot.jobserver.pull_requests.github.errors import RefusedError, UncertainError
+from bot.jobserver.pull_requests.github.reasons import (
+    LABEL,
+    OPEN,
+    READ_CHECKS,
+    READ_PULL_REQUESTS,
+    READ_STATUSES,
+    REQUEST_REVIEW,
+    UPDATE,
+)
+from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
+from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, parse
+from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, PullRequestState
+
+logger = logging.getLogger(__name__)
+_BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
+_UNREADABLE = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+
+
+@dataclass(frozen=True)
+class PullRequestOptions:
+    """How pull requests are opened. `users` leads from the name or id of whoever asks to a login at GitHub."""
+
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    users: Mapping[str, str] = field(default_factory=dict)
+    has_redirecting_host: bool = True
+
+    def reviewer(self, requester: Requester | None) -> str | None:
+        known = {name.casefold(): login for name, login in self.users.items()}
+        keys = (requester.id, requester.name) if requester else ()
+        return next((known[key.casefold()] for key in keys if key and key.casefold() in known), None)
+
+
+class GitHubPullRequests:
+    """Opens, finds and updates them."""
+
+    def __init__(self, repository: RepositoryApi, options: PullRequestOptions, *, base: str) -> None:
+        self._repository = repository
+        self._options = options
+        self._base = base
+        self._reads_checks = True
+
+    async def find(self, branch: str) -> PullRequest | None:
+        found = await self._newest(branch, state="all")
+        if found is None:
+            return None
+        checks = await self._checks(found.head.sha) if found.outcome is PullRequestState.OPEN else ()
+        return PullRequest(found.number, found.html_url, branch, found.outcome, checks)
+
+    async def open(self, new: NewPullRequest) -> PullRequest:
+        text = description.with_requester(self._description(new.description), new.requester)
+        opened, is_new = await self._create(new, text)
+        if not is_new:
+            await self._add(opened, text)
+        await self._add_labels(opened.number)
+        await self._request_review(opened.number, new.requester)
+        return PullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
+
+    async def update(self, pull_request: PullRequest, addition: str) -> None:
+        answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))
+        await self._add(parse(PullRequestPayload, answer), self._description(addition))
+
+    def _description(self, text: str) -> str:
+        return description.description(text, has_redirecting_host=self._options.has_redirecting_host)
+
+    async def _newest(self, branch: str, *, state: str) -> PullRequestPayload | None:
+        answer = await self._repository.get(_BY_BRANCH, READ_PULL_REQUESTS, branch=branch, state=state)
+        # GitHub has been seen to ignore a filter that it does not understand.
+        found = (one for one in parse(list[PullRequestPayload], answer) if one.head.ref == branch)
+        return max(found, key=lambda one: one.number, default=None)
+
+    async def _create(self, new: NewPullRequest, text: str) -> tuple[PullRequestPayload, bool]:
+        """Returns the pull request, and whether it was opened just now.
+
+        One whose answer was lost is looked for before it is opened again.
+        """
+        failures = 0
+        while True:
+            try:
+                return await self._post(new, text, draft=self._options.draft), True
+            except RefusedError as error:
+                if "already exists" not in error.said or not (found := await self._newest(new.branch, state="open")):
+                    raise _explained(error, new.branch) from None
+                return found, False
+            except UncertainError:
+                if found := await self._newest(new.branch, state="open"):
+                    return found, False
+                failures += 1
+                if failures >= ATTEMPTS:
+                    raise
+                await self._repository.api.pause(failures)
+
+    async def _post(self, new: NewPullRequest, text: str, *, draft: bool) -> PullRequestPayload:
+        body = {"title": description.title(new.title), "head": new.branch, "base": self._base, "body": text}
+        try:
+            answer = await self._repository.post("/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
+        except RefusedError as error:
+            if not draft or "Draft pull requests are not supported" not in error.said:
+                raise
+            logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
+            answer = await self._repository.post("/pulls", OPEN, {**body, "draft": False}, is_repeatable=False)
+        return parse(PullRequestPayload, answer)
+
+    async def _add(self, found: PullRequestPayload, addition: str) -> None:
+        before = found.body or ""
+        body = description.with_addition(before, addition)
+        if body != before.replace("\r\n", "\n"):
+            await self._repository.patch("/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
+
+    async def _add_labels(self, number: int) -> None:
+        if not self._options.labels:
+            return
+        body = {"labels": list(self._options.labels)}
+        try:
+            await self._repository.post("/issues/{number}/labels", LABEL, body, number=str(number))
+        except CodeHostError as error:
+            logger.warning("pull request %d has no labels: %s", number, error)
+
+    async def _request_review(self, number: int, requester: Requester | None) -> None:
+        """Asks for a review where it is known whom; GitHub takes collaborators only, and not who opened it."""
+        login = self._options.reviewer(requester)
+        if login is None:
+            return
+        path, body = "/pulls/{number}/requested_reviewers", {"reviewers": [login]}
+        try:
+            await self._repository.post(path, REQUEST_REVIEW, body, number=str(number))
+        except CodeHostError as error:
+            logger.warning("%s was not asked to review pull request %d: %s", login, number, error)
+
+    async def _checks(self, commit: str) -> tuple[CheckResult, ...]:
+        """Returns what GitHub's own checks say; nothing where they cannot be read: they are an extra."""
+        if not self._reads_checks:
+            return ()
+        try:
+            runs = await self._repository.get("/commits/{commit}/check-runs?per_page=100", READ_CHECKS, commit=commit)
+            statuses = await self._repository.get("/commits/{commit}/status", READ_STATUSES, commit=commit)
+            return check_results(parse(CheckRuns, runs).check_runs, parse(CombinedStatus, statuses).statuses)
+        except CodeHostError as error:
+            if isinstance(error, RefusedError) and error.status in _UNREADABLE:
+                self._reads_checks = False
+                logger.info("checks of commits are not shown: %s", error)
+            return ()
+
+
+def _explained(error: RefusedError, branch: str) -> RefusedError:
+    if error.status == HTTPStatus.UNPROCESSABLE_ENTITY and "No commits between" in error.said:
+        words = f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
+        return RefusedError(words, status=error.status, said=error.said)
+    return error

@@ -1,0 +1,125 @@
+"""Credentials for git over https, where nobody but git sees them.
+
+Arguments and environments of processes can be read by others, and what is in `.git` is kept. So git's own helper
+`credential-store` reads the credential from a file that only this user can open, in a folder that is there as long as
+git runs: in memory where the system has such a place. The helper is configured for one origin, and the file names it
+too: after a redirect to another host, git finds no credential.
+"""
+
+import asyncio
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import quote
+
+from bot.jobserver.errors import GitError, JobServerError
+
+_REMOTE_COMMANDS = {"clone", "fetch", "ls-remote", "push"}
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it, which nobody else can enter
+_PREFIX = "pagehand-git-"
+_ABANDONED_S = 3600.0
+"""Far more than git may take: what is older was left by a server that was killed."""
+_REFUSALS = ("Authentication failed", "could not read Username", "could not read Password")
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What git answers when it is asked who it is."""
+
+    username: str
+    secret: str = field(repr=False)
+
+
+class CredentialSource(Protocol):
+    """Knows the credential for one origin, such as https://github.com. Both methods raise JobServerError."""
+
+    @property
+    def origin(self) -> str: ...
+
+    async def credential(self) -> Credential: ...
+
+    async def renew(self, refused: Credential) -> bool:
+        """Makes another one in the place of one that was refused; returns whether there is one to try."""
+        ...
+
+
+class _Result(Protocol):
+    @property
+    def exit_code(self) -> int: ...
+
+    @property
+    def errors(self) -> str: ...
+
+
+ResultT = TypeVar("ResultT", bound=_Result)
+
+
+def speaks_to_remote(arguments: Sequence[str]) -> bool:
+    """Whether a git command with these arguments speaks to the remote repository."""
+    return next((word for word in arguments if not word.startswith("-")), "") in _REMOTE_COMMANDS
+
+
+async def run_with_credentials(source: CredentialSource, run: Callable[[Sequence[str]], Awaitable[ResultT]]) -> ResultT:
+    """Runs git, which gets further options from here; once more where a credential was refused and could be renewed.
+
+    Raises:
+        GitError: there is no credential to be had.
+    """
+    try:
+        credential = await source.credential()
+        result = await _run_once(source.origin, credential, run)
+        if result.exit_code and any(words in result.errors for words in _REFUSALS) and await source.renew(credential):
+            result = await _run_once(source.origin, await source.credential(), run)
+    except GitError:
+        raise
+    except JobServerError as error:
+        raise GitError(str(error)) from error
+    return result
+
+
+def remove_abandoned() -> None:
+    """Removes what a killed server left, whichever it was."""
+    for folder in _place().glob(f"{_PREFIX}*"):
+        try:
+            is_abandoned = folder.stat().st_uid == os.getuid() and time.time() - folder.stat().st_mtime > _ABANDONED_S
+        except OSError:
+            continue
+        if is_abandoned:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _run_once(origin: str, credential: Credential, run: Callable[[Sequence[str]], Awaitable[ResultT]]) -> ResultT:
+    async with _lent(origin, credential) as options:
+        return await run(options)
+
+
+@asynccontextmanager
+async def _lent(origin: str, credential: Credential) -> AsyncIterator[Sequence[str]]:
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_place()))
+    try:
+        file = folder / "credentials"
+        await asyncio.to_thread(_write, file, origin, credential)
+        yield (
+            "-c", f"credential.{origin}.helper=store --file={shlex.quote(str(file))}",
+            "-c", "http.followRedirects=initial",
+        )  # fmt: skip
+    finally:
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+
+
+def _write(file: Path, origin: str, credential: Credential) -> None:
+    scheme, _, host = origin.partition("://")
+    line = f"{scheme}://{quote(credential.username, safe='')}:{quote(credential.secret, safe='')}@{host}\n"
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(line)
+
+
+def _place() -> Path:
+    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())

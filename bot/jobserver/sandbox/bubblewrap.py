@@ -1,0 +1,105 @@
+"""Bubblewrap: a program sees a small part of the machine and no other process, and writes to its two folders only."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.jobserver.sandbox.environment import environment_for
+from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.program_files import locate, needed_paths
+
+COPY = Path("/workspace/copy")
+HOME = Path("/workspace/home")
+"""The same for every job and every instruction, since agents keep sessions by their directory."""
+TMP_BYTES = 2**30
+_THREADS = 8
+"""For each process; the kernel counts them together."""
+_USER = "1000"  # some agents refuse to work as root
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+# Nothing here is a secret: /etc/ssl/private, for one, stays outside.
+_ETC = (
+    "alternatives", "ca-certificates", "crypto-policies", "gai.conf", "host.conf", "hosts", "ld.so.cache",
+    "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "pki/ca-trust/extracted",
+    "pki/tls/cert.pem", "pki/tls/certs", "protocols", "resolv.conf", "services", "ssl/cert.pem", "ssl/certs",
+    "ssl/openssl.cnf", "timezone",
+)  # fmt: skip
+_MADE_UP = Path(__file__).with_name("etc")
+_SUPERVISE = Path(__file__).with_name("supervise.py")
+_NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+    "--disable-userns", "--uid", _USER, "--gid", _USER, "--hostname", "pagehand", "--cap-drop", "ALL",
+    "--die-with-parent", "--new-session",
+)  # fmt: skip
+# Each of these file systems is memory. The server's root owns files below /proc/sys that control the whole machine.
+_OWN = (
+    "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
+    "--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108 (its own)
+    "--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp",  # noqa: S108 (its own)
+)  # fmt: skip
+
+
+def supervised(arguments: Iterable[str], *, mode: str) -> tuple[str, ...]:
+    """Returns a command that runs another one and ends whatever it leaves behind; `mode` is that of `supervise`."""
+    return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, *arguments)
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """Starts programs by `bwrap`, at least version 0.8. `folders` can be read besides what every program sees."""
+
+    bwrap: str
+    limits: RunLimits
+    has_network: bool = True
+    folders: tuple[Path, ...] = ()
+
+    def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        """Returns what to start in its stead.
+
+        Raises:
+            EditError: there is no such program.
+        """
+        environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
+        arguments = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
+        needed = needed_paths(arguments, environment["PATH"])
+        options = (
+            *_NAMESPACES,
+            *(() if self.has_network else ("--unshare-net",)),
+            *_system(),
+            *_OWN,
+            *_read_only({*needed, *self.folders}),
+            *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
+            *("--remount-ro", "/", "--chdir", str(COPY)),
+        )
+        command = (self.bwrap, *options, "--", *self._limited(), *arguments)
+        return SandboxedProgram(supervised(command, mode="plain"), workspace.copy, environment, COPY, HOME)
+
+    def _limited(self) -> tuple[str, ...]:
+        """Limits that the kernel keeps at once, by a program of util-linux: `RunLimits.exceeded` needs a moment."""
+        prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
+        if prlimit is None:
+            return ()
+        return (prlimit, f"--nproc={self.limits.processes * _THREADS}", f"--fsize={self.limits.disk}", "--core=0", "--")
+
+
+def _system() -> Iterator[str]:
+    for name in _SYSTEM:
+        if Path(name).is_symlink():
+            yield from ("--symlink", str(Path(name).readlink()), name)
+        elif Path(name).exists():
+            yield from ("--ro-bind", name, name)
+    for name in _ETC:
+        if (path := Path("/etc") / name).exists():
+            yield from ("--ro-bind", str(path), str(path))
+    for name in ("passwd", "group"):
+        yield from ("--ro-bind", str(_MADE_UP / name), f"/etc/{name}")
+
+
+def _read_only(paths: set[Path]) -> Iterator[str]:
+    """Outer folders first: they would hide what lies in them and is there already."""
+    for path in sorted(paths):
+        if not any(path.is_relative_to(seen) for seen in _SYSTEM):
+            yield from ("--ro-bind", str(path), str(path))

@@ -1,0 +1,77 @@
+"""Which sandbox it is: what the setting says, tried before any job needs it."""
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import assert_never
+
+from bot.jobserver import subprocesses
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.bubblewrap import Bubblewrap
+from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings.sandbox import SandboxSettings
+
+_TRIAL_S = 20.0
+_WORDS_LIMIT = 4000
+_OTHERWISE = (
+    "Or set PAGEHAND_JOBSERVER_SANDBOX=none: then programs and agents run as this user, see every file that it can "
+    "read, and can change what it can change"
+)
+
+
+async def open_sandbox(settings: SandboxSettings, data: Path) -> Sandbox:
+    """Returns the sandbox of the settings; `data` is the server's data directory, which no program may see.
+
+    Raises:
+        JobServerError: it cannot be used on this machine, with what to do about it.
+    """
+    match settings.sandbox:
+        case "none":
+            return NoSandbox()
+        case "bubblewrap":
+            sandbox = _bubblewrap(settings, data)
+            await _try(sandbox)
+            return sandbox
+        case _:
+            assert_never(settings.sandbox)
+
+
+def _bubblewrap(settings: SandboxSettings, data: Path) -> Bubblewrap:
+    found = shutil.which("bwrap")
+    if found is None:
+        where = "install the package bubblewrap" if sys.platform == "linux" else "it exists for Linux only"
+        raise JobServerError(f"bubblewrap, in which programs and agents run, is not installed: {where}. {_OTHERWISE}")
+    for folder in (folder.resolve() for folder in settings.sandbox_folders):
+        if not folder.is_dir():
+            raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {folder}, which is not a folder")
+        if folder.is_relative_to(data.resolve()) or data.resolve().is_relative_to(folder):
+            raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS must not show the data directory: {folder} does")
+    return Bubblewrap(
+        found, RunLimits.for_settings(settings), has_network=settings.sandbox_network, folders=settings.sandbox_folders
+    )
+
+
+async def _try(sandbox: Bubblewrap) -> None:
+    """Runs a program that does nothing: a container or a kernel may forbid what bubblewrap needs."""
+    with tempfile.TemporaryDirectory() as directory:
+        workspace = Workspace(Path(directory, "copy"), Path(directory, "home"))
+        workspace.copy.mkdir()
+        workspace.home.mkdir()
+        output = io.BytesIO()
+        try:
+            program = sandbox.prepare(Program(("true",)), workspace)
+            command = subprocesses.Command(program.arguments, program.directory, program.environment, _TRIAL_S)
+            code = await subprocesses.run(command, stdout=subprocesses.BoundedWriter(output, _WORDS_LIMIT))
+        except (OSError, EditError, subprocesses.ProcessTimeoutError) as error:
+            raise JobServerError(f"bubblewrap could not be tried: {error}. {_OTHERWISE}") from error
+    if code:
+        words = output.getvalue().decode(errors="replace").strip().rpartition("\n")[2]
+        raise JobServerError(
+            f"bubblewrap, in which programs and agents run, does not work here: {words or 'it gives no reason'}. "
+            "It needs version 0.8 or newer, and a kernel and a container that allow user namespaces: the job server's "
+            f"page says more. {_OTHERWISE}"
+        )

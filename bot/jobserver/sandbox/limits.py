@@ -1,0 +1,119 @@
+"""What one run of a program may use up, and a watch that says in words when it was more."""
+
+import asyncio
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.supervise import descendants
+from bot.jobserver.settings.sandbox import SandboxSettings
+
+_PAUSE_S = 0.25
+_DISK_EVERY = 8
+_ENTRY_BYTES = 4096
+"""Added for each file: many empty ones fill a disk, too, and make everything slow that looks at them."""
+_BLOCK = 512  # st_blocks counts in these, whatever the file system's own block size
+
+
+class UnreadableFolderError(Exception):
+    """A folder of the workspace cannot be looked into."""
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace."""
+
+    memory: int
+    processes: int
+    disk: int
+
+    @classmethod
+    def for_settings(cls, settings: SandboxSettings) -> "RunLimits":
+        return cls(settings.memory_limit, settings.process_limit, settings.disk_limit)
+
+    async def exceeded(self, pid: int, workspace: Workspace) -> str:
+        """Waits until the program with this process id, with all below it, uses more than it may; says what that was.
+
+        Memory is looked at four times a second, the disk every two seconds. Without /proc only the disk is.
+        """
+        at_start = await asyncio.to_thread(_disk_use_or_none, workspace)
+        rounds = 0
+        while True:
+            await asyncio.sleep(_PAUSE_S)
+            rounds += 1
+            reason = await asyncio.to_thread(self._of_processes, pid)
+            if not reason and rounds % _DISK_EVERY == 0:
+                reason = await asyncio.to_thread(self._of_disk, workspace, at_start or 0)
+            if reason:
+                return reason
+
+    def _of_processes(self, pid: int) -> str:
+        try:
+            below = descendants(pid)
+        except FileNotFoundError:
+            return ""
+        if len(below) > self.processes:
+            return f"it started more than {self.processes} processes"
+        if sum(map(resident_bytes, below)) > self.memory:
+            return f"it used more than {in_words(self.memory)} of memory"
+        return ""
+
+    def _of_disk(self, workspace: Workspace, at_start: int) -> str:
+        try:
+            if disk_use(workspace) - at_start > self.disk:
+                return f"it wrote more than {in_words(self.disk)} to the disk"
+        except UnreadableFolderError:
+            return "it made folders that cannot be looked into"
+        return ""
+
+
+def in_words(number: int) -> str:
+    """Returns a number of bytes for people."""
+    unit, name = (2**30, "GiB") if number >= 2**30 else (2**20, "MiB")
+    return f"{number / unit:.4g} {name}"
+
+
+def resident_bytes(pid: int) -> int:
+    """Returns the memory of a process that is in use; what it shares with others counts in each of them."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def disk_use(workspace: Workspace) -> int:
+    """Returns how many bytes of the disk the workspace takes.
+
+    Raises:
+        UnreadableFolderError: a folder of it cannot be looked into, or lies too deep.
+    """
+    waiting = {workspace.copy, workspace.home}
+    total = 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.add(Path(entry.path))
+                    total += _bytes_of(entry)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise UnreadableFolderError from error
+    return total
+
+
+def _bytes_of(entry: "os.DirEntry[str]") -> int:
+    with contextlib.suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_blocks * _BLOCK + _ENTRY_BYTES
+    return _ENTRY_BYTES
+
+
+def _disk_use_or_none(workspace: Workspace) -> int | None:
+    try:
+        return disk_use(workspace)
+    except UnreadableFolderError:
+        return None

@@ -1,0 +1,25 @@
+"""No sandbox: a program runs as the server's user and sees what that user sees."""
+
+import sys
+from dataclasses import dataclass
+
+from bot.jobserver.sandbox.bubblewrap import supervised
+from bot.jobserver.sandbox.environment import environment_for
+from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.program_files import locate
+
+
+@dataclass(frozen=True)
+class NoSandbox:
+    """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
+
+    def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        """Returns what to start in its stead.
+
+        Raises:
+            EditError: there is no such program.
+        """
+        environment = environment_for(program, HOME=str(workspace.home))
+        command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
+        arguments = supervised(command, mode="bare") if sys.platform == "linux" else command
+        return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)

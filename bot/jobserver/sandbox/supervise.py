@@ -1,0 +1,151 @@
+"""Runs a program, and ends everything that comes from it: a child of its own that the server starts in its stead.
+
+It is started by its path, without the packages around it: only the standard library is at hand. Whatever the program
+starts stays below this process, also what called setsid or lost its parent, since orphans are handed to it
+(PR_SET_CHILD_SUBREAPER). When the program ends, on SIGTERM, and when the server dies, all of it is killed.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+# From linux/prctl.h
+_PR_SET_PDEATHSIG = 1
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_HIGHEST_CAPABILITY = 63
+_CANNOT_BE_STARTED = 127
+_PAUSE_S = 0.005
+
+
+class _AskedToEnd(BaseException):
+    """SIGTERM came, from the server or because it died."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs `PARENT {plain|bare} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
+
+    PARENT is the server's process id; `bare` takes all privileges of root away from the program.
+    """
+    parent, mode, *command = arguments
+    signal.signal(signal.SIGTERM, _raise)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Where memory runs out, it is the program that ends, not the server.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    if os.getppid() != int(parent):
+        return 0
+    try:
+        return _wait_for(_start(command, is_bare=mode == "bare"))
+    except _AskedToEnd:
+        return 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end_descendants()
+
+
+def descendants(root: int) -> set[int]:
+    """Returns the processes below this one. Those in process namespaces of their own are among them."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - several times as fast
+        if entry.isdigit() and (parent := _parent(int(entry))) is not None:
+            children.setdefault(parent, []).append(int(entry))
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        new = set(children.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in brackets, may hold anything.
+    return int(stat.rpartition(b")")[2].split()[1])
+
+
+def _start(command: list[str], *, is_bare: bool) -> int:
+    pid = os.fork()
+    if pid == 0:
+        _become(command, is_bare=is_bare)
+    # Whoever reads the program's output shall see its end; whoever writes to it, that it is gone.
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    return pid
+
+
+def _become(command: list[str], *, is_bare: bool) -> None:
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if is_bare:
+            for capability in range(_HIGHEST_CAPABILITY + 1):
+                _prctl(_PR_CAPBSET_DROP, capability)
+            _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        os.execvp(command[0], command)  # noqa: S606 - no shell is what is wanted
+    except BaseException as error:  # noqa: BLE001 - whatever it is, there must not be a second supervisor
+        reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+        os.write(2, f"{command[0]} cannot be started: {reason}\n".encode(errors="replace"))
+    finally:
+        os._exit(_CANNOT_BE_STARTED)
+
+
+def _wait_for(program: int) -> int:
+    while True:
+        pid, status = os.wait()
+        if pid == program:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _end_descendants() -> None:
+    """Kills until there is nobody left. They are stopped first, so that none has a child meanwhile."""
+    while True:
+        below = descendants(os.getpid())
+        _signal_all(below, signal.SIGSTOP)
+        _signal_all(below | descendants(os.getpid()), signal.SIGKILL)
+        if not _reap():
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _reap() -> bool:
+    """Takes note of all children that have ended; False if there is none left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _raise(*_: object) -> None:
+    raise _AskedToEnd
+
+
+def _prctl(option: int, value: int) -> None:
+    """Sets a property of this process; what this kernel does not know is not an error."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,310 @@
+"""Pull requests at GitHub, as GitHub's documentation says that it answers."""
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.servers import github_server_faults as faults
+from support.servers.github_server import GitHubServer, github_server
+from support.servers.github_server_state import TOKEN
+from support.worlds.github_world import PassingTime, as_app, branch_with_a_commit, connected
+
+from bot.jobserver.errors import CodeHostError
+from bot.jobserver.models import CheckStatus, Requester
+from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequestState
+
+BRANCH = "pagehand/1"
+NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.")
+PULLS = "/repos/acme/docs/pulls"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
+    async with github_server(tmp_path / "github") as running:
+        branch_with_a_commit(running)
+        yield running
+
+
+@pytest.fixture
+def passing() -> PassingTime:
+    return PassingTime(time.time())
+
+
+async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(server: GitHubServer) -> None:
+    who = Requester(name="Ada Lovelace", id="U02ADA", url="https://acme.slack.com/archives/C1/p1")
+    settings: dict[str, Any] = {
+        "draft": True,
+        "labels": ("docs", "good first issue"),
+        "github_users": {"u02ada": "ada"},
+    }
+    async with connected(server, **settings) as github:
+        opened = await github.pull_requests("main").open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
+    record = server.pull_request(opened.number)
+    assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
+    assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
+    assert record.body == "Words.\n\nRequested-by: Ada Lovelace ([thread](https://acme.slack.com/archives/C1/p1))"
+    assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
+
+
+async def test_who_cannot_be_asked_for_review_is_noted(server: GitHubServer, caplog: pytest.LogCaptureFixture) -> None:
+    async with connected(server, github_users={"Grace": "grace"}) as github:
+        opened = await github.pull_requests("main").open(
+            NewPullRequest(BRANCH, "Add a page", "Words.", Requester(name="Grace"))
+        )
+    assert server.pull_request(opened.number).reviewers == []
+    assert "grace was not asked to review pull request 1" in caplog.text
+    assert "collaborators" in caplog.text
+
+
+async def test_labels_that_are_refused_are_noted(server: GitHubServer, caplog: pytest.LogCaptureFixture) -> None:
+    server.faults.arm("POST", "/repos/acme/docs/issues/1/labels", faults.error(403, "Must have triage rights"))
+    async with connected(server, labels=("docs",)) as github:
+        assert (await github.pull_requests("main").open(NEW)).number == 1
+    assert "pull request 1 has no labels: the token or App may not label a pull request" in caplog.text
+
+
+async def test_where_there_are_no_drafts_it_is_opened_as_usual(server: GitHubServer) -> None:
+    server.repository.supports_drafts = False
+    async with connected(server, draft=True) as github:
+        opened = await github.pull_requests("main").open(NEW)
+    assert not server.pull_request(opened.number).draft
+
+
+async def test_found_by_its_branch_the_newest_whatever_its_state(server: GitHubServer) -> None:
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        assert await keeper.find(BRANCH) is None
+        await keeper.open(NEW)
+        server.merge(1)
+        found = await keeper.find(BRANCH)
+        assert found
+        assert (found.number, found.state) == (1, PullRequestState.MERGED)
+        branch_with_a_commit(server, name="more.md")
+        await keeper.open(NEW)
+        server.close(2)
+        found = await keeper.find(BRANCH)
+        assert found
+        assert (found.number, found.state, found.checks) == (2, PullRequestState.CLOSED, ())
+        branch_with_a_commit(server, branch="pagehand/11")
+        assert await keeper.find("pagehand/11") is None
+
+
+async def test_a_follow_up_adds_to_the_description_once(server: GitHubServer) -> None:
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        opened = await keeper.open(NEW)
+        server.pull_request(1).body = server.pull_request(1).body.replace("\n", "\r\n")  # as a person's edit leaves it
+        for _ in range(2):
+            await keeper.update(opened, "> make that shorter\n\nMade it shorter.")
+    assert server.pull_request(1).body == "> Add a page\n\nAdded new.md.\n\n> make that shorter\n\nMade it shorter."
+    assert server.count("PATCH", f"{PULLS}/1") == 1
+
+
+async def test_a_description_that_grows_too_long_is_cut_in_words(server: GitHubServer) -> None:
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        opened = await keeper.open(NewPullRequest(BRANCH, "t" * 300, "```\n" + "A long line.\n" * 10_000))
+        for number in range(4):
+            await keeper.update(opened, f"Change {number}: " + "x" * 29_000)
+    record = server.pull_request(1)
+    assert len(record.body) <= 65_536
+    assert record.body.startswith("```\nA long line.")
+    assert "*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*" in record.body
+    assert "Change 3" in record.body
+    assert record.title.endswith("…")
+
+
+async def test_one_that_exists_is_taken_and_gets_the_new_words(server: GitHubServer) -> None:
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        await keeper.open(NEW)
+        again = await keeper.open(NewPullRequest(BRANCH, "Again", "More words."))
+    assert again.number == 1
+    assert server.pull_request(1).body.endswith("Added new.md.\n\nMore words.")
+    assert len(server.repository.pull_requests) == 1
+
+
+async def test_checks_of_the_newest_commit_come_with_it(server: GitHubServer) -> None:
+    commit = branch_with_a_commit(server)
+    server.repository.check_runs[commit] = [
+        {"name": "links", "status": "completed", "conclusion": "success", "output": {"title": None}},
+        {"name": "vale", "status": "completed", "conclusion": "failure", "output": {"title": "3 errors\nin new.md"}},
+        {"name": "slow", "status": "in_progress", "conclusion": None, "output": {"title": None}},
+        {"name": "deploy", "status": "completed", "conclusion": "skipped", "output": {"title": None}},
+        *({"name": f"m{n}", "status": "completed", "conclusion": "success", "output": {}} for n in range(50)),
+    ]
+    server.repository.statuses[commit] = [
+        {"context": "ci/preview", "state": "error", "description": "No preview"},
+        {"context": "ci/wait", "state": "pending", "description": None},
+    ]
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        await keeper.open(NEW)
+        found = await keeper.find(BRANCH)
+    assert found
+    assert [(check.name, check.status, check.problems) for check in found.checks][:3] == [
+        ("vale", CheckStatus.FAILED, ("3 errors in new.md",)),
+        ("ci/preview", CheckStatus.FAILED, ("No preview",)),
+        ("links", CheckStatus.PASSED, ()),
+    ]
+    assert len(found.checks) == 30
+    assert {"slow", "ci/wait"}.isdisjoint(check.name for check in found.checks)
+
+
+async def test_checks_that_may_not_be_read_are_left_out_and_not_asked_for_again(server: GitHubServer) -> None:
+    server.tokens[TOKEN] -= {"checks:read"}
+    async with connected(server) as github:
+        keeper = github.pull_requests("main")
+        await keeper.open(NEW)
+        for _ in range(2):
+            found = await keeper.find(BRANCH)
+            assert found
+            assert found.checks == ()
+    assert sum("check-runs" in one.path for one in server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (faults.error(401, "Bad credentials"), "does not accept the token"),
+        (faults.error(403, "Resource not accessible by personal access token"), "Pull requests: read and write"),
+        (faults.error(403, "x", headers={"X-GitHub-SSO": "required; url=https://github.com/orgs"}), "single sign-on"),
+        (faults.error(403, "the `acme` organization has an IP allow list enabled"), "listed addresses"),
+        (faults.error(403, "Repository was archived so is read-only."), "archived"),
+        (faults.error(403, "Something new"), "GitHub does not allow to open a pull request: Something new"),
+        (faults.error(404, "Not Found"), "PAGEHAND_JOBSERVER_REPOSITORY"),
+        (faults.error(410, "Gone\x1b[31m for good"), "did not open a pull request: Gone [31m for good"),
+        (faults.nonsense(b'{"errors": [1]}', status=422), "makes no sense"),
+        (faults.nonsense(b"<html>Sign in</html>"), "makes no sense"),
+        (faults.nonsense(b"[" * 100_000), "makes no sense"),
+        (faults.nonsense(b'{"a": "' + b"a" * 10_000_001 + b'"}'), "makes no sense"),
+        (faults.Fault(200, b"<html>Sign in</html>", {"Content-Type": "text/html"}), "makes no sense"),
+        (faults.broken(503), "a fault of its own (503)"),
+        (faults.Fault(520, b"", {}), "a fault of its own (502)"),
+        (faults.cut(), "cannot be reached"),
+        (faults.Fault(302, b"", {"Location": "https://evil.example/api/v3/x"}), "another address"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_every_refusal_has_a_reason_in_words(
+    server: GitHubServer, passing: PassingTime, fault: faults.Fault, words: str
+) -> None:
+    server.faults.arm("POST", PULLS, fault, times=10)
+    async with connected(server, passing) as github:
+        with pytest.raises(CodeHostError) as caught:
+            await github.pull_requests("main").open(NEW)
+    assert words in str(caught.value)
+    assert TOKEN not in repr(caught.value)
+    assert server.repository.pull_requests == []
+
+
+async def test_what_cannot_be_proposed_is_said(server: GitHubServer) -> None:
+    server.repository.git.git("update-ref", f"refs/heads/{BRANCH}", "refs/heads/main")
+    async with connected(server) as github:
+        with pytest.raises(CodeHostError, match="nothing to propose"):
+            await github.pull_requests("main").open(NEW)
+        with pytest.raises(CodeHostError, match="did not open a pull request: Validation Failed"):
+            await github.pull_requests("main").open(NewPullRequest("pagehand/none", "t", "d"))
+
+
+@pytest.mark.parametrize(
+    "fault", [faults.broken(), faults.cut(), faults.nonsense(status=500)], ids=["502", "cut", "garbled"]
+)
+async def test_reading_goes_on_after_a_passing_fault(
+    server: GitHubServer, passing: PassingTime, fault: faults.Fault
+) -> None:
+    server.faults.arm("GET", PULLS, fault, times=3)
+    async with connected(server, passing) as github:
+        assert await github.pull_requests("main").find(BRANCH) is None
+    assert server.count("GET", PULLS) == 4
+    assert 0 < sum(passing.slept) < 15
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.broken(applied=True),
+        faults.cut(applied=True),
+        faults.nonsense(applied=True),
+        faults.broken(),
+        faults.cut(),
+    ],
+    ids=["502 applied", "cut applied", "garbled", "502", "cut"],
+)
+async def test_one_whose_answer_was_lost_is_looked_for_before_it_is_opened_again(
+    server: GitHubServer, passing: PassingTime, fault: faults.Fault
+) -> None:
+    server.faults.arm("POST", PULLS, fault)
+    async with connected(server, passing) as github:
+        opened = await github.pull_requests("main").open(NEW)
+    assert opened.number == 1
+    assert len(server.repository.pull_requests) == 1
+    calls = [one.method for one in server.asked if one.path == PULLS]
+    assert calls == (["POST", "GET"] if fault.applied else ["POST", "GET", "POST"])
+
+
+async def test_a_rate_limit_that_soon_ends_is_waited_for(server: GitHubServer, passing: PassingTime) -> None:
+    server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + 20))
+    server.faults.arm("POST", PULLS, faults.secondary_limit(retry_after=7, status=429))
+    async with connected(server, passing) as github:
+        keeper = github.pull_requests("main")
+        assert await keeper.find(BRANCH) is None
+        assert (await keeper.open(NEW)).number == 1
+    assert 19 <= passing.slept[0] <= 22
+    assert passing.slept[1:] == [7]
+
+
+@pytest.mark.parametrize("minutes", [5, 50])
+async def test_a_long_rate_limit_is_a_reason_and_nothing_more_is_asked(server: GitHubServer, minutes: int) -> None:
+    passing = PassingTime(14 * 3600.0)
+    server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + minutes * 60 - 30))
+    async with connected(server, passing) as github:
+        for _ in range(3):
+            with pytest.raises(CodeHostError, match=f"lets nothing through until 14:{minutes:02} UTC"):
+                await github.pull_requests("main").find(BRANCH)
+        assert server.count("GET", PULLS) == 1
+        passing.at += minutes * 60
+        assert await github.pull_requests("main").find(BRANCH) is None
+
+
+async def test_a_secondary_limit_that_does_not_end_is_a_reason(server: GitHubServer, passing: PassingTime) -> None:
+    server.faults.arm("POST", PULLS, faults.secondary_limit(), times=10)
+    async with connected(server, passing) as github:
+        with pytest.raises(CodeHostError, match="limits the rate of calls"):
+            await github.pull_requests("main").open(NEW)
+    assert passing.slept == [60, 60, 60]
+
+
+@pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])
+async def test_a_renamed_repository_works_on_and_is_told_once(
+    server: GitHubServer, caplog: pytest.LogCaptureFixture, identity: dict[str, Any]
+) -> None:
+    async with connected(server, **identity) as github:
+        keeper = github.pull_requests("main")
+        server.repository.rename("acme-inc", "handbook")
+        opened = await keeper.open(NEW)
+        await keeper.update(opened, "More.")
+        found = await keeper.find(BRANCH)
+    assert found
+    assert found.number == opened.number
+    assert server.pull_request(1).body.endswith("More.")
+    warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert warned == [
+        (
+            "GitHub's repository acme/docs is called acme-inc/handbook now: "
+            f"set PAGEHAND_JOBSERVER_REPOSITORY to {server.url}/acme-inc/handbook.git"
+        )
+    ]
+
+
+async def test_nothing_shows_the_token(server: GitHubServer) -> None:
+    for identity in ({}, as_app()):
+        async with connected(server, **identity) as github:
+            await github.pull_requests("main").find(BRANCH)
+            assert github.credentials
+            shown = repr((github, await github.credentials.credential(), github.credentials.tokens))
+            assert "planted-secret" not in shown
+            assert "PRIVATE" not in shown

@@ -1,0 +1,246 @@
+"""Programs that mean harm, in a running job server: what they can see, reach, use up and leave behind."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.worlds.hostile_world import (
+    findings,
+    hostile_world,
+    needs_bubblewrap,
+    processes_naming,
+)
+from support.worlds.jobserver_world import KEY
+
+pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bubblewrap() -> None:
+    needs_bubblewrap()
+
+
+async def test_it_sees_no_file_of_the_server_nor_of_other_jobs(tmp_path: Path) -> None:
+    secret = tmp_path / "api.key"
+    secret.write_text(KEY)
+    other = tmp_path / "data" / "copies" / "other-job" / "page.md"
+    program = f"""
+    for path in {[str(secret), str(other), str(tmp_path / "data"), str(tmp_path / "r.git"), str(tmp_path)]!r}:
+        attempt(path, lambda: open(path).read() if os.path.isfile(path) else os.listdir(path))
+    for path in ("/home", "/var", "/run", "/sys", "/srv", "/mnt", "/boot", "/opt", "/etc/shadow", "/etc/ssl/private"):
+        attempt(path, lambda: os.listdir(path))
+    attempt("root", lambda: sorted(set(os.listdir("/")) - set(sys.executable.split("/"))))
+    report()
+    """
+    async with hostile_world(tmp_path, program) as world:
+        other.parent.mkdir(parents=True)
+        other.write_text("another job's")
+        found = await findings(world)
+    # The folder that holds its own program is there, with nothing else in it.
+    assert found.pop(str(tmp_path)) == "['program.py']"
+    system = {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin", "tmp", "usr", "workspace"}
+    assert set(json.loads(found.pop("root").replace("'", '"'))) <= system
+    assert set(found.values()) == {"FileNotFoundError"}, found
+
+
+async def test_it_sees_no_process_and_no_variable_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
+    program = f"""
+    import ctypes, signal
+    pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
+    attempt("processes", lambda: len(pids))
+    def everything():
+        texts = [open(f"/proc/{{pid}}/{{name}}", errors="replace").read() for pid in pids
+                 for name in ("environ", "cmdline")]
+        return {KEY!r} in "".join(texts)
+    attempt("key in sight", everything)
+    attempt("kill the server", lambda: os.kill({os.getpid()}, signal.SIGKILL))
+    attempt("trace the server", lambda: ctypes.CDLL(None).ptrace(16, {os.getpid()}, 0, 0))
+    attempt("terminal", lambda: open("/dev/tty"))
+    attempt("privileges", lambda: [l for l in open("/proc/self/status") if l.startswith("CapEff")][0].split()[1])
+    attempt("no new ones", lambda: [l for l in open("/proc/self/status") if l.startswith("NoNewPrivs")][0].split()[1])
+    attempt("user namespace", lambda: subprocess.run(["unshare", "-Ur", "true"], stderr=-3).returncode)
+    report()
+    """
+    async with hostile_world(tmp_path, program, pass_environment="PAGEHAND_JOBSERVER_API_KEY") as world:
+        found = await findings(world)
+    assert int(found.pop("processes")) <= 3
+    assert int(found.pop("user namespace")) != 0
+    assert int(found.pop("privileges"), 16) == 0
+    assert found == {
+        "key in sight": "False",
+        "kill the server": "ProcessLookupError",
+        "trace the server": "-1",
+        "terminal": "OSError",
+        "no new ones": "1",
+    }
+
+
+async def test_it_writes_to_its_copy_its_home_and_a_small_tmp_only(tmp_path: Path) -> None:
+    program = """
+    places = ["/", "/usr", "/usr/bin", "/etc", "/dev", "/workspace", "/proc", "/bin"]
+    for place in places:
+        attempt(place, lambda: open(os.path.join(place, "planted"), "w"))
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/self/oom_score_adj", __file__,
+                 sys.executable, "/etc/passwd"):
+        attempt(path, lambda: os.close(os.open(path, os.O_WRONLY)))
+    def fill(folder):
+        with open(os.path.join(folder, "big"), "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 2**30 + 2**20)
+    attempt("/tmp", lambda: fill("/tmp"))
+    attempt("/dev/shm", lambda: fill("/dev/shm"))
+    attempt("home", lambda: (open(os.path.expanduser("~/kept"), "w").close(), os.path.expanduser("~"))[1])
+    attempt("copy", os.getcwd)
+    report()
+    """
+    async with hostile_world(tmp_path, program) as world:
+        found = await findings(world)
+    assert (found.pop("home"), found.pop("copy")) == ("/workspace/home", "/workspace/copy")
+    assert set(found.values()) <= {"OSError", "PermissionError", "FileNotFoundError"}, found
+
+
+FORKS = """
+import time
+for _ in range(200):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+time.sleep(600)
+"""
+HOG = """
+import time
+kept = []
+for _ in range(500):
+    kept.append(bytearray(os.urandom(1)) * 1_000_000)
+    time.sleep(0.001)
+time.sleep(600)
+"""
+SHARED_HOG = """
+import time
+for _ in range(10):
+    if os.fork() == 0:
+        kept = bytearray(b"x") * 40_000_000
+        time.sleep(600)
+time.sleep(600)
+"""
+FILLER = """
+import time
+for number in range(40):
+    open(os.path.join(sys.argv[1], str(number)), "wb").write(b"x" * 1_000_000)
+time.sleep(600)
+"""
+EMPTY_FILES = """
+import time
+for number in range(5_000):
+    open(str(number), "wb").close()
+time.sleep(600)
+"""
+DEEP = """
+import time
+for _ in range(50):
+    os.mkdir("d" * 100)
+    os.chdir("d" * 100)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "setting", "reason"),
+    [
+        (FORKS, {"process_limit": 40}, "it started more than 40 processes"),
+        (HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
+        (SHARED_HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
+        (FILLER, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
+        (EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
+        (DEEP, {}, "it made folders that cannot be looked into"),
+    ],
+    ids=["processes", "memory", "memory of many", "disk", "empty files", "deep folders"],
+)
+async def test_what_uses_up_the_machine_is_ended_with_the_reason(
+    tmp_path: Path, program: str, setting: dict[str, int], reason: str
+) -> None:
+    async with hostile_world(tmp_path, program, "/workspace/home", **setting) as world:
+        job = await world.done("go")
+        assert job["status"] == "failed"
+        assert f"the editor was ended: {reason}" in world.log(job["id"])
+        assert processes_naming(str(tmp_path / "program.py")) == []
+        assert (await world.client.get("/health")).is_success
+
+
+LEAVES = """
+import time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        import signal
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        null = os.open("/dev/null", os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        pathlib.Path("started").touch()
+        time.sleep(600)
+    os._exit(0)
+while not pathlib.Path("started").exists():
+    time.sleep(0.01)
+if sys.argv[1] == "stays":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+@pytest.mark.parametrize("how", ["stays", "ends"])
+async def test_nothing_outlives_a_run_not_even_what_left_its_session(tmp_path: Path, sandbox: str, how: str) -> None:
+    async with hostile_world(tmp_path, LEAVES, how, sandbox=sandbox, time_limit="1.5") as world:
+        job = await world.done("go")
+        assert job["status"] == ("failed" if how == "stays" else "completed")
+        assert processes_naming(str(tmp_path / "program.py")) == []
+
+
+@pytest.fixture
+def listeners() -> Iterator[tuple[int, str]]:
+    """A port on loopback and a name in the abstract namespace, where somebody answers."""
+    name = f"pagehand-test-{os.getpid()}"
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(f"\0{name}")
+        abstract.listen()
+        yield tcp.getsockname()[1], name
+
+
+@pytest.mark.parametrize("has_network", [True, False])
+async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, str], has_network: bool) -> None:  # noqa: FBT001
+    port, name = listeners
+    program = f"""
+    import socket
+    attempt("loopback", lambda: socket.create_connection(("127.0.0.1", {port}), 5).close())
+    attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\\0{name}"))
+    attempt("interfaces", lambda: [name for _, name in socket.if_nameindex() if name != "lo"] == [])
+    report()
+    """
+    async with hostile_world(tmp_path, program, sandbox_network=has_network) as world:
+        found = await findings(world)
+    if has_network:
+        assert (found["loopback"], found["abstract"]) == ("None", "None")
+    else:
+        assert found == {
+            "loopback": "ConnectionRefusedError",
+            "abstract": "ConnectionRefusedError",
+            "interfaces": "True",
+        }
+
+
+async def test_what_one_job_leaves_in_tmp_no_other_sees(tmp_path: Path) -> None:
+    program = """
+    attempt("seen", lambda: os.listdir("/tmp"))
+    pathlib.Path("/tmp/mine").touch()
+    report()
+    """
+    async with hostile_world(tmp_path, program) as world:
+        for _ in range(2):
+            seen = (await findings(world))["seen"]
+            assert "mine" not in seen

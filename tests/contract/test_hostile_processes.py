@@ -1,0 +1,215 @@
+"""A real `pagehand jobserver` beside a program that means harm: what its process gives away, and what a kill leaves."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from support.servers.free_ports import free_port
+from support.worlds.hostile_world import HEADER, PAGES, needs_bubblewrap, processes_naming
+from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
+
+pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
+NOBODY = 65534
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Person:
+    """Whom the server runs as: the test's own user, or an ordinary one."""
+
+    prefix: tuple[str, ...]
+    python: str
+    search_path: str
+
+
+def ordinary_person() -> Person:
+    """The test's user, or where that is root, nobody with the system's Python, if that is the same version."""
+    if os.geteuid():
+        return Person((), sys.executable, os.pathsep.join([str(ROOT)]))
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    system = Path(f"/usr/bin/python{version}")
+    packages = next(Path(folder) for folder in sys.path if (Path(folder) / "pydantic").is_dir())
+    if not system.exists() or shutil.which("setpriv") is None or not _all_may_enter(packages):
+        pytest.skip(f"as root this needs setpriv, {system}, and packages that everybody can read")
+    prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    return Person(prefix, str(system), os.pathsep.join([str(ROOT), str(packages)]))
+
+
+def _all_may_enter(folder: Path) -> bool:
+    return all(each.stat().st_mode & 0o001 for each in (folder, *folder.parents))
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A folder that an ordinary user can reach, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="pagehand-test-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@dataclass
+class RealServer:
+    """A server's process and a client of it."""
+
+    process: asyncio.subprocess.Process
+    client: httpx.AsyncClient
+    directory: Path
+
+    async def job(self) -> str:
+        created = (await self.client.post(JOB, json={"prompt": "go"})).raise_for_status().json()
+        return str(created["id"])
+
+    async def ended(self, job_id: str) -> str:
+        async def status() -> str | None:
+            seen = str((await self.client.get(f"{JOB}/{job_id}")).json()["status"])
+            return None if seen == "active" else seen
+
+        return await until(status)
+
+    def log(self, job_id: str) -> str:
+        return (self.directory / "data" / "logs" / f"{job_id}.log").read_text()
+
+    def findings(self, job_id: str) -> dict[str, str]:
+        text = git(self.directory / "r.git", "-c", "safe.directory=*", "show", f"pagehand/{job_id}:found.json")
+        found: dict[str, str] = json.loads(text)
+        return found
+
+
+@asynccontextmanager
+async def real_server(directory: Path, program: str, person: Person, **settings: str) -> AsyncIterator[RealServer]:
+    """`pagehand jobserver`; what it finds in `directory` it goes on with."""
+    if not (directory / "r.git").exists():
+        await asyncio.to_thread(_set_up, directory, program, own=not person.prefix)
+    port = free_port()
+    given = {
+        "REPOSITORY": str(directory / "r.git"),
+        "DATA_DIRECTORY": str(directory / "data"),
+        "PORT": str(port),
+        "API_KEY": KEY,
+        "EDITOR": "command",
+        "COMMAND": json.dumps([person.python, str(directory / "program.py")]),
+        **settings,
+    }
+    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": person.search_path}
+    environment |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in given.items()}
+    process = await asyncio.create_subprocess_exec(
+        *person.prefix, person.python, "-m", "bot", "jobserver", cwd=directory, env=environment
+    )
+    headers = {"Authorization": f"Bearer {KEY}"}
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+            await until(lambda: _answers(client, process))
+            yield RealServer(process, client, directory)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+def _set_up(directory: Path, program: str, *, own: bool) -> None:
+    (directory / "program.py").write_text(HEADER + program)
+    make_bare(directory / "r.git", PAGES)
+    if own:
+        return
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+
+
+async def _answers(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> bool:
+    assert process.returncode is None
+    try:
+        return (await client.get("/health")).is_success
+    except httpx.TransportError:
+        return False
+
+
+READS_EVERYTHING = f"""
+def ancestors():
+    pid = os.getpid()
+    while pid > 1:
+        pid = int(open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
+        yield pid
+for number, pid in enumerate(ancestors()):
+    for name in ("environ", "mem", "maps", "cwd", "fd"):
+        path = f"/proc/{{pid}}/{{name}}"
+        attempt(f"{{number}} {{name}}", lambda: {KEY!r} in (str(os.listdir(path)) if name == "fd" else os.readlink(path)
+                if name == "cwd" else "" if name == "mem" and open(path) else open(path, errors="replace").read()))
+everything = []
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        everything.append(open(f"/proc/{{pid}}/environ", errors="replace").read())
+    except OSError:
+        pass
+attempt("readable", lambda: len(everything))
+attempt("key in sight", lambda: {KEY!r} in "".join(everything + list(os.environ.values())))
+report()
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+async def test_no_program_reads_the_servers_key_from_its_process(directory: Path, sandbox: str) -> None:
+    if sandbox == "bubblewrap":
+        await asyncio.to_thread(needs_bubblewrap)
+    async with real_server(directory, READS_EVERYTHING, ordinary_person(), SANDBOX=sandbox) as server:
+        job = await server.job()
+        assert await server.ended(job) == "completed", server.log(job)
+        found = await asyncio.to_thread(server.findings, job)
+    assert int(found["readable"]) >= 1, "this would prove nothing"
+    assert found["key in sight"] == "False"
+    if sandbox == "none":
+        # Its parent is the supervisor, whose environment is the program's own; that one's parent is the server.
+        assert found["0 environ"] == "False"
+        assert {found[f"1 {name}"] for name in ("environ", "mem", "cwd", "fd")} == {"PermissionError"}
+
+
+RUNS_ON = """
+import time
+if os.fork() == 0:
+    os.setsid()
+pathlib.Path(os.path.expanduser("~/started")).touch()
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+async def test_after_a_kill_no_agent_goes_on_beside_its_successor(directory: Path, sandbox: str) -> None:
+    if sandbox == "bubblewrap":
+        await asyncio.to_thread(needs_bubblewrap)
+    person = Person((), sys.executable, str(ROOT))
+    script = str(directory / "program.py")
+
+    async def runs() -> list[int]:
+        return await asyncio.to_thread(processes_naming, script)
+
+    async def none_runs() -> bool:
+        return not await runs()
+
+    async def both_run() -> bool:
+        return len([pid for pid in await runs() if _is_the_program(pid, script)]) == 2
+
+    async with real_server(directory, RUNS_ON, person, SANDBOX=sandbox) as server:
+        job = await server.job()
+        await until(both_run)
+        server.process.kill()
+        await server.process.wait()
+        await until(none_runs)
+        (directory / "program.py").write_text("open('x.md', 'w').write('x')")
+        async with real_server(directory, "", person, SANDBOX=sandbox) as successor:
+            assert await successor.ended(job) == "completed"
+
+
+def _is_the_program(pid: int, script: str) -> bool:
+    """Not what starts it and waits for it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [script.encode()]
+    except OSError:
+        return False

@@ -1,0 +1,117 @@
+"""The checks that run programs: Vale where it is installed, and commands of the team's own, in the sandbox."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+from support.fakes.fake_snapshot import FakeSnapshot
+
+from bot.jobserver.checks.documentation_checks import DocumentationChecks
+from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.checks.vale import parse_report
+from bot.jobserver.models import CheckResult, CheckStatus
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.none import NoSandbox
+
+BEFORE = {"docs/start.md": "# Start\n\nVery old.\n"}
+AFTER = {"docs/start.md": "# Start\n\nVery old.\nVery new.\n", ".vale.ini": "MinAlertLevel = warning\n"}
+FAKE_VALE = f"""#!{sys.executable}
+import json, pathlib, sys
+print(json.dumps({{name: [
+    {{"Check": "x.Very", "Line": number, "Message": "Avoid 'Very'.", "Severity": "warning", "Span": [1, 4]}}
+    for number, line in enumerate(pathlib.Path(name).read_text().splitlines(), 1) if "Very" in line
+] for name in sys.argv[1:] if not name.startswith("--")}}))
+"""
+LIMITS = RunLimits(memory=2**30, processes=100, disk=2**30)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name, text in AFTER.items():
+        path = tmp_path / "job" / "copy" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "job" / "copy"
+
+
+async def results(copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0) -> dict[str, CheckResult]:
+    checks = DocumentationChecks(CheckProgram(NoSandbox(), LIMITS, time_limit), commands)
+    found = await checks.run(FakeSnapshot(BEFORE), FakeSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
+    return {result.name: result for result in found}
+
+
+def put_vale(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory.mkdir()
+    (directory / "vale").write_text(script)
+    (directory / "vale").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
+
+
+async def test_what_a_vale_s_report_says_about_new_lines_is_told(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_vale(tmp_path / "bin", FAKE_VALE, monkeypatch)
+    assert (await results(copy))["Vale"].problems == ("docs/start.md:4: Avoid 'Very'. (x.Very)",)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ('#!/bin/sh\necho \'{"Text": "no such style"}\'; exit 2\n', "it could not be run: no such style"),
+        ("#!/bin/sh\necho nonsense\n", "its report cannot be read"),
+    ],
+)
+async def test_a_vale_that_fails_is_skipped_in_words(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    put_vale(tmp_path / "bin", script, monkeypatch)
+    assert (await results(copy))["Vale"] == CheckResult(name="Vale", status=CheckStatus.SKIPPED, problems=(words,))
+
+
+async def test_the_real_vale(copy: Path) -> None:
+    """Its wheel downloads the program when it is first called: where that cannot be reached, it is not installed."""
+    if shutil.which("vale") is None:
+        pytest.skip("vale is not installed here")
+    style = copy / "styles/Own"
+    style.mkdir(parents=True)
+    (style / "Very.yml").write_text("extends: existence\nmessage: \"Avoid '%s'.\"\nlevel: warning\ntokens: [Very]\n")
+    (copy / ".vale.ini").write_text("StylesPath = styles\nMinAlertLevel = warning\n[*.md]\nBasedOnStyles = Own\n")
+    assert (await results(copy))["Vale"].problems == ("docs/start.md:4: Avoid 'Very'. (Own.Very)",)
+
+
+async def test_without_vale_its_settings_are_no_fault_of_the_change(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    if shutil.which("vale"):
+        pytest.skip("vale is installed for the whole machine")
+    assert (await results(copy))["Vale"].status is CheckStatus.SKIPPED
+
+
+async def test_commands_of_the_team_pass_fail_or_could_not_run(copy: Path) -> None:
+    script = "import sys; print('docs/start.md: <@U1> \\x1b[31mred'); sys.exit(3)"
+    found = await results(copy, ("true",), (sys.executable, "-c", script), ("no-such-program",))
+    assert found["true"].status is CheckStatus.PASSED
+    assert found[sys.executable].problems == ("docs/start.md: <@U1> [31mred",)
+    assert found["no-such-program"].status is CheckStatus.SKIPPED
+
+
+async def test_a_command_sees_the_changed_files_and_ends_in_time(copy: Path) -> None:
+    found = await results(copy, ("grep", "-q", "new", "docs/start.md"), ("sleep", "60"), time_limit=1.0)
+    assert found["grep"].status is CheckStatus.PASSED
+    assert found["sleep"].problems == ("it took longer than 1 s",)
+
+
+async def test_a_thousand_problems_are_cut_in_words(copy: Path) -> None:
+    found = await results(copy, (sys.executable, "-c", "print('x' * 1000); raise SystemExit(1)"))
+    assert [len(problem) for problem in found[sys.executable].problems] == [300]
+
+
+def test_a_report_s_shape_is_vale_s_own() -> None:
+    """As Vale's documentation of its JSON output has it."""
+    alert = {"Action": {"Name": "", "Params": []}, "Check": "Vale.Spelling", "Description": "", "Line": 12, "Link": "",
+             "Message": "Did you really mean 'teh'?", "Severity": "error", "Span": [5, 8], "Match": "teh"}  # fmt: skip
+    assert parse_report(json.dumps({"a.md": [alert]}))["a.md"][0].line == 12

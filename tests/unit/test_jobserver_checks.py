@@ -1,0 +1,135 @@
+"""What the checks find in a change, and what they leave alone because it was there before."""
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.fake_snapshot import FakeSnapshot
+
+from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.front_matter import unreadable_front_matter
+from bot.jobserver.checks.link_targets import LinkTargets
+from bot.jobserver.checks.links import broken_links
+from bot.jobserver.checks.navigation import navigation_problems
+from bot.jobserver.checks.new_lines import new_lines
+
+SITE = {
+    "docs.json": "{}",
+    "index.mdx": "# Home\n\n[Start](/guides/start)\n",
+    "guides/start.mdx": "---\ntitle: Start\n---\n\n## Install it\n\nText.\n",
+    "guides/next.md": "# Next\n\n[back](start.mdx#install-it)\n",
+    "images/lamp.png": "png",
+    "es/guides/start.mdx": "# Inicio\n",
+}
+
+
+def changed(changes: dict[str, str | None]) -> Change:
+    after = {name: text for name, text in {**SITE, **changes}.items() if text is not None}
+    return Change(FakeSnapshot(SITE), FakeSnapshot(after), {PurePosixPath(name) for name in changes})
+
+
+GOOD = (
+    "[a](start.mdx)", "[a](./start)", "[a](../guides/start.mdx#install-it)", "[a](/guides/start#install-it)",
+    "[a](/images/lamp.png)", "![a](../images/lamp.png)", "[a](#new)", "[a](https://example.com/none)",
+    "[a](mailto:a@b.c)",
+    "[a](/)", "[a](..)", "[a](start.html)", "[a](start.mdx?tab=1)", "[a]({{ url }})", "[a](<start.mdx>)",
+    "[a](/es/guides/start/)",
+    "`[a](none.md)`",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("link", GOOD)
+def test_links_that_some_site_generator_finds_are_no_faults(link: str) -> None:
+    assert list(broken_links(changed({"guides/new.md": f"# New\n\n{link}\n"}))) == []
+
+
+BAD = {
+    "[a](none.md)": "guides/new.md:3: the link to `none.md` leads nowhere",
+    "![a](none.png)": "guides/new.md:3: the image to `none.png` leads nowhere",
+    "[a](/guides/none)": "guides/new.md:3: the link to `/guides/none` leads nowhere",
+    "[a](../../../etc/passwd)": "guides/new.md:3: the link to `../../../etc/passwd` leads nowhere",
+    "[a](start.mdx#none)": "guides/new.md:3: the link to `start.mdx#none`: there is no such heading",
+    "[a](#none)": "guides/new.md:3: the link to `#none`: there is no such heading",
+}
+
+
+@pytest.mark.parametrize("link", BAD)
+def test_links_that_lead_nowhere_are_named_with_their_line(link: str) -> None:
+    assert list(broken_links(changed({"guides/new.md": f"# New\n\n{link}\n"}))) == [BAD[link]]
+
+
+def test_links_that_were_broken_before_are_not_the_change_s() -> None:
+    before = {"a.md": "# A\n\n[x](none.md)\n"}
+    after = {"a.md": "# A\n\nMore.\n\n[x](none.md)\n"}
+    assert not list(broken_links(Change(FakeSnapshot(before), FakeSnapshot(after), {PurePosixPath("a.md")})))
+
+
+def test_a_deleted_page_is_missed_by_the_pages_that_link_to_it() -> None:
+    found = list(broken_links(changed({"guides/start.mdx": None})))
+    assert "guides/next.md:3: the link to `start.mdx#install-it` leads nowhere" in found
+    assert len(found) == 1  # `/guides/start` is still found: in `es`
+
+
+def test_a_heading_that_is_gone_is_missed_by_the_pages_that_link_to_it() -> None:
+    found = list(broken_links(changed({"guides/start.mdx": "## Set it up\n"})))
+    assert found == ["guides/next.md:3: the link to `start.mdx#install-it`: there is no such heading"]
+
+
+def test_front_matter_that_the_change_broke() -> None:
+    broken = changed({"guides/start.mdx": "---\ntitle: [Start\n---\n"})
+    assert [problem.partition(": its")[0] for problem in unreadable_front_matter(broken)] == ["guides/start.mdx"]
+    was_broken = Change(
+        FakeSnapshot({"a.md": "---\na: [\n---\n"}), FakeSnapshot({"a.md": "---\nb: [\n---\n"}), {PurePosixPath("a.md")}
+    )
+    assert not list(unreadable_front_matter(was_broken))
+
+
+LISTED = '{"navigation": {"pages": ["index", "guides/start"]}}'
+
+
+def navigation(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return list(navigation_problems(Change(FakeSnapshot(before), FakeSnapshot(after), set(map(PurePosixPath, after)))))
+
+
+def test_a_new_page_beside_listed_ones_needs_an_entry() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    more = {"guides/new.mdx": "# New\n", "snippets/part.mdx": "Part\n", "es/guides/new.mdx": "# Nuevo\n"}
+    found = navigation({**site, "snippets/other.mdx": "x"}, {**site, "snippets/other.mdx": "x", **more})
+    assert found == ["guides/new.mdx: docs.json has no entry for it, so no menu leads there"]
+    listed = LISTED.replace('"index"', '"index", "guides/new"')
+    assert navigation(site, {**site, "guides/new.mdx": "# New\n", "docs.json": listed}) == []
+
+
+def test_an_entry_for_a_page_that_is_gone() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    after = {name: text for name, text in site.items() if name != "guides/start.mdx"}
+    assert navigation(site, after) == ["docs.json: it has an entry for `guides/start.mdx`, which is gone"]
+
+
+def test_navigation_that_the_change_broke() -> None:
+    site = {**SITE, "docs.json": LISTED}
+    found = navigation(site, {**site, "docs.json": LISTED[:-1]})
+    assert [problem[:36] for problem in found] == ["docs.json: it cannot be read any more"[:36]]
+    assert navigation({**site, "docs.json": "{"}, {**site, "docs.json": "{{"}) == []
+
+
+def test_time_that_is_up_ends_it() -> None:
+    late = Change(FakeSnapshot(SITE), FakeSnapshot(SITE), {PurePosixPath("index.mdx")}, time_is_up=lambda: True)
+    with pytest.raises(TimeoutError):
+        list(unreadable_front_matter(late))
+
+
+@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
+def test_new_lines_are_those_that_the_page_had_fewer_of(before: list[str], after: list[str]) -> None:
+    new = new_lines("\n".join(before), "\n".join(after))
+    for line in "abc":
+        numbers = [number for number, text in enumerate(after, start=1) if text == line]
+        assert len(new & set(numbers)) == max(0, len(numbers) - before.count(line))
+
+
+@given(st.text(alphabet="ab./#%?{}", max_size=30))
+def test_no_target_leads_out_of_the_repository(path: str) -> None:
+    paths = [PurePosixPath(name) for name in SITE]
+    found = LinkTargets(paths).find(PurePosixPath("guides/new.md"), path)
+    assert found is None or found in {*paths, *(parent for each in paths for parent in each.parents)}

@@ -1,0 +1,137 @@
+"""Parts of the sandbox by themselves: what a program needs, what is counted, what is removed, what is forgotten."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
+from bot.jobserver.sandbox.own_process import forget_secrets
+from bot.jobserver.sandbox.program_files import needed_paths
+from bot.jobserver.sandbox.removal import remove_tree
+from bot.jobserver.settings import JobServerSettings
+
+
+def script(path: Path, first_line: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{first_line}\n")
+    path.chmod(0o755)
+    return path
+
+
+def settings(**values: Any) -> JobServerSettings:
+    given: dict[str, Any] = {"repository": "/x", "api_key": "k" * 16}
+    return JobServerSettings(**(given | values))
+
+
+def test_a_program_of_npm_comes_with_its_packages_and_its_interpreter(tmp_path: Path) -> None:
+    node = script(tmp_path / "node" / "bin" / "node")
+    main = script(tmp_path / "npm" / "lib" / "node_modules" / "agent" / "dist" / "index.js", "#!/usr/bin/env node")
+    program = tmp_path / "npm" / "bin" / "agent"
+    program.parent.mkdir()
+    program.symlink_to("../lib/node_modules/agent/dist/index.js")
+    (tmp_path / "npm" / "secrets").mkdir()
+    needed = needed_paths(("agent",), f"{program.parent}:{node.parent}")
+    npm = tmp_path / "npm"
+    of_env = {path for path in needed if path.is_relative_to("/usr") or path.is_relative_to("/bin")}
+    assert needed - of_env == {npm / "bin", npm / "lib", main.parents[2], node.parent}
+
+
+def test_a_file_by_itself_brings_nothing_of_its_folder(tmp_path: Path) -> None:
+    program = script(tmp_path / "agents" / "mine")
+    assert needed_paths((str(program),), "/bin") == {program}
+
+
+def test_files_that_the_command_names_are_seen_and_folders_are_not(tmp_path: Path) -> None:
+    program, config, prompt = (script(tmp_path / name / "x") for name in ("program", "config", "prompt"))
+    arguments = (str(program), f"--config={config}", str(prompt), str(tmp_path), "relative", "--x=y")
+    assert needed_paths(arguments, "/bin") == {program, config, prompt}
+
+
+def test_a_chain_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(EditError, match="there is no program a on this server"):
+        needed_paths((str(tmp_path / "a"),), "/bin")
+
+
+def test_the_disk_of_a_workspace_is_counted_without_what_its_links_point_to(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "copy", tmp_path / "home")
+    for directory in (workspace.copy / "deep" / "er", workspace.home, tmp_path / "outside"):
+        directory.mkdir(parents=True)
+    before = disk_use(workspace)
+    (tmp_path / "outside" / "big").write_bytes(b"x" * 4_000_000)
+    (workspace.copy / "link").symlink_to(tmp_path / "outside")
+    (workspace.copy / "deep" / "er" / "page").write_bytes(b"x" * 1_000_000)
+    (workspace.home / "kept").write_bytes(b"x" * 1_000_000)
+    assert 2_000_000 <= disk_use(workspace) - before < 2_100_000
+
+
+def deep(directory: Path, levels: int) -> None:
+    directory.mkdir()
+    subprocess.run(
+        [sys.executable, "-c", f"import os\nfor _ in range({levels}): os.mkdir('folder'); os.chdir('folder')"],
+        cwd=directory,
+        check=True,
+    )
+
+
+def test_folders_nested_too_deep_are_noticed_and_can_be_removed(tmp_path: Path) -> None:
+    deep(tmp_path / "copy", 1100)
+    (tmp_path / "copy" / "closed").mkdir()
+    (tmp_path / "copy" / "closed" / "page").touch()
+    (tmp_path / "copy" / "closed").chmod(0)
+    with pytest.raises(UnreadableFolderError):
+        disk_use(Workspace(tmp_path / "copy", tmp_path / "copy"))
+    remove_tree(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(("number", "words"), [(4 * 2**30, "4 GiB"), (3 * 2**29, "1.5 GiB"), (16 * 2**20, "16 MiB")])
+def test_sizes_are_told_in_words(number: int, words: str) -> None:
+    assert in_words(number) == words
+
+
+def test_secrets_are_forgotten_and_nothing_else_is() -> None:
+    environ = {
+        "PAGEHAND_JOBSERVER_API_KEY": "x",
+        "PAGEHAND_JOBSERVER_API_KEY_FILE": "/x",
+        "PAGEHAND_JOBSERVER_PORT": "1",
+    }
+    forget_secrets(environ)
+    assert environ == {"PAGEHAND_JOBSERVER_PORT": "1"}
+
+
+async def test_without_bubblewrap_the_server_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none: then .* see "):
+        await open_sandbox(settings(), tmp_path / "data")
+
+
+async def test_a_bubblewrap_that_does_not_work_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = script(tmp_path / "bwrap", "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{failing.parent}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(JobServerError, match="does not work here: bwrap: No permissions to create new namespace"):
+        await open_sandbox(settings(), tmp_path / "data")
+
+
+@pytest.mark.parametrize("folder", ["data", "data/copies", "."])
+async def test_no_setting_shows_the_data_directory(
+    tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "copies").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{script(tmp_path / 'bwrap').parent}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(JobServerError, match="must not show the data directory"):
+        await open_sandbox(settings(sandbox_folders=json_list(tmp_path / folder)), tmp_path / "data")
+
+
+def json_list(path: Path) -> str:
+    return f'["{path}"]'
