@@ -11,6 +11,7 @@ from aiohttp import web
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.description import TIME_LIMIT_S, shown_description
+from bot.jobserver.pages.forms import form_field
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.markdown import PICTURE_FORMATS
 from bot.jobserver.pages.page_renderer import PageRenderer
@@ -89,7 +90,7 @@ class PullRequestPages:
         return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
     async def merge(self, request: web.Request) -> web.Response:
-        head = str((await request.post()).get("head", ""))
+        head = await form_field(request, "head")
         return await self._press(request, lambda number, name: self._pull_requests.merge(number, head=head, by=name))
 
     async def close(self, request: web.Request) -> web.Response:
