@@ -22,7 +22,8 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     close_to_others()
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
-    configure_logging("INFO", [settings.api_key.get_secret_value(), *settings.github_secrets])
+    reviewers = (reviewer.key.get_secret_value() for reviewer in settings.reviewer_list)
+    configure_logging("INFO", [settings.api_key.get_secret_value(), *settings.github_secrets, *reviewers])
     try:
         asyncio.run(JobServer(settings).serve_forever())
     except JobServerError as error:

@@ -60,7 +60,7 @@ async def test_one_change_that_has_all_of_it(world: JobServerWorld, tmp_path: Pa
     assert "# Page 499" in shown, "what is large hides nothing that is small"
     for page in pages:
         assert len(page) < 4_000_000
-    raw = (await world.client.get(link)).text
+    raw = (await world.client.get(link, timeout=60)).text
     assert SCRIPT not in raw
     assert "<b>name" not in raw
     assert (await world.press(link, "merge")).status_code == 303

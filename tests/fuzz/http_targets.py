@@ -54,6 +54,8 @@ def job_server_handlers(directory: Path) -> Reader:
         ("POST", JOB, headers | {"Idempotency-Key": "one"}),
         ("POST", f"{JOB}/nosuchjob/message", headers),
         ("POST", "/pulls/1/merge", {"Origin": origin, "Content-Type": FORM}),
+        ("POST", "/login", {"Origin": origin, "Content-Type": FORM}),
+        ("GET", "/pulls/1/after/{path}.png", {}),
         ("GET", JOB + "/{path}", headers),
         ("GET", "/pulls/{path}", {}),
         ("GET", "/static/{path}", {}),

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.jobserver.pages.description import shown_description
 from bot.jobserver.pages.markdown import Page, picture_path, render
+from bot.jobserver.pages.page_renderer import PageRenderer
 from bot.jobserver.pages.render_worker import LONGEST_HTML
-from bot.jobserver.pages.rendered import PageRenderer
 
 TEXT_TAGS = {"a", "p", "pre", "code", "em", "strong", "s", "span", "img", "br", "hr", "blockquote", "ul", "ol", "li"}
 TAGS = TEXT_TAGS | {"h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"}
@@ -127,3 +128,15 @@ async def test_a_page_that_takes_too_long_is_given_up_and_hides_no_other() -> No
 async def test_a_page_that_becomes_too_large_is_not_shown() -> None:
     large, small = Page('"' * (LONGEST_HTML // 6 + 1), "a.md", "/"), Page("# Small", "b.md", "/")
     assert await PageRenderer(time_limit=60).render([large, small]) == {small: "<h1>Small</h1>\n"}
+
+
+async def test_a_description_keeps_its_line_ends_and_is_text_where_it_takes_too_long() -> None:
+    renderer = PageRenderer(time_limit=2)
+    shown = await shown_description("> One\n> two\n\n- <b>x</b> `y`", 1, renderer)
+    assert shown.html is not None
+    assert "<p>One<br />\ntwo</p>" in shown.html
+    assert "<li>&lt;b&gt;x&lt;/b&gt; <code>y</code></li>" in shown.html
+    endless = await shown_description("[" * 50_000, 1, renderer)
+    assert (endless.html, endless.text) == (None, "[" * 50_000)
+    long = await shown_description("x" * 60_000, 1, renderer)
+    assert (long.html, len(long.text), long.hidden) == (None, 50_000, 10_000)
