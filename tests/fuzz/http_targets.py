@@ -21,6 +21,8 @@ Call = tuple[str, str, Mapping[str, str]]
 """Method, path, headers."""
 
 FORM, JSON, MULTIPART = "application/x-www-form-urlencoded", "application/json", "multipart/form-data; boundary=x"
+HELD: list[JobServer] = []
+"""One that nobody holds is taken apart."""
 
 
 def workspace_handlers() -> Reader:
@@ -47,7 +49,9 @@ def job_server_handlers(directory: Path) -> Reader:
     loop = asyncio.new_event_loop()
     values: dict[str, Any] = {"port": 0, "api_key": KEY, "data_directory": directory / "data", "rate_limit": 1}
     settings = JobServerSettings(repository=str(make_bare(directory / "r.git", {"a.md": "a"})), **values)
-    origin = loop.run_until_complete(JobServer(settings).start())
+    server = JobServer(settings)
+    HELD.append(server)
+    origin = loop.run_until_complete(server.start())
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": JSON}
     calls: list[Call] = [
         ("POST", JOB, headers),
