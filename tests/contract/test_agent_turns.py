@@ -40,7 +40,7 @@ async def test_an_edit_with_its_plan_its_steps_and_its_answer(tmp_path: Path) ->
     assert "[allowed] edit: Write a.md" in world.log
 
 
-@pytest.mark.parametrize("prompt", ["/logout", "!touch oops", "#x", "--help", "@/etc/passwd", "\n/init"])
+@pytest.mark.parametrize("prompt", ["/logout", "!touch oops"])
 async def test_a_prompt_is_data_and_never_begins_what_the_agent_reads(tmp_path: Path, prompt: str) -> None:
     world = agent_world(tmp_path, REMEMBERS)
     await world.edit(prompt)

@@ -72,7 +72,7 @@ class AgentEditor:
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
-                raise EditError(redact(_with_last_error(str(error), log))) from None
+                raise EditError(redact(str(error))) from None
 
     async def version(self, task: EditTask) -> str:
         """Starts the agent and returns the name and version that it gives itself.
@@ -88,7 +88,7 @@ class AgentEditor:
                 async with self._connected(placed, log) as (_, connection):
                     info = (await connection.initialize()).agent_info
             except EditError as error:
-                raise EditError(redact(_with_last_error(str(error), log))) from None
+                raise EditError(redact(str(error))) from None
         return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
 
     async def _placed(self, program: Program, workspace: Workspace) -> SandboxedProgram:
@@ -141,7 +141,7 @@ class AgentEditor:
         except OSError as error:
             reason = error.strerror or "unknown reason"
             raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
-        connection = AgentConnection(self._agent, process)
+        connection = AgentConnection(self._agent, process, log)
         try:
             yield process, connection
         except BaseException:
@@ -220,9 +220,3 @@ async def _killed(process: AgentProcess, connection: AgentConnection) -> None:
 async def _ended(process: AgentProcess, connection: AgentConnection) -> None:
     await process.end()
     await connection.close()
-
-
-def _with_last_error(reason: str, log: AgentLog) -> str:
-    """What a program wrote last says more than its exit code."""
-    log.finish()
-    return f"{reason}: {log.last_error}" if "ended before" in reason and log.last_error else reason
