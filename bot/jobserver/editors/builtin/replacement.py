@@ -63,6 +63,8 @@ class _Rules:
         return LINKED_HEADINGS if self._anchors.hold(self._page, span) else None
 
     def _why_address_left(self, span: Span) -> str | None:
+        if self._page.not_parsed:  # code and text can't be told apart there
+            return str(RegionKind.MARKUP)
         kind = self._region_kind(span)
         if kind in {RegionKind.CODE, RegionKind.FRONT_MATTER}:
             return str(kind)
