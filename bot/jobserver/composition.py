@@ -1,6 +1,5 @@
 """Puts the job server's parts together as the settings say."""
 
-import asyncio
 import contextlib
 import os
 from dataclasses import dataclass
@@ -16,12 +15,8 @@ from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.editing import Editing
-from bot.jobserver.executor.instruction_executor import InstructionExecutor
-from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import Retention
+from bot.jobserver.executor.running import Neighbours, running_jobs
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
@@ -39,12 +34,9 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate
-from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
-from bot.runtime.tasks import BackgroundTasks
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Composition:
         git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
-        local = await self._local_pull_requests(git, mirror, base, public_url)
+        local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         runner = await self._start_runner(mirror, base, _pull_requests(settings, github, local, base), database)
 
@@ -86,37 +78,29 @@ class Composition:
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
         return Parts(api, pages, base)
 
-    async def _local_pull_requests(self, git: Git, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
-        path = self._data / "pull_requests.sqlite3"
+    async def _local_pull_requests(self, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
+        path, settings = self._data / "pull_requests.sqlite3", self._settings
         return await self._stack.enter_async_context(
-            open_local_pull_requests(git, mirror, path, base=base, public_url=public_url, now=_now)
-        )
+            open_local_pull_requests(
+                mirror, path, base=base, public_url=public_url, now=_now,
+                keep_ended=settings.archive_after + settings.keep_for,
+            )
+        )  # fmt: skip
 
     async def _start_runner(
         self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database
     ) -> JobRunner:
-        settings, folders = self._settings, JobFolders(self._data)
+        settings = self._settings
         limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
-        repository = GitRepository(mirror, base, limits)
-        queue = InstructionQueue(database, now=_now)
         sandbox = await self._sandbox()
-        editing = Editing(repository, self._editor(sandbox), self._checks(sandbox), queue, folders)
-        executor = InstructionExecutor(editing, Publishing(repository, pull_requests, queue))
-        retention = Retention(
-            JobRetention(database, now=_now), folders, repository, pull_requests,
-            archive_after=settings.archive_after, keep_for=settings.keep_for,
-        )  # fmt: skip
-        await asyncio.to_thread(executor.prepare)
-        runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
-        self._stack.push_async_callback(runner.stop)
-        await runner.start()
-        self._keep_running(retention)
-        return runner
-
-    def _keep_running(self, retention: Retention) -> None:
-        sweeping = BackgroundTasks()
-        self._stack.push_async_callback(sweeping.cancel)
-        sweeping.spawn(retention.run(), name="retention")
+        neighbours = Neighbours(
+            GitRepository(mirror, base, limits),
+            self._editor(sandbox),
+            self._checks(sandbox),
+            pull_requests,
+            takes_faults=settings.editor != "builtin",
+        )
+        return await self._stack.enter_async_context(running_jobs(settings, database, self._data, neighbours, now=_now))
 
     async def _sandbox(self) -> Sandbox:
         """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""

@@ -2,12 +2,13 @@
 
 import asyncio
 import resource
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.agent_world import agent_world
+from support.worlds.agent_world import agent_world, is_running
 
 from bot.jobserver.agents.log import LOG_LIMIT
 from bot.jobserver.agents.process import LINE_LIMIT
@@ -54,10 +55,11 @@ def turn(agent, text):
 """
 
 
-async def test_what_is_no_message_is_left_out(tmp_path: Path) -> None:
+async def test_what_is_no_message_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = agent_world(tmp_path, GARBAGE)
     assert (await world.edit("go")).summary == "Done."
     assert "[12 lines of its output were no messages]" in world.log
+    assert not caplog.records
 
 
 async def test_requests_for_what_was_not_offered_are_refused(tmp_path: Path) -> None:
@@ -104,6 +106,37 @@ async def test_50000_notifications_are_heard_in_their_order_while_others_work(tm
     assert result.summary == ("0 1 2 3 4 5 6 7 8 9 " * 5000)[:ANSWER_LIMIT].strip() + "…"
     assert turns > 5_000
     assert tasks < 30
+
+
+DEAF = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    results = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+    if message["method"] == "session/prompt":
+        break
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}), flush=True)
+ask = {"sessionId": "s", "toolCall": {"toolCallId": "1", "title": "x" * 1000}, "options": []}
+while True:
+    print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": ask}))
+"""
+
+
+async def test_an_agent_that_asks_without_end_and_reads_no_answer_fills_no_memory(tmp_path: Path) -> None:
+    most = 0
+
+    async def others() -> None:
+        nonlocal most
+        while True:
+            await asyncio.sleep(0)
+            most = max(most, len(asyncio.all_tasks()))
+
+    counting = asyncio.create_task(others())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await failure(tmp_path, "", command=(sys.executable, "-c", DEAF), time_limit=2)
+    counting.cancel()
+    assert most < 1000
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 6 * LINE_LIMIT
 
 
 async def test_10_mb_of_standard_error_stop_nothing_and_fill_no_disk(tmp_path: Path) -> None:
@@ -194,13 +227,6 @@ async def test_a_turn_that_left_children_behind_ends_with_them(tmp_path: Path) -
     world = agent_world(tmp_path, leaves)
     assert (await world.edit("go")).summary == "Done."
     assert not is_running(int((world.copy / "pids").read_text()))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,10 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWor
     assert "any color by name" in world.show(branch, "docs/guides/colours.md")
     assert "colours.md" in world.show(branch, "docs/guides/index.md"), "links keep leading somewhere"
     assert "any colour by name" in world.show("main", "docs/guides/colours.md")
-    assert details["pullRequest"] == {"number": 1, "state": "open", "checks": []}
+    assert {check["name"]: check["status"] for check in details["pullRequest"].pop("checks")} == {
+        "links": "passed", "navigation": "passed", "front matter": "passed"
+    }  # fmt: skip
+    assert details["pullRequest"] == {"number": 1, "state": "open"}
     assert details["revision"] == git(world.repository, "rev-parse", branch).strip()
     changed = {file["path"]: file for file in details["changes"]["files"]}
     assert changed["docs/guides/colours.md"]["title"] == "Colours"
@@ -198,6 +201,37 @@ async def test_an_idempotency_key_gets_the_first_answer_and_nothing_is_done_twic
         await world.ended(job["id"])
         assert len(git(world.repository, "log", "--format=%H", f"main..pagehand/{job['id']}").split()) == 2
         assert (await world.create("x", **{"Idempotency-Key": ""})).status_code == 400
+
+
+async def test_who_asked_is_named_where_the_client_tells_it(world: JobServerWorld) -> None:
+    robin = {"name": "Robin <b>\n\nField", "id": "U1", "url": "https://example.slack.com/archives/C1/p1"}
+    key = {"Idempotency-Key": "k-1"}
+    created = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": robin}, headers=key)
+    assert created.status_code == 201
+    again = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": {"name": "R"}}, headers=key)
+    assert again.text == created.text, "a name that changed meanwhile makes no other request of it"
+    job = await world.ended(created.json()["id"])
+    trailer = git(
+        world.repository, "log", "-1", "--format=%(trailers:key=Requested-by,valueonly)", f"pagehand/{job['id']}"
+    )
+    assert trailer.strip() == "Robin <b> Field (https://example.slack.com/archives/C1/p1)"
+    page = (await world.client.get(job["prLink"])).text
+    assert "Asked by Robin" in page
+    assert "<b>" not in page
+    message = await world.client.post(f"{JOB}/{job['id']}/message", json={"prompt": ADD_FAQ, "requestedBy": robin})
+    assert message.status_code == 200
+    assert message.json()["details"]["summary"] is None, "that was the answer before"
+
+
+BAD_REQUESTERS = [7, "Robin", {}, {"name": ""}, {"name": " \n"}, {"name": 7}, {"name": "x" * 201},
+                  {"name": "x", "url": "javascript:alert(1)"}, {"name": "x", "url": "https://a b"}]  # fmt: skip
+
+
+@pytest.mark.parametrize("requester", BAD_REQUESTERS, ids=repr)
+async def test_a_requester_that_is_none_is_refused_in_words(world: JobServerWorld, requester: object) -> None:
+    answer = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": requester})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("requestedBy")
 
 
 async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -35,17 +35,13 @@ class Kept:
 async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
-    git = Git.for_settings(settings)
     keeper = await stack.enter_async_context(
         open_local_pull_requests(
-            git,
-            Mirror(git, tmp_path / "mirror.git"),
-            tmp_path / "pulls.sqlite3",
-            base="main",
-            public_url="http://127.0.0.1:8765",
-            now=lambda: datetime.now(UTC),
+            Mirror(Git.for_settings(settings), tmp_path / "mirror.git"), tmp_path / "pulls.sqlite3",
+            base="main", public_url="http://127.0.0.1:8765", now=lambda: datetime.now(UTC),
+            keep_ended=timedelta(days=1),
         )
-    )
+    )  # fmt: skip
     return Kept(keeper, repository, lambda _: repository.merge(BRANCH, "main", "Merged by hand"))
 
 

@@ -15,14 +15,15 @@ from support.servers.free_ports import free_port
 from support.servers.held_git import HeldGit
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+# The instruction is the last line; what was asked before stands above it.
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 WAITS = """
 import os, pathlib, sys, time
 here = pathlib.Path(sys.argv[1])
 (here / "held.new").write_text(str(os.getpid())); (here / "held.new").rename(here / "held")
 while (here / "hold").exists():
     time.sleep(0.01)
-open('notes.md', 'a').write(sys.stdin.read() + chr(10))
+open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))
 """
 ROBIN = {"requestedBy": {"name": "Robin"}}
 STEPS = {

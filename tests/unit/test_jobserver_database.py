@@ -2,13 +2,20 @@
 
 import asyncio
 import contextlib
+import json
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.models import JobDetails, Status
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import EarlierInstruction, Instruction, JobTemplate, PromptRequest
+from bot.jobserver.store.schema import STEPS
 
 FIRST = "CREATE TABLE colours (name TEXT NOT NULL) STRICT; INSERT INTO colours VALUES ('red');"
 SECOND = "ALTER TABLE colours ADD COLUMN hue INTEGER; UPDATE colours SET hue = 0 WHERE name = 'red';"
@@ -56,3 +63,61 @@ def version(path: Path) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         number: int = connection.execute("PRAGMA user_version").fetchone()[0]
         return number
+
+
+async def test_a_file_of_the_first_version_keeps_its_jobs_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.sqlite3"
+    await asyncio.to_thread(make_first_version, path)
+    async with Database(path, STEPS) as database:
+        jobs, queue = JobStore(database, rate_limit=100, now=now), InstructionQueue(database, now=now)
+        done, failed = await jobs.get("docs", "done"), await jobs.get("docs", "failed")
+        assert (done.status, done.pr_link, done.details) == (Status.COMPLETED, "http://x/pulls/1", None)
+        assert (failed.status, failed.details) == (Status.FAILED, JobDetails(reason="git is away"))
+        again = await jobs.submit(PromptRequest("docs", "one", None, "k-1"), JobTemplate("r", "main", "m"))
+        assert again == done, "answers that were kept are still given"
+        assert await queue.requeue_interrupted() == ["at-work"]
+        taken = await queue.next_instruction("at-work")
+        assert taken == Instruction(3, "at-work", "pagehand/at-work", "three")
+        await jobs.submit(PromptRequest("docs", "four", "done"), JobTemplate("r", "main", "m"))
+        four = await queue.next_instruction("done")
+        assert four is not None
+        assert (four.number, four.conversation) == (4, (EarlierInstruction("one", ""),)), "numbers are never used again"
+        cancelled = await jobs.cancel("docs", "at-work")
+        assert cancelled.running == 3
+
+
+def make_first_version(path: Path) -> None:
+    """What the first version wrote, with rows of every kind."""
+    answer = {
+        "id": "done", "status": "completed", "source": {"repository": "r", "ref": "main"}, "model": "m",
+        "pr_link": "http://x/pulls/1", "created_at": "2026-01-01T00:00:00.000Z", "archived_at": None,
+    }  # fmt: skip
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(STEPS[0])
+        for job_id, status, link, failure in (
+            ("done", "completed", "http://x/pulls/1", None),
+            ("failed", "failed", None, "git is away"),
+            ("at-work", "active", None, None),
+        ):
+            connection.execute(
+                "INSERT INTO jobs VALUES (?, 'docs', ?, 'r', 'main', 'm', ?, ?, ?, '2026-01-01T00:00:00Z', ?, NULL)",
+                (job_id, status, f"pagehand/{job_id}", link, failure, None if status == "active" else "2026-01-02"),
+            )
+        for job_id, prompt, state in (
+            ("done", "one", "done"),
+            ("failed", "two", "failed"),
+            ("at-work", "three", "running"),
+        ):
+            connection.execute(
+                "INSERT INTO instructions (job_id, project_id, prompt, state, created_at) VALUES (?, 'docs', ?, ?, ?)",
+                (job_id, prompt, state, "2026-01-01T00:00:00.000000Z"),
+            )
+        connection.execute(
+            "INSERT INTO answers VALUES ('k-1', 'docs', ?, ?, '2026-01-01T00:00:00.000000Z')",
+            (PromptRequest("docs", "one").fingerprint, json.dumps(answer)),
+        )
+        connection.execute("PRAGMA user_version = 1")
+
+
+def now() -> datetime:
+    return datetime.now(UTC)

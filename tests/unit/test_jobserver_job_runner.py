@@ -1,6 +1,7 @@
 """How jobs are run: it goes through queues: in order, a few jobs at once, whatever the database does."""
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -218,6 +219,29 @@ async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start_and_
         await runner.stop()
     assert (await jobs.get(job_id)).status is Status.ACTIVE
     assert await jobs.queue.requeue_interrupted() == [job_id]
+
+
+async def test_what_gets_done_in_spite_of_a_stop_is_recorded_and_nothing_more_is_begun(jobs: Jobs) -> None:
+    started, seen = asyncio.Event(), list[str]()
+
+    async def execute(instruction: Instruction) -> Outcome:
+        seen.append(instruction.prompt)
+        started.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return Outcome(commit="c0ffee", pr_link=LINK)
+
+    job_id = await jobs.add("one")
+    await jobs.add("two", job_id)
+    runner = runner_of(jobs.queue, execute)
+    await runner.start()
+    await asyncio.wait_for(started.wait(), 10)
+    await runner.stop()
+    assert seen == ["one"]
+    assert await jobs.queue.requeue_interrupted() == [job_id]
+    two = await jobs.queue.next_instruction(job_id)
+    assert two is not None
+    assert two.prompt == "two"
 
 
 async def test_an_instruction_that_brought_the_server_down_three_times_fails(jobs: Jobs) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,9 @@ def script(path: Path, first_line: str = "") -> Path:
     return path
 
 
-def settings(**values: object) -> JobServerSettings:
-    return JobServerSettings(**{"repository": "/x", "api_key": "k" * 16, **values})
+def settings(**values: Any) -> JobServerSettings:
+    given: dict[str, Any] = {"repository": "/x", "api_key": "k" * 16}
+    return JobServerSettings(**(given | values))
 
 
 def test_a_program_of_npm_comes_with_its_packages_and_its_interpreter(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart, ToolCallUpdate
 
+from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import one_line
 
 _MOST_CALLS = 500
@@ -15,6 +16,7 @@ _MOST_CALLS = 500
 _MOST_PATHS = 100
 _MOST_PATH_CHARACTERS = 20_000
 _LONGEST_INPUT = 1000
+_UNKNOWN = "other"
 _NOWHERE = "/…"
 _NO_MATTER = frozenset({"description", "timeout"})
 _PATH_KEYS = frozenset({
@@ -33,7 +35,7 @@ class ToolCall:
     """
 
     title: str = ""
-    kind: str = "other"
+    kind: str = _UNKNOWN
     paths: tuple[str, ...] = ()
     input: str | None = ""
 
@@ -46,9 +48,13 @@ class ToolCall:
 
 
 class ToolCalls:
-    """The tool calls of a turn, by their ids; an update may come without its call."""
+    """The tool calls of a turn, by their ids; an update may come without its call.
 
-    def __init__(self) -> None:
+    `kinds`: kinds of tools by their own names, as `extension/tool`, for agents that leave the protocol's field empty.
+    """
+
+    def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
+        self._kinds = kinds or {}
         self._calls: OrderedDict[str, ToolCall] = OrderedDict()
 
     def __contains__(self, call_id: str) -> bool:
@@ -57,6 +63,8 @@ class ToolCalls:
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
         """Adds what an update tells of a call, and returns the call as it is known then."""
         call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
+        if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
+            call = replace(call, kind=kind)
         self._calls[update.tool_call_id] = call
         if len(self._calls) > _MOST_CALLS:
             self._calls.popitem(last=False)
@@ -69,10 +77,16 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
     return replace(
         call,
         title=one_line(update.title) if update.title else call.title,
-        kind=update.kind or call.kind,
+        kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
     )
+
+
+def tool_name(meta: Mapping[str, Any] | None) -> str:
+    """Returns a tool's own name with its extension's, where an agent tells them; that is goose."""
+    told = nested(meta, "goose", "toolCall")
+    return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
 
 
 def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:

@@ -30,17 +30,23 @@ class Change:
     left_out: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     note: str = ""
+    session: str | None = None
 
 
 @dataclass(frozen=True)
 class Editing:
-    """Works in the folders of one job at a time."""
+    """Works in the folders of one job at a time.
+
+    `takes_faults`: whether the editor is told what the checks found; one that follows fixed patterns would make nothing
+    of it, or the wrong thing.
+    """
 
     repository: JobRepository
     editor: Editor
     checks: Checks
     records: Records
     folders: JobFolders
+    takes_faults: bool = True
 
     async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
         """Runs the editor, and once more where the checks find faults that the change brought in.
@@ -60,10 +66,11 @@ class Editing:
             task = self._task(instruction)
             result = bounded_result(await self.editor.edit(task, progress))
             change = await self._collected(instruction, start, result)
-            if faults := _faults(change.checks):
+            faults = _faults(change.checks)
+            if faults and self.takes_faults:
                 progress.activity("mending what the checks found")
                 change = await self._mended(instruction, start, change, faults, progress)
-        return change
+        return replace(change, session=progress.session_id)
 
     async def _mended(
         self,

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from bot.jobserver.editors.interface import EditResult
@@ -32,10 +32,6 @@ class InstructionExecutor:
 
     editing: Editing
     publishing: Publishing
-
-    def prepare(self) -> None:
-        """Makes the folders, and removes the copies that a killed server left."""
-        self.editing.folders.prepare()
 
     async def execute(self, instruction: Instruction) -> Outcome:
         folders = self.editing.folders
@@ -74,6 +70,7 @@ class InstructionExecutor:
                 return _nothing_changed(change, pull_request)
             if outcome := await _to_its_end(self._publish(instruction, change)):
                 return outcome
+            instruction = replace(instruction, session=change.session)
         raise GitError("somebody else changed the same lines on the branch meanwhile, again and again: try it later")
 
     async def _publish(self, instruction: Instruction, change: Change) -> Outcome | None:

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 
 from bot.jobserver.executor.foreign_text import bounded_activity, bounded_plan
 from bot.jobserver.models import PlanStep
@@ -17,25 +17,49 @@ _PAUSE_S = 1.0
 _MAX_SESSION_ID = 1000
 
 
+@dataclass
+class _Told:
+    """What was told since the last write, as it was told: an agent may tell thousands of times in a second."""
+
+    plan: Sequence[PlanStep] | None = None
+    activity: str | None = None
+    session: str | None = None
+
+    def as_update(self) -> ProgressUpdate:
+        return ProgressUpdate(
+            plan=None if self.plan is None else bounded_plan(self.plan),
+            activity=None if self.activity is None else bounded_activity(self.activity),
+            session=self.session,
+        )
+
+    def fill_from(self, earlier: "_Told") -> None:
+        """Takes over what was not told anew."""
+        self.plan = earlier.plan if self.plan is None else self.plan
+        self.activity = earlier.activity if self.activity is None else self.activity
+        self.session = earlier.session if self.session is None else self.session
+
+
 class RecordedProgress:
     """Implements `editors.interface.Progress`: it only remembers, and `recording` writes."""
 
     def __init__(self, session: str | None = None) -> None:
         self.session_id = session
-        self._pending = ProgressUpdate()
-        self._told = asyncio.Event()
+        self._told = _Told()
+        self._has_news = asyncio.Event()
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
-        self._tell(replace(self._pending, plan=bounded_plan(steps)))
+        self._told.plan = steps
+        self._has_news.set()
 
     def activity(self, title: str) -> None:
-        self._tell(replace(self._pending, activity=bounded_activity(title)))
+        self._told.activity = title
+        self._has_news.set()
 
     def session(self, session_id: str) -> None:
         # A longer one is no id: the conversation is given again instead.
         if len(session_id) <= _MAX_SESSION_ID and session_id.isprintable():
-            self.session_id = session_id
-            self._tell(replace(self._pending, session=session_id))
+            self.session_id = self._told.session = session_id
+            self._has_news.set()
 
     @asynccontextmanager
     async def recording(self, record: Record, *, pause: float = _PAUSE_S) -> AsyncIterator[None]:
@@ -46,42 +70,27 @@ class RecordedProgress:
         finally:
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
-            await self._write(record)
-
-    def _tell(self, update: ProgressUpdate) -> None:
-        if update != self._pending:
-            self._pending = update
-            self._told.set()
+            if self._has_news.is_set():
+                await self._write(record)
 
     async def _write_for_ever(self, record: Record, pause: float) -> None:
         while True:
-            await self._told.wait()
+            await self._has_news.wait()
             await self._write(record)
             await asyncio.sleep(pause)
 
     async def _write(self, record: Record) -> None:
-        self._told.clear()
-        update, self._pending = self._pending, ProgressUpdate()
-        if update == ProgressUpdate():
-            return
+        self._has_news.clear()
+        told, self._told = self._told, _Told()
         try:
-            await record(update)
+            await record(told.as_update())
         except sqlite3.Error as error:
             logger.warning("an agent's progress could not be recorded: %s", error)
-            self._take_back(update)
+            self._take_back(told)
         except asyncio.CancelledError:
-            self._take_back(update)
+            self._take_back(told)
             raise
 
-    def _take_back(self, update: ProgressUpdate) -> None:
-        self._pending = _later(update, self._pending)
-        self._told.set()
-
-
-def _later(first: ProgressUpdate, second: ProgressUpdate) -> ProgressUpdate:
-    """Returns both as one update; what was told later counts."""
-    return ProgressUpdate(
-        plan=first.plan if second.plan is None else second.plan,
-        activity=first.activity if second.activity is None else second.activity,
-        session=first.session if second.session is None else second.session,
-    )
+    def _take_back(self, told: _Told) -> None:
+        self._told.fill_from(told)
+        self._has_news.set()

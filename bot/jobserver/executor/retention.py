@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 
-from bot.jobserver.errors import JobServerError
-from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.job_folders import JobFolders
-from bot.jobserver.pull_requests.interface import PullRequests, PullRequestState
 from bot.jobserver.store.retention import JobRetention
 
 logger = logging.getLogger(__name__)
@@ -24,16 +22,14 @@ class Retention:
         self,
         jobs: JobRetention,
         folders: JobFolders,
-        repository: JobRepository,
-        pull_requests: PullRequests,
+        branches: BranchRemoval,
         *,
         archive_after: timedelta,
         keep_for: timedelta,
     ) -> None:
         self._jobs = jobs
         self._folders = folders
-        self._repository = repository
-        self._pull_requests = pull_requests
+        self._branches = branches
         self._archive_after = archive_after
         self._keep_for = keep_for
 
@@ -55,7 +51,7 @@ class Retention:
         if archived or deleted:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self._jobs.delete_answers)
-        await self._delete_branches()
+        await self._branches.run()
 
     async def _delete_jobs(self) -> int:
         """Deletes the folders first: what a crash leaves is found again by its row."""
@@ -67,27 +63,6 @@ class Retention:
     def _delete_folders(self, job_ids: list[str]) -> None:
         for job_id in job_ids:
             self._folders.delete(job_id)
-
-    async def _delete_branches(self) -> None:
-        """Deletes branches of deleted jobs; one that cannot be deleted now holds up no other."""
-        last, failures = "", list[str]()
-        while names := await self._jobs.old_branches(after=last):
-            for name in names:
-                try:
-                    await self._delete_branch(name)
-                except JobServerError as error:
-                    failures.append(f"{name}: {error}")
-            last = names[-1]
-        if failures:
-            logger.warning("%d old branches could not be deleted, the first is %s", len(failures), failures[0])
-            await self._jobs.give_up_branches()
-
-    async def _delete_branch(self, name: str) -> None:
-        """An open pull request keeps its branch. A keeper forgets those that ended, so that one unknown has ended."""
-        pull_request = await self._pull_requests.find(name)
-        if pull_request is None or pull_request.state is not PullRequestState.OPEN:
-            await self._repository.delete_branch(name)
-        await self._jobs.forget_branch(name)
 
 
 async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:

@@ -19,6 +19,8 @@ from bot.jobserver.store.records import (
     requester_from_row,
 )
 
+_WAITING = "state IN ('queued', 'running')"
+"""In the words of the index, without which SQLite would not take it."""
 _LONGEST_CONVERSATION = 50
 """Instructions that an agent is told of; those before are forgotten."""
 _LONGEST_ANSWER = 4000
@@ -38,9 +40,11 @@ class InstructionQueue:
         Returns the ids of all jobs that have work, the one that has waited longest first.
         """
         async with self._database.transaction() as connection:
-            await connection.execute("UPDATE instructions SET state = 'queued' WHERE state = 'running'")
+            await connection.execute(
+                f"UPDATE instructions SET state = 'queued' WHERE {_WAITING} AND state = 'running'"  # noqa: S608 - ours
+            )
             rows = await connection.execute_fetchall(
-                "SELECT job_id FROM instructions WHERE state = 'queued' GROUP BY job_id ORDER BY min(number)"
+                f"SELECT job_id FROM instructions WHERE {_WAITING} GROUP BY job_id ORDER BY min(number)"  # noqa: S608
             )
             return [row["job_id"] for row in rows]
 

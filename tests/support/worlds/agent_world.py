@@ -83,3 +83,10 @@ def agent_world(
     launch = AgentLaunch(scripted(root, script, **traits), passed or {})
     editor = AgentEditor(launch, sandbox or NoSandbox(), limits, time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,69 @@
+"""The executor as a whole: what runs jobs, and what sweeps up after them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from bot.jobserver.checks.interface import Checks
+from bot.jobserver.editors.interface import Editor
+from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.editing import Editing
+from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.publishing import Publishing
+from bot.jobserver.executor.retention import Retention
+from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.retention import JobRetention
+from bot.runtime.tasks import BackgroundTasks
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What the executor works with. `takes_faults`: whether the editor can be told what the checks found."""
+
+    repository: JobRepository
+    editor: Editor
+    checks: Checks
+    pull_requests: PullRequests
+    takes_faults: bool = True
+
+
+@asynccontextmanager
+async def running_jobs(
+    settings: JobServerSettings, database: Database, data: Path, neighbours: Neighbours, *, now: Callable[[], datetime]
+) -> AsyncIterator[JobRunner]:
+    """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
+    folders, queue = JobFolders(data), InstructionQueue(database, now=now)
+    await asyncio.to_thread(folders.prepare)
+    runner = JobRunner(queue, _executor(neighbours, queue, folders), max_concurrent_jobs=settings.max_concurrent_jobs)
+    retained = JobRetention(database, now=now)
+    retention = Retention(
+        retained,
+        folders,
+        BranchRemoval(retained, neighbours.repository, neighbours.pull_requests),
+        archive_after=settings.archive_after,
+        keep_for=settings.keep_for,
+    )
+    sweeping = BackgroundTasks()
+    try:
+        await runner.start()
+        sweeping.spawn(retention.run(), name="retention")
+        yield runner
+    finally:
+        await sweeping.cancel()
+        await runner.stop()
+
+
+def _executor(neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders) -> InstructionExecutor:
+    editing = Editing(
+        neighbours.repository, neighbours.editor, neighbours.checks, queue, folders, neighbours.takes_faults
+    )
+    return InstructionExecutor(editing, Publishing(neighbours.repository, neighbours.pull_requests, queue))

@@ -1,0 +1,230 @@
+"""What becomes of an instruction, on a real repository and a real store."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
+from support.worlds.executor_world import executing
+from support.worlds.jobserver_world import git, until
+
+from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, Progress
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.models import CheckStatus, JobDetails, PlanStep, PullRequestState, Requester, Status, StepStatus
+
+ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
+
+
+async def test_a_job_tells_what_the_agent_said_and_what_it_changed(tmp_path: Path) -> None:
+    async with executing(tmp_path) as world:
+        job = await world.done("one", requester=ROBIN)
+        assert job.details is not None
+        assert job.details.summary == "Did: one"
+        assert (job.details.reason, job.details.question, job.details.activity) == (None, None, None)
+        assert job.details.changes is not None
+        assert [(file.path, file.added) for file in job.details.changes.files] == [("notes.md", 1)]
+        branch = f"pagehand/{job.id}"
+        assert job.details.revision == git(world.bare, "rev-parse", branch).strip()
+        (opened,) = world.pull_requests.opened
+        assert (opened.branch, opened.title, opened.requester) == (branch, "one", ROBIN)
+        assert "Asked by Robin ([where](https://example.slack.com/archives/C1/p1))." in opened.description
+        trailer = git(world.bare, "log", "-1", "--format=%(trailers:key=Requested-by,valueonly)", branch)
+        assert trailer.strip() == "Robin (https://example.slack.com/archives/C1/p1)"
+
+
+async def test_a_follow_up_has_the_conversation_the_session_and_the_same_folder(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> None:
+        progress.session("s-1")
+        (task.workspace.home / task.prompt).touch()
+        await append_prompt(task, progress)
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        await world.done("two", job.id)
+        first, second = world.editor.tasks
+        assert (first.session, list(first.conversation)) == (None, [])
+        assert (second.session, list(second.conversation)) == ("s-1", [Exchange("one", "Did: one")])
+        assert first.workspace == second.workspace
+        assert {path.name for path in second.workspace.home.iterdir()} == {"one", "two"}
+        assert not second.workspace.copy.exists(), "at rest a job takes no room for its files"
+        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
+async def test_after_its_pull_request_has_ended_a_job_starts_a_new_branch_from_the_base(
+    tmp_path: Path, state: PullRequestState
+) -> None:
+    async with executing(tmp_path) as world:
+        job = await world.done("rejected")
+        world.pull_requests.end(state)
+        again = await world.done("two", job.id)
+        assert again.pr_link == "https://host/pulls/2"
+        assert world.subjects(f"pagehand/{job.id}-2") == ["two"], "what was rejected does not come back"
+        assert world.notes(f"pagehand/{job.id}-2") == "two\n"
+        await world.done("three", job.id)
+        assert world.subjects(f"pagehand/{job.id}-2") == ["three", "two"]
+        world.pull_requests.end(state)
+        await world.done("four", job.id)
+        assert world.subjects(f"pagehand/{job.id}-3") == ["four"]
+
+
+async def test_nothing_changed_is_no_commit_and_has_a_reason(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> EditResult | None:
+        if task.prompt == "one":
+            await append_prompt(task, progress)
+            return None
+        return EditResult("I looked.", reason="It is right as it is.", question="Which page?")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        again = await world.done("two", job.id)
+        assert (again.status, again.pr_link) == (Status.COMPLETED, job.pr_link)
+        assert again.details is not None
+        assert job.details is not None
+        told = (again.details.summary, again.details.reason, again.details.question)
+        assert told == ("I looked.", "It is right as it is.", "Which page?")
+        assert again.details.changes == job.details.changes, "the pull request is what it was"
+        assert world.subjects(f"pagehand/{job.id}") == ["one"]
+
+
+async def test_what_is_left_out_is_why_nothing_changed(tmp_path: Path) -> None:
+    async def edit(task: EditTask, _: Progress) -> None:
+        (task.workspace.copy / "big.md").write_text("x" * 20_000)
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        assert job.details is not None
+        assert str(job.details.reason).startswith("Left out: `big.md`")
+        assert world.branches() == {"main"}
+
+
+async def test_what_the_checks_find_goes_back_once_in_the_same_session_and_the_rest_is_told(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> EditResult:
+        if task.session is None:
+            progress.session("s-1")
+            for name in "ab":
+                (task.workspace.copy / f"{name}.md").write_text("wrong")
+        else:
+            (task.workspace.copy / "a.md").write_text("right")
+        return EditResult("Written.")
+
+    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+        job = await world.done("one")
+        _, second = world.editor.tasks
+        assert (second.session, list(second.conversation)) == ("s-1", [Exchange("one", "Written.")])
+        assert "not by a person" in second.prompt
+        assert "words: a.md: says wrong" in second.prompt
+        assert world.subjects(f"pagehand/{job.id}") == ["one"], "an instruction is one commit"
+        assert job.details is not None
+        assert job.details.pull_request is not None
+        (check,) = job.details.pull_request.checks
+        assert (check.status, check.problems) == (CheckStatus.FAILED, ("b.md: says wrong",))
+        assert "The checks still find:\n\n- words: b.md: says wrong" in world.pull_requests.opened[0].description
+
+
+async def test_an_editor_that_cannot_mend_what_the_checks_found_keeps_its_change(tmp_path: Path) -> None:
+    async def edit(task: EditTask, _: Progress) -> None:
+        (task.workspace.copy / "a.md").write_text("wrong" if task.prompt == "one" else "half")
+        if task.prompt != "one":
+            raise EditError("out of tokens")
+
+    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+        job = await world.done("one")
+        assert job.status is Status.COMPLETED
+        assert git(world.bare, "show", f"pagehand/{job.id}:a.md") == "wrong"
+        assert "out of tokens" in world.folders.log(job.id).read_text()
+
+
+async def test_a_push_that_loses_a_race_goes_on_top_without_the_agent(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> None:
+        await append_prompt(task, progress)
+        if task.prompt == "two":
+            branch = f"pagehand/{task.workspace.copy.parent.name}"
+            await asyncio.to_thread(world.push_as_somebody, branch, "theirs.md", "theirs")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        again = await world.done("two", job.id)
+        assert again.status is Status.COMPLETED
+        assert world.subjects(f"pagehand/{job.id}") == ["two", "By hand", "one"]
+        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+        assert git(world.bare, "show", f"pagehand/{job.id}:theirs.md") == "theirs"
+        assert len(world.editor.tasks) == 2
+
+
+async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> None:
+        await append_prompt(task, progress)
+        if task.prompt == "two" and len(world.editor.tasks) == 2:
+            branch = f"pagehand/{task.workspace.copy.parent.name}"
+            await asyncio.to_thread(world.push_as_somebody, branch, "notes.md", "theirs\n")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        assert (await world.done("two", job.id)).status is Status.COMPLETED
+        assert world.subjects(f"pagehand/{job.id}") == ["two", "By hand", "one"]
+        assert world.notes(f"pagehand/{job.id}") == "theirs\ntwo\n"
+        assert [task.prompt for task in world.editor.tasks] == ["one", "two", "two"]
+
+
+async def test_a_pull_request_that_cannot_be_opened_fails_the_job_and_the_next_message_opens_it(tmp_path: Path) -> None:
+    async with executing(tmp_path) as world:
+        world.pull_requests.outage = JobServerError("the host is away")
+        job = await world.done("one")
+        assert (job.status, job.pr_link) == (Status.FAILED, None)
+        assert job.details is not None
+        reason = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away"
+        assert job.details.reason == reason
+        world.pull_requests.outage = None
+        again = await world.done("two", job.id)
+        assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+
+
+async def test_progress_is_seen_while_it_works_and_written_seldom(tmp_path: Path) -> None:
+    async def edit(task: EditTask, progress: Progress) -> None:
+        for number in range(50_000):
+            progress.plan([PlanStep(title=f"Step {number} {'x' * 999}", status=StepStatus.IN_PROGRESS)] * 99)
+            progress.activity(f"reading {number}")
+        await asyncio.wait_for(seen.wait(), 30)
+
+    seen = asyncio.Event()
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.submit("one")
+
+        async def details() -> JobDetails | None:
+            return (await world.store.get("docs", job.id)).details
+
+        told = await until(details)
+        assert told.activity == "reading 49999"
+        assert len(told.plan) == 50
+        assert len(told.plan[0].title) == 300
+        seen.set()
+        ended = (await world.ended(job.id)).details
+        assert ended is not None
+        assert (ended.activity, ended.plan) == (None, told.plan)
+
+
+async def test_an_old_job_goes_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    async with executing(tmp_path) as world:
+        merged = await world.done("one")
+        world.pull_requests.end(PullRequestState.MERGED)
+        await world.done("two", merged.id)
+        still_open = await world.done("three")
+        retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
+        await retention.sweep()
+        assert (await world.store.get("docs", merged.id)).status is Status.COMPLETED
+        world.ahead = timedelta(days=31)
+        await retention.sweep()
+        assert (await world.store.get("docs", merged.id)).status is Status.ARCHIVED
+        assert (world.data / "jobs" / merged.id / "home").exists()
+        world.ahead = timedelta(days=31 + 91)
+        await retention.sweep()
+        for job in (merged, still_open):
+            with pytest.raises(JobServerError, match="no such job"):
+                await world.store.get("docs", job.id)
+        left = [path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()]
+        assert left == []
+        assert world.branches() == {"main", f"pagehand/{merged.id}-2", f"pagehand/{still_open.id}"}
+        assert await world.retained.old_branches() == []

@@ -1,0 +1,81 @@
+"""What an instruction's execution meets, as fakes: an editor, checks, and a keeper of pull requests."""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
+from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest
+from bot.jobserver.repository.snapshot import Snapshot
+
+Edit = Callable[[EditTask, Progress], Awaitable[EditResult | None]]
+
+
+class ScriptedEditor:
+    """Does what a test says, and keeps the tasks it was given."""
+
+    def __init__(self, edit: Edit | None = None) -> None:
+        self.script = edit or append_prompt
+        self.tasks: list[EditTask] = []
+
+    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+        self.tasks.append(task)
+        return await self.script(task, progress) or EditResult(f"Did: {task.prompt}")
+
+
+async def append_prompt(task: EditTask, _: Progress) -> None:
+    with (task.workspace.copy / "notes.md").open("a") as stream:
+        stream.write(f"{task.prompt}\n")
+
+
+class NoChecks:
+    """Finds no faults."""
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        return ()
+
+
+class WordCheck:
+    """Finds the word `wrong` in changed pages."""
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        problems = tuple(f"{path}: says wrong" for path in changed if b"wrong" in (after.read(path) or b""))
+        return (CheckResult(name="words", status=_status(problems), problems=problems),)
+
+
+def _status(problems: tuple[str, ...]) -> CheckStatus:
+    return CheckStatus.FAILED if problems else CheckStatus.PASSED
+
+
+@dataclass
+class FakePullRequests:
+    """Keeps them in memory, the newest last."""
+
+    kept: list[PullRequest] = field(default_factory=list)
+    opened: list[NewPullRequest] = field(default_factory=list)
+    additions: list[str] = field(default_factory=list)
+    outage: JobServerError | None = None
+
+    async def find(self, branch: str) -> PullRequest | None:
+        return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
+
+    async def open(self, new: NewPullRequest) -> PullRequest:
+        if self.outage:
+            raise self.outage
+        self.opened.append(new)
+        number = len(self.opened)
+        self.kept.append(PullRequest(number, f"https://host/pulls/{number}", new.branch, PullRequestState.OPEN))
+        return self.kept[-1]
+
+    async def update(self, pull_request: PullRequest, addition: str) -> None:
+        self.additions.append(addition)
+
+    def end(self, state: PullRequestState) -> None:
+        """The newest one was merged or closed."""
+        self.kept[-1] = replace(self.kept[-1], state=state)

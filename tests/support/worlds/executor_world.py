@@ -1,0 +1,115 @@
+"""Jobs executed on a real repository and a real store, with an editor and a keeper of pull requests by hand."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from support.fakes.job_ports import FakePullRequests, NoChecks, ScriptedEditor
+from support.worlds.jobserver_world import KEY, git, make_bare, until
+
+from bot.jobserver.checks.interface import Checks
+from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.editing import Editing
+from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.publishing import Publishing
+from bot.jobserver.executor.retention import Retention
+from bot.jobserver.models import AgentJob, Requester, Status
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import JobTemplate, PromptRequest
+from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.schema import STEPS
+
+TEMPLATE = JobTemplate("docs", "main", "fake")
+
+
+class ExecutorWorld:
+    """`bare` is the repository; `now` can be moved."""
+
+    def __init__(self, tmp_path: Path, database: Database, editor: ScriptedEditor, checks: Checks) -> None:
+        self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
+        self.data = tmp_path / "data"
+        self.data.mkdir()
+        self.ahead = timedelta()
+        self.editor = editor
+        self.pull_requests = FakePullRequests()
+        git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
+        mirror = Mirror(git_of, self.data / "mirror.git")
+        self.repository = GitRepository(mirror, "main", ChangeLimits(max_files=100, max_file_bytes=10_000))
+        self.folders = JobFolders(self.data)
+        self.folders.prepare()
+        self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
+        self.queue = InstructionQueue(database, now=self.now)
+        self.retained = JobRetention(database, now=self.now)
+        executor = InstructionExecutor(
+            Editing(self.repository, editor, checks, self.queue, self.folders),
+            Publishing(self.repository, self.pull_requests, self.queue),
+        )
+        self.runner = JobRunner(self.queue, executor, max_concurrent_jobs=2, retry_pause=0.01)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> Retention:
+        return Retention(
+            self.retained,
+            self.folders,
+            BranchRemoval(self.retained, self.repository, self.pull_requests),
+            archive_after=archive_after,
+            keep_for=keep_for,
+        )
+
+    async def submit(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
+        job = await self.store.submit(PromptRequest("docs", prompt, job_id, requester=requester), TEMPLATE)
+        self.runner.wake(job.id)
+        return job
+
+    async def ended(self, job_id: str) -> AgentJob:
+        async def check() -> AgentJob | None:
+            job = await self.store.get("docs", job_id)
+            return None if job.status is Status.ACTIVE else job
+
+        return await until(check)
+
+    async def done(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
+        """Asks, and waits for the job's end."""
+        return await self.ended((await self.submit(prompt, job_id, requester)).id)
+
+    def subjects(self, branch: str) -> list[str]:
+        return git(self.bare, "log", "--format=%s", "--no-merges", f"main..{branch}").splitlines()
+
+    def notes(self, branch: str) -> str:
+        return git(self.bare, "show", f"{branch}:notes.md")
+
+    def branches(self) -> set[str]:
+        return set(git(self.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
+
+    def push_as_somebody(self, branch: str, name: str, text: str) -> None:
+        """Somebody else pushes a commit to a branch."""
+        theirs = self.data.parent / "theirs"
+        git(self.data, "clone", "--quiet", "--branch", branch, str(self.bare), str(theirs))
+        (theirs / name).write_text(text)
+        git(theirs, "add", "--all")
+        git(theirs, "commit", "--quiet", "-m", "By hand")
+        git(theirs, "push", "--quiet", "origin", branch)
+
+
+@asynccontextmanager
+async def executing(
+    tmp_path: Path, editor: ScriptedEditor | None = None, checks: Checks | None = None
+) -> AsyncIterator[ExecutorWorld]:
+    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
+        world = ExecutorWorld(tmp_path, database, editor or ScriptedEditor(), checks or NoChecks())
+        try:
+            yield world
+        finally:
+            await world.runner.stop()

@@ -1,0 +1,58 @@
+"""How progress is written: the newest, seldom, and never at the cost of the work."""
+
+import asyncio
+import sqlite3
+
+from bot.jobserver.executor.progress import RecordedProgress
+from bot.jobserver.models import PlanStep
+from bot.jobserver.store.records import ProgressUpdate
+
+HOUR = 3600.0
+READ, WRITE = (PlanStep(title="Read"),), (PlanStep(title="Write"),)
+
+
+class Recorder:
+    """Keeps updates; the first `failures` of them cannot be written."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.updates: list[ProgressUpdate] = []
+        self.recorded = asyncio.Event()
+
+    async def __call__(self, update: ProgressUpdate) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise sqlite3.OperationalError("database is locked")
+        self.updates.append(update)
+        self.recorded.set()
+
+
+async def test_the_first_is_written_at_once_and_the_rest_together_at_the_end() -> None:
+    recorder, progress = Recorder(), RecordedProgress()
+    async with progress.recording(recorder, pause=HOUR):
+        progress.session("s-1")
+        await asyncio.wait_for(recorder.recorded.wait(), 10)
+        for number in range(1000):
+            progress.plan(READ)
+            progress.activity(f"page {number}")
+            await asyncio.sleep(0)
+        progress.plan(WRITE)
+    assert recorder.updates == [ProgressUpdate(session="s-1"), ProgressUpdate(plan=WRITE, activity="page 999")]
+
+
+async def test_what_could_not_be_written_is_written_with_the_next() -> None:
+    recorder, progress = Recorder(failures=2), RecordedProgress("s-0")
+    async with progress.recording(recorder, pause=0.001):
+        progress.session("s-1")
+        progress.plan(READ)
+        await asyncio.wait_for(recorder.recorded.wait(), 10)
+    assert recorder.updates == [ProgressUpdate(plan=READ, session="s-1")]
+    assert progress.session_id == "s-1"
+
+
+async def test_nothing_told_is_nothing_written_and_what_is_no_id_is_no_session() -> None:
+    recorder, progress = Recorder(), RecordedProgress()
+    async with progress.recording(recorder):
+        progress.session("x" * 5000)
+        progress.session("two\nlines")
+    assert (recorder.updates, progress.session_id) == ([], None)

@@ -1,0 +1,154 @@
+"""What is old is found by an index, a few rows at a time, and goes whole."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.fakes.job_ports import FakePullRequests
+
+from bot.jobserver.errors import GitError, JobNotFoundError
+from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.models import PullRequestState
+from bot.jobserver.pull_requests.interface import PullRequest
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import Instruction, JobTemplate, Outcome, ProgressUpdate, PromptRequest
+from bot.jobserver.store.retention import BATCH_SIZE, JobRetention
+from bot.jobserver.store.schema import STEPS
+
+TEMPLATE = JobTemplate("docs", "main", "builtin")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+class Jobs:
+    """A real store whose clock a test sets."""
+
+    def __init__(self, database: Database) -> None:
+        self.time = START
+        self.store = JobStore(database, rate_limit=100_000, now=lambda: self.time)
+        self.queue = InstructionQueue(database, now=lambda: self.time)
+        self.retention = JobRetention(database, now=lambda: self.time)
+
+    async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
+        """A job with an instruction on each of two branches."""
+        job = await self.store.submit(PromptRequest("docs", "one", None, key), TEMPLATE)
+        taken = await self.taken(job.id)
+        await self.queue.record_progress(job.id, ProgressUpdate(activity="reading", session="s"))
+        await self.queue.finish(taken, Outcome(pr_link="http://x/pulls/0"))
+        await self.store.submit(PromptRequest("docs", "two", job.id), TEMPLATE)
+        taken = await self.queue.use_next_branch(await self.taken(job.id))
+        await self.queue.record_pushed(taken, "c0ffee")
+        await self.queue.finish(taken, Outcome(commit="c0ffee", pr_link=link))
+        return job.id
+
+    async def taken(self, job_id: str) -> Instruction:
+        taken = await self.queue.next_instruction(job_id)
+        assert taken is not None
+        return taken
+
+    async def delete_old(self) -> None:
+        await self.retention.archive(DAY)
+        self.time += 2 * DAY
+        await self.retention.delete_jobs(await self.retention.jobs_to_delete(DAY))
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
+        yield database
+
+
+async def test_a_job_goes_with_its_instructions_and_answers_and_leaves_its_proposed_branches(
+    database: Database,
+) -> None:
+    jobs = Jobs(database)
+    gone, unproposed = await jobs.finished("k-1"), await jobs.finished(link=None)
+    jobs.time += 2 * DAY
+    kept = await jobs.finished("k-2")
+    await jobs.delete_old()
+    for job_id in (gone, unproposed):
+        with pytest.raises(JobNotFoundError):
+            await jobs.store.get("docs", job_id)
+    async with database.transaction() as connection:
+        rows = await connection.execute_fetchall("SELECT job_id FROM instructions UNION ALL SELECT job_id FROM answers")
+    assert [row["job_id"] for row in rows] == [kept, kept, kept]
+    expected = {f"pagehand/{gone}", f"pagehand/{gone}-2", f"pagehand/{unproposed}"}
+    assert set(await jobs.retention.old_branches()) == expected, "a branch that nobody could review stays"
+    anew = await jobs.store.submit(PromptRequest("docs", "other", None, "k-1"), TEMPLATE)
+    assert anew.id != gone, "a key of a deleted job is free again"
+
+
+async def test_a_transaction_takes_a_bounded_number_of_rows(database: Database) -> None:
+    jobs = Jobs(database)
+    async with database.transaction() as connection:
+        await connection.executemany(
+            "INSERT INTO jobs (id, project_id, status, repository, ref, model, branch, created_at, finished_at) "
+            "VALUES (?, 'docs', 'completed', 'r', 'main', 'm', ?, ?, ?)",
+            [(f"{n}", f"b{n}", START.isoformat(), START.isoformat()) for n in range(BATCH_SIZE + 1)],
+        )
+    jobs.time += 2 * DAY
+    assert [await jobs.retention.archive(DAY) for _ in range(3)] == [BATCH_SIZE, 1, 0]
+    jobs.time += 2 * DAY
+    assert len(await jobs.retention.jobs_to_delete(DAY)) == BATCH_SIZE
+
+
+async def test_nothing_is_found_by_reading_all_rows(database: Database) -> None:
+    jobs, statements = Jobs(database), list[str]()
+    async with database.transaction() as connection:
+        await connection.set_trace_callback(statements.append)
+    job_id = await jobs.finished("k-1")
+    await jobs.store.get("docs", job_id)
+    await jobs.store.submit(PromptRequest("docs", "three", job_id), TEMPLATE)
+    taken = await jobs.taken(job_id)
+    await jobs.store.cancel("docs", job_id)
+    await jobs.queue.is_stopped(taken)
+    await jobs.queue.release(taken)
+    await jobs.queue.requeue_interrupted()
+    await jobs.queue.finish(await jobs.taken(job_id), Outcome())
+    await jobs.retention.delete_answers()
+    await jobs.delete_old()
+    await jobs.retention.forget_branch("b")
+    async with database.transaction() as connection:
+        seen = tuple(statements)
+        for statement in seen:
+            if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+                plan = await connection.execute_fetchall(f"EXPLAIN QUERY PLAN {statement}")
+                scans = [row["detail"] for row in plan if row["detail"].startswith("SCAN")]
+                assert all("USING" in scan for scan in scans), f"{statement}: {scans}"
+    assert len(seen) > 60
+
+
+class Branches:
+    """A repository in which one branch cannot be deleted."""
+
+    def __init__(self, stuck: str = "") -> None:
+        self.stuck = stuck
+        self.deleted: list[str] = []
+
+    async def delete_branch(self, branch: str) -> None:
+        if branch == self.stuck:
+            raise GitError("protected")
+        self.deleted.append(branch)
+
+
+async def test_branches_go_where_their_pull_request_has_ended_and_one_that_cannot_holds_up_no_other(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs, branches, pull_requests = Jobs(database), Branches(), FakePullRequests()
+    ids = sorted([await jobs.finished() for _ in range(3)])
+    jobs.time += 2 * DAY
+    await jobs.delete_old()
+    branches.stuck = f"pagehand/{ids[0]}"
+    pull_requests.kept.append(PullRequest(1, "http://x/1", f"pagehand/{ids[1]}", PullRequestState.OPEN))
+    pull_requests.kept.append(PullRequest(2, "http://x/2", f"pagehand/{ids[2]}", PullRequestState.MERGED))
+    removal = BranchRemoval(jobs.retention, branches, pull_requests)
+    await removal.run()
+    assert set(branches.deleted) == {f"pagehand/{ids[2]}", *(f"pagehand/{job_id}-2" for job_id in ids)}
+    assert await jobs.retention.old_branches() == [branches.stuck]
+    assert "1 old branches could not be deleted" in caplog.text
+    jobs.time += 8 * DAY
+    await removal.run()
+    assert await jobs.retention.old_branches() == [], "a week of tries is enough: what grows has an end"
