@@ -123,15 +123,14 @@ class PromptBody(_Wire):
     """The body of both POST operations. `requestedBy` is not of the specification: only ours takes it."""
 
     prompt: str
-    requested_by: Annotated[
-        Requester | None, Field(serialization_alias="requestedBy", exclude_if=lambda value: value is None)
-    ] = None
+    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
 
 
 def prompt_body(prompt: str, requested_by: Requester | None = None) -> bytes:
     """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
     encodable = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return PromptBody(prompt=encodable, requested_by=requested_by).model_dump_json(by_alias=True).encode()
+    body = PromptBody(prompt=encodable, requested_by=requested_by)
+    return body.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 def parse_job(body: bytes, hide: Hide = str) -> Job:

@@ -31,8 +31,8 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     if report is None:
         return message
     parts: list[tuple[str, Block]] = []
-    if report.answer is not None:
-        parts.append((shorten(report.answer.text, 1_500), markdown(defused(report.answer.text))))
+    if report.answer is not None and (answer := defused(report.answer.text)).strip():
+        parts.append((shorten(report.answer.text, 1_500), markdown(answer)))
     texts = [_changed_pages(report.changes), _failed_checks(report.failed_checks), _question(report.question)]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
@@ -48,12 +48,12 @@ def question_asked(thread: Thread, message: QuestionAsked) -> Message:
 
 
 def reason_quoted(report: JobReport) -> str:
-    """The reason that was given, as a quotation."""
+    """The reason that was given, as a quotation of some lines."""
     return _quoted(report.reason, _MAX_REASON)
 
 
 def _quoted(text: str, limit: int) -> str:
-    return quote(pieces(text, limit)[0]) if text else ""
+    return quote((pieces(text, limit) or [""])[0])
 
 
 def _text(words: str, parts: list[str]) -> str:

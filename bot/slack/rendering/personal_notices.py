@@ -89,11 +89,11 @@ def whole_answer(message: AnswerRequested) -> list[Message]:
     """All that an agent answered, in as many messages as it takes; or why that cannot be shown."""
     if message.missing is not None:
         return [paragraph(_MISSING[message.missing])]
-    parts = markdown_pieces(message.text, _ANSWER_PIECE) or ["(empty)"]
+    parts = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()] or ["(empty)"]
     made = []
     for number, part in enumerate(parts):
         title = "It goes on:" if number else "The whole answer:"
-        made.append(Message(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(defused(part)))))
+        made.append(Message(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
     return made
 
 
