@@ -3,7 +3,19 @@
 All of it is foreign text: escaped, or Markdown that was defused.
 """
 
-from bot.domain.job_details import Answer, ChangeKind, Changes, CheckResult, FileChange, JobReport
+from bot.domain.job_details import (
+    SHOWN_ANSWER,
+    SHOWN_CHECKS,
+    SHOWN_FILES,
+    SHOWN_PROBLEMS,
+    Answer,
+    ChangeKind,
+    Changes,
+    CheckResult,
+    FileChange,
+    JobReport,
+    shortened,
+)
 from bot.domain.notices.posts import QuestionAsked
 from bot.domain.threads import Thread
 from bot.slack.rendering.agent_markdown import defused
@@ -31,8 +43,9 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     if report is None:
         return message
     parts: list[tuple[str, Block]] = []
-    if report.answer is not None and (answer := defused(report.answer.text)).strip():
-        parts.append((shorten(report.answer.text, 1_500), markdown(answer)))
+    answer = shortened(report.answer.text, SHOWN_ANSWER) if report.answer else ""
+    if defused(answer).strip():
+        parts.append((shorten(answer, 1_500), markdown(defused(answer))))
     texts = [_changed_pages(report.changes), _failed_checks(report.failed_checks), _question(report.question)]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
@@ -76,7 +89,7 @@ def _changed_pages(changes: Changes | None) -> str:
     if changes is None or changes.file_count == 0:
         return ""
     count, lines = changes.file_count, _lines(changes.added, changes.removed)
-    listed = [f"• {_file(file)}" for file in changes.files]
+    listed = [f"• {_file(file)}" for file in changes.files[:SHOWN_FILES]]
     left = count - len(listed)
     more = [f"• and {left} more"] if left > 0 and listed else []
     title = f"The pull request changes {count} file{'s' if count > 1 else ''}{lines}{':' if listed else '.'}"
@@ -94,11 +107,11 @@ def _lines(added: int | None, removed: int | None) -> str:
 
 
 def _failed_checks(checks: tuple[CheckResult, ...]) -> str:
-    return "\n".join(["Checks that failed:", *map(_check, checks)]) if checks else ""
+    return "\n".join(["Checks that failed:", *map(_check, checks[:SHOWN_CHECKS])]) if checks else ""
 
 
 def _check(check: CheckResult) -> str:
-    listed = [f"    {one_line(problem, _MAX_PROBLEM)}" for problem in check.problems]
+    listed = [f"    {one_line(problem, _MAX_PROBLEM)}" for problem in check.problems[:SHOWN_PROBLEMS]]
     left = check.problem_count - len(listed)
     more = [f"    and {left} more"] if left > 0 and listed else []
     return "\n".join((f":warning: {one_line(check.name, _MAX_NAME)}", *listed, *more))
