@@ -79,7 +79,7 @@ async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
     assert card.text.splitlines()[-4:] == [
         ":white_check_mark: Read &lt;it&gt;",
         ":hourglass_flowing_sand: Write",
-        ":white_large_square: Check",
+        ":white_circle: Check",
         "_Now: Editing a.md_",
     ]
 

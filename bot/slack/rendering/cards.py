@@ -26,7 +26,7 @@ _SHOWN_STEPS, _MAX_STEP = 8, 120
 _MARKS = {
     StepStatus.COMPLETED: ":white_check_mark:",
     StepStatus.IN_PROGRESS: ":hourglass_flowing_sand:",
-    StepStatus.PENDING: ":white_large_square:",
+    StepStatus.PENDING: ":white_circle:",
 }
 _BECAME: Mapping[PullRequestState | None, str] = {
     PullRequestState.MERGED: " (merged)",
