@@ -53,7 +53,7 @@ async def test_from_a_command_through_github_to_the_next_pull_request(team: Team
 
     await write(page, "make it shorter", "thread-composer")
     await expect(_last(page)).to_contain_text("Only the title is left.", timeout=PATIENCE_MS)
-    assert _page(team, first.branch) == "# Colors\n"
+    assert _page(team, first.branch) == "# Colors"
     assert "I made **it** American." in "".join(part.text for part in team.model.requests[-1].parts)
     assert "Only the title is left." in team.github.pull_request(1).body
 
@@ -62,8 +62,8 @@ async def test_from_a_command_through_github_to_the_next_pull_request(team: Team
     await expect(_last(page)).to_contain_text("There is a sentence now.", timeout=PATIENCE_MS)
     second = team.github.pull_request(2)
     assert second.branch == f"{first.branch}-2"
-    assert _page(team, second.branch) == "# Colors\n\nMany.\n"
-    assert _page(team, "main") == "# Colors\n"
+    assert _page(team, second.branch) == "# Colors\n\nMany."
+    assert _page(team, "main") == "# Colors"
     await expect(_last(page).get_by_role("link", name="Open the pull request")).to_have_attribute(
         "href", f"{team.github.url}/acme/docs/pull/2"
     )
