@@ -83,13 +83,15 @@ async def test_the_watch_would_notice(tmp_path: Path) -> None:
 async def test_the_file_with_the_credential_is_only_ours_and_gone_when_git_was_cancelled(
     server: GitHubServer, tmp_path: Path
 ) -> None:
-    git, copy = await git_for(server, tmp_path)
+    token = f"planted-secret-{uuid.uuid4().hex}"  # other tests push at the same time
+    server.tokens = {token: ALL_PERMISSIONS}
+    git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
     reached, modes = asyncio.Event(), list[tuple[int, int]]()
     folders = set[Path]()
 
     def look() -> None:
         for folder in Path("/dev/shm").glob("pagehand-git-*"):  # noqa: S108
-            if (folder / "credentials").exists() and TOKEN in (folder / "credentials").read_text():
+            if (folder / "credentials").exists() and token in (folder / "credentials").read_text():
                 folders.add(folder)
                 modes.append((folder.stat().st_mode & 0o777, (folder / "credentials").stat().st_mode & 0o777))
         reached.set()
