@@ -94,7 +94,7 @@ def demo(  # noqa: PLR0917 - click passes options by name
 
 
 @main.command()
-@click.option("--check", is_flag=True, help="Say whether the agent is installed, logged in and answers, and exit.")
+@click.option("--check", is_flag=True, help="Say whether the agent answers and GitHub lets us in, and exit.")
 def jobserver(*, check: bool) -> None:
     """Run the self-hosted job server: it edits a git repository and opens pull requests.
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.real_agents import KEY, REAL_AGENTS
+from support.servers.github_server import github_server
+from support.servers.github_server_state import TOKEN
 from support.servers.model_script import Refuse, Say
 from support.servers.model_server import ModelServer
 
@@ -95,3 +97,21 @@ async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer
     assert output.startswith("FAIL installed")
     assert GOOSE.agent.install in output
     assert not model.requests
+
+
+async def test_what_a_token_may_do_at_github(tmp_path: Path) -> None:
+    prefix = "PAGEHAND_JOBSERVER_"
+    async with github_server(tmp_path / "github") as github:
+        settings = {"REPOSITORY": github.repository_url, "API_KEY": "planted-key-of-the-job-server"}
+        for token, code, words in ((TOKEN, 0, "the repository acme/docs can be read"), ("expired", 1, "token")):
+            environment = {"PATH": PATH} | {
+                prefix + name: value for name, value in (settings | {"GITHUB_TOKEN": token}).items()
+            }
+            process = await asyncio.create_subprocess_exec(
+                Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
+                env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            output = (await process.communicate())[0].decode()
+            assert process.returncode == code, output
+            assert words in output
+            assert token not in output

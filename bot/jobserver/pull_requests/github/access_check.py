@@ -25,10 +25,6 @@ class AccessResult:
     is_ok: bool | None
     words: str = ""
 
-    def __str__(self) -> str:
-        sign = {True: "ok", False: "failed", None: "note"}[self.is_ok]
-        return f"{sign}: {self.name}{f': {self.words}' if self.words else ''}"
-
 
 async def check_github(settings: JobServerSettings) -> list[AccessResult]:
     """Returns what works and what does not; empty where the settings have nothing to do with GitHub."""
