@@ -19,7 +19,7 @@ from bot.edge_timings import EdgeTimings
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import MOST_CONNECTIONS, JobApiSettings
-from bot.ports import Chat, JobApi, People, Store
+from bot.ports import Chat, JobApi, People, Requesters, Store
 from bot.roles import Role
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health import recording_health
@@ -40,6 +40,7 @@ from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.requesters import SlackRequesters
 from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes, check_scopes
 from bot.slack.sending.web_api import new_client, new_session
@@ -77,6 +78,7 @@ class Edges:
     ephemeral_sender: EphemeralSender
     message_context: MessageContext
     people: People
+    requesters: Requesters | None = None
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
@@ -105,6 +107,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
         ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
         people = SlackPeople(client)
+        requesters = SlackRequesters(client, people) if config.job_api_requester else None
         chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people)
         return Edges(
             store,
@@ -115,6 +118,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             ephemeral_sender,
             message_context,
             people,
+            requesters,
             stack.pop_all(),
             missing,
             timings,
@@ -203,7 +207,7 @@ class App:
             keep_days=config.keep_days,
             recovery=self._timings.recovery,
         )
-        return Scheduler(settings, edges.store, edges.job_api, edges.chat, edges.people)
+        return Scheduler(settings, edges.store, edges.job_api, edges.chat, edges.people, requesters=edges.requesters)
 
     def _build_check(self) -> DatabaseCheck:
         return DatabaseCheck(

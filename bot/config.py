@@ -108,6 +108,12 @@ class Config(Settings):
         description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
         "then what may have arrived is sent again without asking",
     )
+    job_api_requester: bool = Field(
+        default=False,
+        alias="JOB_API_REQUESTER",
+        description="true if the job API takes who asked (Pagehand's job server does): then the name, the Slack user "
+        "id and the thread's address go with each request, for the pull request",
+    )
     database_url: Annotated[SecretStr, AfterValidator(_database_url)] = Field(
         default=SecretStr("sqlite:///pagehand.sqlite3"),
         alias="DATABASE_URL",

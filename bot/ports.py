@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.requests import Requester
 from bot.domain.threads import Thread
 from bot.store_ports import (
     Claims,
@@ -25,10 +26,14 @@ T = TypeVar("T")
 class JobApi(Protocol):
     """The job API (specification, part 4). Every method raises only JobApiError's classes, within a bounded time."""
 
-    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
-        """Starts a job."""
+    async def create(
+        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Starts a job. `requester` goes with it where the server is known to take it."""
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         """Sends a follow-up to a job."""
 
     async def get(self, project_id: str, job_id: str) -> Job:
@@ -73,6 +78,13 @@ class People(Protocol):
 
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The names by which people go, by id; without those whose name cannot be had in a moment. Never raises."""
+
+
+class Requesters(Protocol):
+    """Who asked for what, as a job API is told."""
+
+    async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
+        """The person, with the thread's address where it can be had in a moment. Never raises."""
 
 
 class Clock(Protocol):

@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Protocol
 
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, PromptRequested, Reaction
+from bot.domain.notices.messages import (
+    CARD_CHANGED,
+    ActionAnswer,
+    ActionAnswered,
+    AnswerRequested,
+    NewNotice,
+    PromptRequested,
+    Reaction,
+)
 from bot.domain.observe import with_problem
 from bot.domain.permissions import may_steer
 from bot.domain.requests import (
@@ -41,7 +49,7 @@ class ReplyTransaction(RequestTransaction, HasEarlyReplies, Protocol):
 
 
 class PromptTransaction(HasThreads, HasNotices, Protocol):
-    """What showing a prompt touches."""
+    """What showing a prompt or an answer touches."""
 
 
 class Service:
@@ -138,6 +146,20 @@ class Service:
             if request is not None and thread is not None:
                 answer = await send_new_words(tx, thread, request, person)
                 await tx.notices.add(thread.id, _answered(person, source_key, answer))
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def show_answer(
+        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
+    ) -> None:
+        """Shows a person the whole of an agent's answer that the thread shortens."""
+
+        async def work(tx: PromptTransaction) -> None:
+            thread = await tx.threads.get(thread_id)
+            if thread is not None and thread.channel_id == channel_id:
+                message = AnswerRequested(person.id, answer_id)
+                await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), message))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
-from bot.domain.requests import Reply, Request, RequestState
+from bot.domain.requests import Reply, Request, Requester, RequestState
 from bot.domain.threads import Thread, ThreadState
 
 
@@ -151,6 +151,9 @@ class RequestQueue(Requests, Protocol):
 
     async def set_text(self, request_id: str, text: str) -> None:
         """Records what a request says from now on."""
+
+    async def set_requester(self, request_id: str, requester: Requester) -> None:
+        """Records who the job API is told asked for this."""
 
 
 class Notices(Protocol):

@@ -1,14 +1,20 @@
 """`pagehand jobserver`."""
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
+
+import click
 
 from bot.errors import CannotStart
+from bot.jobserver.agents.check import check_editor
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.runtime.logging import configure_logging
+
+_OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 
 
 def run_job_server(environ: MutableMapping[str, str]) -> None:
@@ -19,8 +25,36 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     close_to_others()
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
-    configure_logging("INFO", [settings.api_key.get_secret_value(), *settings.github_secrets])
+    configure_logging("INFO", _secrets(settings))
     try:
         asyncio.run(JobServer(settings).serve_forever())
     except JobServerError as error:
         raise CannotStart(str(error)) from None
+
+
+def check_job_server(environ: Mapping[str, str]) -> int:
+    """Prints a line for each thing that is looked at; returns 1 where something is missing. Raises ConfigError."""
+    settings = JobServerSettings.from_environment(environ)
+    configure_logging("WARNING", _secrets(settings))
+    return asyncio.run(_print_findings(settings, environ))
+
+
+async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str]) -> int:
+    exit_code = 0
+    async for sign, name, words in _findings(settings, environ):
+        click.echo(f"{sign:<5}{name:<14} {words}")
+        exit_code = 1 if sign == _FAILED else exit_code
+    return exit_code
+
+
+async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
+    """Yields a sign, a name and words each: of the editor, then of GitHub, if the settings have to do with it."""
+    async for finding in check_editor(settings, environ):
+        yield _OK if finding.is_good else _FAILED, finding.name, finding.words
+    for result in await check_github(settings):
+        yield _NOTE if result.is_ok is None else _OK if result.is_ok else _FAILED, result.name, result.words
+
+
+def _secrets(settings: JobServerSettings) -> list[str]:
+    reviewers = (reviewer.key.get_secret_value() for reviewer in settings.reviewer_list)
+    return [settings.api_key.get_secret_value(), *settings.github_secrets, *reviewers]

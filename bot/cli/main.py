@@ -5,6 +5,7 @@ a slip in the options are answered at once. So this module and what it imports a
 """
 
 import os
+import sys
 from typing import Literal
 
 import click
@@ -93,7 +94,8 @@ def demo(  # noqa: PLR0917 - click passes options by name
 
 
 @main.command()
-def jobserver() -> None:
+@click.option("--check", is_flag=True, help="Say whether the agent answers and GitHub lets us in, and exit.")
+def jobserver(*, check: bool) -> None:
     """Run the self-hosted job server: it edits a git repository and opens pull requests.
 
     \b
@@ -102,8 +104,10 @@ def jobserver() -> None:
     """
     with exit_on_error("The job server cannot start", "The job server stopped"):
         require_extra("jobserver")
-        from bot.cli.jobserver import run_job_server
+        from bot.cli.jobserver import check_job_server, run_job_server
 
+        if check:
+            sys.exit(check_job_server(os.environ))
         run_job_server(os.environ)
 
 

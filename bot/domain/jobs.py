@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.job_details import JobDetails
+
 ACTIVE, COMPLETED, ARCHIVED, FAILED = "active", "completed", "archived", "failed"
 TERMINAL = frozenset({COMPLETED, ARCHIVED, FAILED})
 """The statuses that end polling (specification, part 3). Any other one, known or not, is work in progress."""
@@ -10,7 +12,10 @@ TERMINAL = frozenset({COMPLETED, ARCHIVED, FAILED})
 
 @dataclass(frozen=True)
 class Job:
-    """The remote Agent job, as the API last showed it (specification, part 2). All but id and status can be missing."""
+    """The remote Agent job, as the API last showed it (specification, part 2). All but id and status can be missing.
+
+    `details` are those of this one look: what is known of a thread's job is kept without them.
+    """
 
     id: str
     status: str
@@ -20,6 +25,7 @@ class Job:
     model: str | None = None
     created_at: str | None = None
     archived_at: str | None = None
+    details: JobDetails | None = None
 
     @property
     def ended(self) -> bool:

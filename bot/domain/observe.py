@@ -5,25 +5,20 @@ follow-up goes out); a link is announced once, ever. An observation that changes
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.job_details import NO_DETAILS
+from bot.domain.jobs import ARCHIVED, COMPLETED, Job, Problem
+from bot.domain.news import announce_link, note_end, note_progress, note_question, transitions
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import (
     AccessDenied,
-    JobActiveAgain,
-    JobArchived,
     JobDisappeared,
-    JobFailed,
-    JobFinished,
-    JobStarted,
     OutageEnded,
     OutageStarted,
-    PullRequestFound,
     RequestSummary,
 )
 from bot.domain.requests import RejectionReason
@@ -76,13 +71,14 @@ class Polling:
     """How often to poll, in seconds: `fastest` after a change, slowing down to `slowest`.
 
     `grace`: how much longer to poll after the end, for a link that comes late. `patience`: how long an outage may last
-    before the thread is told.
+    before the thread is told. `card_every`: how often at most a card is edited because the agent got further.
     """
 
     fastest: float = 2.0
     slowest: float = 30.0
     grace: float = 180.0
     patience: float = 300.0
+    card_every: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -117,10 +113,17 @@ def decide(
     return Decision(after, (*rejections, *notices), _shown(after) != _shown(state), poll_in)
 
 
-def open_round(state: ThreadState, now: float, polling: Polling) -> ThreadState:
-    """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is polled for."""
+def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str | None = None) -> ThreadState:
+    """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is polled for.
+
+    `asker_id` is who wrote it (empty: the requester), None where that is known already. The agent's question, if
+    there is one, is answered by it.
+    """
     return replace(
         state,
+        asker_id=state.asker_id if asker_id is None else asker_id,
+        question="",
+        answered=state.question or state.answered,
         round=state.round + 1,
         announced=frozenset(),
         changed_at=now,
@@ -225,7 +228,8 @@ def _not_found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
 
 def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
     before, link_may_come = state.job, job.status == COMPLETED and job.pr_link is None
-    job = _filled(job, before)
+    details = job.details or NO_DETAILS
+    job = _filled(replace(job, details=None), before)
     recovery = _recovery(state)
     state = replace(state, job=job, not_found_count=0, outage_since=None, outage_announced=False)
     state = with_problem(state, None)
@@ -233,10 +237,12 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
         state = replace(state, changed_at=now)
     if job.ended and not (before and before.ended and before.status == job.status):
         state = replace(state, poll_until=max(state.poll_until, now + polling.grace if link_may_come else now))
-    news = [notice for notice in _transitions(state, before) if notice.key not in state.announced]
+    state = note_progress(state, details, now, polling.card_every, other_news=job != before)
+    news = [notice for notice in transitions(state, before, details) if notice.key not in state.announced]
     state = replace(state, announced=state.announced | {notice.key for notice in news})
-    state, link = _announce_link(state, news)
-    return state, recovery + news + link
+    state, link = announce_link(state, news)
+    state, question = note_question(state, details, news)
+    return note_end(state, details, news), recovery + news + link + question
 
 
 def _recovery(state: ThreadState) -> list[NewNotice]:
@@ -261,39 +267,6 @@ def _filled(job: Job, before: Job | None) -> Job:
     )
 
 
-def _transitions(state: ThreadState, before: Job | None) -> Iterable[NewNotice]:
-    job, round_ = state.job, state.round
-    if job is None:
-        return
-    if before is None:
-        yield NewNotice(keys.JOB_STARTED, JobStarted(job.id, job.repository or "", job.ref or "", job.model or ""))
-    if before is not None and job.status == before.status:
-        return
-    if job.status == ACTIVE and before is not None and before.ended and round_:
-        yield NewNotice(keys.job_active_again(round_), JobActiveAgain())
-    elif job.status == COMPLETED:
-        yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link))
-    elif job.status == FAILED:
-        yield NewNotice(keys.job_failed(round_), JobFailed())
-    elif job.status == ARCHIVED:
-        yield NewNotice(keys.job_archived(round_), JobArchived())
-
-
-def _finished(state: ThreadState, link: str | None) -> JobFinished:
-    new = link is not None and link not in state.links
-    return JobFinished(link or "", new=new, changed=new and bool(state.links), again=state.finished_before)
-
-
-def _announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
-    """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
-    link = state.job.pr_link if state.job else None
-    if link is None or link in state.links:
-        return state, []
-    found = NewNotice(keys.pull_request_found(link), PullRequestFound(link, changed=bool(state.links)))
-    state = replace(state, links=(*state.links, link))
-    return state, [] if any(isinstance(notice.message, JobFinished) for notice in news) else [found]
-
-
-def _shown(state: ThreadState) -> tuple[Job | None, Problem | None, str, int | None]:
+def _shown(state: ThreadState) -> tuple[object, ...]:
     """Returns what the card shows."""
-    return state.job, state.problem, state.problem_text, state.problem_until
+    return state.job, state.problem, state.problem_text, state.problem_until, state.progress, bool(state.question)

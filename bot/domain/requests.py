@@ -49,6 +49,17 @@ class Reply:
     withdrawn: bool = False
 
 
+@dataclass(frozen=True)
+class Requester:
+    """Who asked, as a job API is told that takes it: a name for people, the Slack user's id, the thread's address
+    (left out where it could not be had).
+    """
+
+    name: str
+    id: str
+    url: str | None = None
+
+
 class RequestKind(StrEnum):
     """What a person asked for."""
 
@@ -108,6 +119,8 @@ class Request:
     and `edited_at` the `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason,
     NO_WORDS, or Slack's code where there was no room for its card), or why it still waits, for the log.
 
+    `requester` is what goes with the request, once that is known: the same each time it is sent.
+
     Words that went out after an edit are a request of their own, with the id `<the reply's first request>.<edited_at>`.
     """
 
@@ -126,6 +139,7 @@ class Request:
     edited_at: str = ""
     latest_text: str | None = None
     uncertain: bool = False
+    requester: Requester | None = None
 
     @property
     def reply_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from bot.domain.job_details import EndMark, Progress
 from bot.domain.jobs import Job, Problem
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import RequestRejected
@@ -30,6 +31,11 @@ class ThreadState:
     `changed_at` is the last change (polling slows down from there); polling goes on till `poll_until` even though the
     job has ended, since a link or the work on a follow-up can come late. `unexplained` are rejections that wait for the
     next poll.
+
+    Of what a job API tells beyond its specification: `progress` is what the card shows, and came at `progress_at`;
+    `last_end` is by what the last end that was told is known again. `question` is the digest of the agent's question
+    that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
+    round's follow-up, till its end is told; empty: the thread's requester.
     """
 
     job: Job | None = None
@@ -47,6 +53,12 @@ class ThreadState:
     poll_until: float = 0.0
     finished_before: bool = False
     unexplained: tuple[UnexplainedRejection, ...] = ()
+    progress: Progress = field(default_factory=Progress)
+    progress_at: float = 0.0
+    last_end: EndMark = field(default_factory=EndMark)
+    question: str = ""
+    answered: str = ""
+    asker_id: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp
@@ -12,6 +13,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from bot import __version__
 from bot.domain.jobs import Job
+from bot.domain.requests import Requester
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.job_api_proxy import job_api_proxy
@@ -57,15 +59,21 @@ class HttpJobApi:
     def __repr__(self) -> str:
         return f"HttpJobApi({self._settings.base_url!r})"
 
-    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def create(
+        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        return await self._call(JobApiOperation.CREATE, project_id, url, prompt, idempotency_key)
+        body = prompt_body(prompt, requester)
+        return await self._call(JobApiOperation.CREATE, project_id, url, body, idempotency_key)
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        return await self._call(JobApiOperation.MESSAGE, project_id, url, prompt, idempotency_key)
+        body = prompt_body(prompt, requester)
+        return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
@@ -81,10 +89,10 @@ class HttpJobApi:
         return self._settings.base_url + path
 
     async def _call(
-        self, operation: JobApiOperation, project_id: str, url: str, prompt: str = "", key: str = ""
+        self, operation: JobApiOperation, project_id: str, url: str, content: bytes = b"", key: str = ""
     ) -> Job:
         self._rate_limit_gate.check(operation, project_id)
-        outcome = await self._attempt(operation, url, prompt, key)
+        outcome = await self._attempt(operation, url, content, key)
         if isinstance(outcome, JobApiBusy):
             self._rate_limit_gate.close(operation, project_id, outcome)
         # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
@@ -93,7 +101,7 @@ class HttpJobApi:
         return outcome
 
     async def _attempt(
-        self, operation: JobApiOperation, url: str, prompt: str, idempotency_key: str
+        self, operation: JobApiOperation, url: str, content: bytes, idempotency_key: str
     ) -> Job | JobApiError:
         if self._client.is_closed:
             return JobApiUnreachable("The job API cannot be reached: Pagehand is stopping.")
@@ -101,7 +109,7 @@ class HttpJobApi:
         body: bytes | None = None
         try:
             async with asyncio.timeout(self._settings.timeout):
-                response = await self._client.send(self._request(operation, url, prompt, idempotency_key), stream=True)
+                response = await self._client.send(self._request(operation, url, content, idempotency_key), stream=True)
                 try:
                     body = await _read(response)
                 finally:
@@ -113,13 +121,13 @@ class HttpJobApi:
             return error_for_status(operation, response, self._words_in(body or b""))
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
-        return self._without_key(parse_job(body))
+        return self._without_key(parse_job(body, self._hide_key))
 
-    def _request(self, operation: JobApiOperation, url: str, prompt: str, idempotency_key: str) -> httpx.Request:
+    def _request(self, operation: JobApiOperation, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
         if operation is JobApiOperation.GET:
             return self._client.build_request("GET", url)
         headers = {"Idempotency-Key": idempotency_key}
-        return self._client.build_request("POST", url, content=prompt_body(prompt), headers=headers)
+        return self._client.build_request("POST", url, content=content, headers=headers)
 
     def _words_in(self, body: bytes) -> str:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
@@ -128,7 +136,7 @@ class HttpJobApi:
         """Hides our key in what the job API answers. The id is left alone, since it addresses the job."""
         key = self._settings.api_key.get_secret_value()
         shown = {name: getattr(job, name) for name in ("status", "pr_link", "repository", "ref", "model")}
-        hidden = {name: self._hide_key(text) for name, text in shown.items() if text and key in text}
+        hidden: dict[str, Any] = {name: self._hide_key(text) for name, text in shown.items() if text and key in text}
         return replace(job, **hidden) if hidden else job
 
     def _hide_key(self, text: str) -> str:

@@ -9,11 +9,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import from_json
 
 from bot.domain.jobs import Job
+from bot.domain.requests import Requester
 from bot.errors import JobApiUnreadable
+from bot.jobs.details import Hide, details_from
 from bot.runtime.misleading_characters import without_misleading
 
-MAX_BODY = 1 << 20
-"""The longest answer that is read, in bytes; a job takes less than a thousand."""
+MAX_BODY = 2 << 20
+"""The longest answer that is read, in bytes; a job takes less than a thousand, its details some more."""
 MAX_WORDS = 500
 MAX_ID = 500
 MAX_LINK = 3000
@@ -99,9 +101,11 @@ class AgentJob(_Wire):
     pr_link: Annotated[str | None, BeforeValidator(_link), Field(alias="prLink")] = None
     created_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="createdAt")] = None
     archived_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="archivedAt")] = None
+    details: Annotated[Any, Field(exclude_if=lambda value: value is None)] = None
+    """Not of the specification, as it came."""
 
-    def to_job(self) -> Job:
-        """Returns the same as the domain has it."""
+    def to_job(self, hide: Hide = str) -> Job:
+        """Returns the same as the domain has it. `hide` takes secrets out of the texts of the details."""
         return Job(
             id=self.id,
             status=self.status,
@@ -111,27 +115,30 @@ class AgentJob(_Wire):
             model=self.model,
             created_at=self.created_at,
             archived_at=self.archived_at,
+            details=details_from(self.details, hide),
         )
 
 
 class PromptBody(_Wire):
-    """The body of both POST operations."""
+    """The body of both POST operations. `requestedBy` is not of the specification: only ours takes it."""
 
     prompt: str
+    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
 
 
-def prompt_body(prompt: str) -> bytes:
+def prompt_body(prompt: str, requested_by: Requester | None = None) -> bytes:
     """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
     encodable = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return PromptBody(prompt=encodable).model_dump_json().encode()
+    body = PromptBody(prompt=encodable, requested_by=requested_by)
+    return body.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
-def parse_job(body: bytes) -> Job:
-    """Reads an Agent job. Raises JobApiUnreadable for any other bytes."""
+def parse_job(body: bytes, hide: Hide = str) -> Job:
+    """Reads an Agent job. Raises JobApiUnreadable for any other bytes. `hide` takes secrets out of its details."""
     problem = _why_not_a_job(body)
     if not problem:
         try:
-            return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job()
+            return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job(hide)
         except ValidationError as error:
             problem = _why_not_valid(error)
     # Raised out here, so that the answer is not carried along as the error's context.

@@ -67,7 +67,7 @@ class Composition:
         git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
-        local = await self._local_pull_requests(git, mirror, base, public_url)
+        local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         runner = await self._start_runner(mirror, base, _pull_requests(settings, github, local, base), database)
 
@@ -78,11 +78,14 @@ class Composition:
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
         return Parts(api, pages, base)
 
-    async def _local_pull_requests(self, git: Git, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
-        path = self._data / "pull_requests.sqlite3"
+    async def _local_pull_requests(self, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
+        path, settings = self._data / "pull_requests.sqlite3", self._settings
         return await self._stack.enter_async_context(
-            open_local_pull_requests(git, mirror, path, base=base, public_url=public_url, now=_now)
-        )
+            open_local_pull_requests(
+                mirror, path, base=base, public_url=public_url, now=_now,
+                keep_ended=settings.archive_after + settings.keep_for,
+            )
+        )  # fmt: skip
 
     async def _start_runner(
         self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database

@@ -27,6 +27,7 @@ from bot.domain.jobs import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     ActionAnswered,
+    AnswerRequested,
     CardChanged,
     CardNotPosted,
     NewNotice,
@@ -49,6 +50,7 @@ from bot.errors import (
 from bot.ports import Chat, HasEarlyReplies, HasNoticeQueue, Store
 from bot.replies import RequestTransaction, record_reply
 from bot.scheduler.chat_errors import delivery_failure
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.store_ports import ClaimedNotice
 
@@ -65,7 +67,9 @@ class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, Pro
 
 
 class Outbox(Worker[ClaimedNotice]):
-    """Delivers notices, each in at most `max_attempts`."""
+    """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
+    it.
+    """
 
     name = "outbox"
 
@@ -75,12 +79,14 @@ class Outbox(Worker[ClaimedNotice]):
         chat: Chat,
         settings: WorkerSettings,
         *,
+        answers: WholeAnswers,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
         self._chat = chat
+        self._answers = answers
         self._held: dict[str, float] = {}
         self._held_for_reactions: dict[str, float] = {}
         self._reacting = 0
@@ -158,6 +164,11 @@ class Outbox(Worker[ClaimedNotice]):
             case CardChanged() if thread.ts is not None:
                 await self._bounded(self._chat.update_card(thread, without_blocks=notice.without_blocks))
                 return thread.ts
+            case AnswerRequested() as wanted:
+                found = await self._answers.find(thread, wanted)
+                self._require_lease(claimed_at)
+                await self._bounded(self._chat.tell(thread, replace(notice, message=found)))
+                return None
             case message if message.delivery is Delivery.EPHEMERAL:
                 await self._bounded(self._chat.tell(thread, notice))
                 return None
@@ -226,7 +237,9 @@ class Outbox(Worker[ClaimedNotice]):
                 await self._call_off(tx, thread, _card_not_posted(thread, given_up))
             case CardChanged() | ReactionChanged():
                 pass
-            case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | ActionAnswered():
+            case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested():
+                pass
+            case AnswerRequested() | ActionAnswered():
                 pass
             case post if post.delivery is Delivery.POST:
                 await tx.notices.add(thread.id, _not_delivered(notice, post, thread, given_up))

@@ -10,7 +10,7 @@ from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.mentions import keeping_names, mentioned, with_names
 from bot.domain.notices.messages import CARD_CHANGED, Reaction
 from bot.domain.observe import Polling, next_poll_in, open_round
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.domain.settle import Accepted, Rejected, SendOutcome, Settlement, Uncertain, rejection, settle
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import (
@@ -22,7 +22,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, JobApi, People, Store
+from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, JobApi, People, Requesters, Store
 from bot.replies import catch_up, reaction_notice
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -49,6 +49,7 @@ class RequestSender(Worker[ClaimedRequest]):
         idempotent: The server promises that a repeated Idempotency-Key runs once: what may have arrived is sent again.
         concurrency: Requests under way at a time.
         people: Knows the names of those whom a request mentions.
+        requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
     """
 
     name = "request sender"
@@ -63,12 +64,14 @@ class RequestSender(Worker[ClaimedRequest]):
         idempotent: bool,
         concurrency: int = 8,
         people: People | None = None,
+        requesters: Requesters | None = None,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
         self._idempotent = idempotent
         self._people = people
+        self._requesters = requesters
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that are due, and opens a round for each follow-up before it is sent: what the job does from
@@ -87,7 +90,7 @@ class RequestSender(Worker[ClaimedRequest]):
         if item.uncertain and not self._idempotent:
             outcome: SendOutcome = Uncertain("the process that sent it ended before the answer came")
         else:
-            request = await self._with_names(item.request)
+            request = await self._with_requester(await self._with_names(item.request), item.thread)
             if not self.lease_covers_call(claimed_at):
                 await self._store.transact(lambda tx: self._hand_back(tx, item.request))
                 return
@@ -99,7 +102,7 @@ class RequestSender(Worker[ClaimedRequest]):
         if item.request.kind is RequestKind.START:
             return item
         thread = item.thread
-        state = open_round(thread.state, tx.now, self._polling)
+        state = open_round(thread.state, tx.now, self._polling, _asker_id(item.request, thread))
         await tx.threads.save_state(
             thread.id, state, poll_in=next_poll_in(state, tx.now, self._polling, jitter=_jitter())
         )
@@ -120,6 +123,20 @@ class RequestSender(Worker[ClaimedRequest]):
         if await tx.requests.is_claimed_by(request_id, self._owner):
             await tx.requests.set_text(request_id, text)
 
+    async def _with_requester(self, request: Request, thread: Thread) -> Request:
+        """The request with who asked for it, where the job API is told that. It is recorded before, as names are; what
+        was tried without it stays without, since the job API may refuse a repeated key with another body.
+        """
+        if self._requesters is None or request.requester is not None or request.attempts > 1:
+            return request
+        requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
+        await self.record(lambda tx: self._keep_requester(tx, request.id, requester))
+        return replace(request, requester=requester)
+
+    async def _keep_requester(self, tx: SenderTransaction, request_id: str, requester: Requester) -> None:
+        if await tx.requests.is_claimed_by(request_id, self._owner):
+            await tx.requests.set_requester(request_id, requester)
+
     async def _send(self, request: Request, thread: Thread) -> SendOutcome:
         if request.kind is RequestKind.FOLLOW_UP and thread.state.job and thread.state.job.status == ARCHIVED:
             return Rejected(RejectionReason.ARCHIVED)  # seen since the reply was recorded
@@ -132,11 +149,14 @@ class RequestSender(Worker[ClaimedRequest]):
 
     async def _call(self, request: Request, thread: Thread) -> Job:
         if request.kind is RequestKind.START:
-            return await self._job_api.create(thread.project_id, request.text, idempotency_key=request.id)
+            return await self._job_api.create(
+                thread.project_id, request.text, idempotency_key=request.id, requester=request.requester
+            )
         if thread.state.job is None:
             raise JobGone("the thread has no job")
+        job_id = thread.state.job.id
         return await self._job_api.send_message(
-            thread.project_id, thread.state.job.id, request.text, idempotency_key=request.id
+            thread.project_id, job_id, request.text, idempotency_key=request.id, requester=request.requester
         )
 
     def _failure(self, request: Request, error: JobApiError) -> SendOutcome:
@@ -171,7 +191,8 @@ class RequestSender(Worker[ClaimedRequest]):
             repeated = self._idempotent and request.attempts > 1
             outdated = repeated or _observed(thread.state) != _observed(item.thread.state)
             outcome = replace(outcome, outdated=outdated)
-        settlement = settle(request, thread.state, outcome, tx.now, self._polling, jitter=jitter)
+        state = replace(thread.state, asker_id=_asker_id(request, thread))  # the end of an earlier round may be told
+        settlement = settle(request, state, outcome, tx.now, self._polling, jitter=jitter)
         await self._apply(tx, thread, request, settlement)
 
     async def _apply(self, tx: SenderTransaction, thread: Thread, request: Request, settlement: Settlement) -> None:
@@ -210,6 +231,11 @@ def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
             return RejectionReason.GONE
         case JobApiRejected():
             return RejectionReason.ADDRESS if error.redirected else RejectionReason.API
+
+
+def _asker_id(request: Request, thread: Thread) -> str:
+    """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
+    return "" if request.person_id == thread.requester_id else request.person_id
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:

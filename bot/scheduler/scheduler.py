@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.observe import Polling
-from bot.ports import Chat, Clock, JobApi, People, Store
+from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
@@ -15,6 +15,7 @@ from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
 
 LEASE_MARGIN = 10.0
@@ -60,16 +61,34 @@ class Scheduler:
     """The workers of one process; those of any number of processes can work on one PostgreSQL.
 
     Each claims twice a second even if nobody wakes it, so that it learns of what other processes record without a
-    LISTEN on the database, which connection poolers do not pass on.
+    LISTEN on the database, which connection poolers do not pass on. `requesters`: the job API is told who asked.
     """
 
-    def __init__(self, settings: SchedulerSettings, store: Store, job_api: JobApi, chat: Chat, people: People) -> None:
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        store: Store,
+        job_api: JobApi,
+        chat: Chat,
+        people: People,
+        *,
+        requesters: Requesters | None = None,
+    ) -> None:
         clock = SteadyClock()
         calls = settings.for_job_api(clock, self.wake_senders)
         polling = settings.polling
-        sender = RequestSender(store, job_api, calls, polling=polling, idempotent=settings.idempotent, people=people)
+        sender = RequestSender(
+            store,
+            job_api,
+            calls,
+            polling=polling,
+            idempotent=settings.idempotent,
+            people=people,
+            requesters=requesters,
+        )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
-        outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders))
+        answers = WholeAnswers(job_api)
+        outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders), answers=answers)
         self.workers: tuple[Worker[Any], ...] = (sender, poller, outbox)
         self._senders: tuple[Worker[Any], ...] = (sender, outbox)
         self._retention = Retention(store, days=settings.keep_days)

@@ -22,10 +22,10 @@ from sqlalchemy import (
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import RequestRejected, RequestSummary
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread, read_each
 from bot.store.notices import Notices
-from bot.store.schema.rows import request_from, request_values, thread_from
+from bot.store.schema.rows import request_from, request_values, requester_json, thread_from
 from bot.store.schema.tables import requests, threads
 from bot.store.session import Session, for_each_dialect
 from bot.store_ports import ClaimedRequest
@@ -143,6 +143,10 @@ class Requests:
 
     async def set_text(self, request_id: str, text: str) -> None:
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))
+
+    async def set_requester(self, request_id: str, requester: Requester) -> None:
+        values = {"requester": requester_json(requester)}
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
 
     async def settle(
         self,

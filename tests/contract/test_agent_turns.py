@@ -1,14 +1,19 @@
 """An agent's turns: what it does, what it says, and how it goes on."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
-from support.worlds.agent_world import agent_world
+import pytest
+from support.worlds.agent_world import AgentWorld, agent_world, is_running
 
-from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.errors import EditError
 from bot.jobserver.models import PlanStep, StepStatus
 
 EDITS = """
 def turn(agent, text):
+    agent.update("agent_thought_chunk", content={"type": "text", "text": "Hm."})
     agent.say("I will look at it.")
     agent.update("plan", entries=[{"content": "Write it", "priority": "high", "status": "in_progress"}])
     agent.call("1", "Write a.md", locations=[{"path": str(Path.cwd() / "a.md")}])
@@ -18,6 +23,11 @@ def turn(agent, text):
     agent.say("I wrote ")
     agent.say("`a.md`.")
 """
+REMEMBERS = """
+def turn(agent, text):
+    agent.say(f"Prompt {len(agent.memory())} of {agent.session_id}.")
+"""
+CAN_RESUME = 'capabilities = {"loadSession": True, "sessionCapabilities": {"resume": {}}}\n'
 
 
 async def test_an_edit_with_its_plan_its_steps_and_its_answer(tmp_path: Path) -> None:
@@ -27,4 +37,237 @@ async def test_an_edit_with_its_plan_its_steps_and_its_answer(tmp_path: Path) ->
     assert world.progress.plans == [(PlanStep(title="Write it", status=StepStatus.IN_PROGRESS),)]
     assert world.progress.activities == ["Write a.md"]
     assert world.progress.sessions == ["session-1"]
-    assert world.prompts()[0].endswith("\n\nWrite a.md")
+    assert "[allowed] edit: Write a.md" in world.log
+
+
+@pytest.mark.parametrize("prompt", ["/logout", "!touch oops"])
+async def test_a_prompt_is_data_and_never_begins_what_the_agent_reads(tmp_path: Path, prompt: str) -> None:
+    world = agent_world(tmp_path, REMEMBERS)
+    await world.edit(prompt)
+    await world.edit(prompt)
+    for told in world.prompts():
+        assert told.endswith(f"\n\n{prompt}")
+        assert told[0].isalpha()
+
+
+@pytest.mark.parametrize(("start", "method"), [("", "session/load"), (CAN_RESUME, "session/resume")])
+async def test_a_follow_up_goes_on_in_the_jobs_own_session(tmp_path: Path, start: str, method: str) -> None:
+    world = agent_world(tmp_path, start + REMEMBERS)
+    await world.edit("one")
+    second = await world.edit("make that shorter", [Exchange("one", "Prompt 1 of session-1.")])
+    assert second.summary == "Prompt 2 of session-1."
+    assert world.progress.sessions == ["session-1"]
+    assert [params["sessionId"] for params in world.received(method)] == ["session-1"]
+    assert world.received("session/new")[0]["cwd"] == world.received(method)[0]["cwd"] == str(world.copy)
+    assert "Asked:" not in world.prompts()[1]
+
+
+@pytest.mark.parametrize(
+    ("start", "resumes"),
+    [
+        ("capabilities = {}\n", True),
+        ("", False),
+        ("overrides = {'session/load': lambda *_: (_ for _ in ()).throw(Refused(-32603, 'no'))}\n", True),
+    ],
+)
+async def test_otherwise_the_conversation_so_far_is_given_again(tmp_path: Path, start: str, resumes: bool) -> None:  # noqa: FBT001
+    world = agent_world(tmp_path, start + REMEMBERS, resumes=resumes)
+    await world.edit("Write about\ncolours")
+    second = await world.edit("make that shorter", [Exchange("Write about\ncolours", "I did.")])
+    assert second.summary == "Prompt 1 of session-2."
+    assert world.progress.sessions == ["session-1", "session-2"]
+    assert "> Write about\n> colours\nAnswered:\n> I did." in world.prompts()[1]
+    assert world.prompts()[1].endswith("\n\nmake that shorter")
+
+
+async def test_a_session_that_is_gone_is_begun_anew(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, REMEMBERS)
+    result = await world.edit("shorter", [Exchange("one", "first")], session="session-of-another-home")
+    assert result.summary == "Prompt 1 of session-1."
+    assert "> one" in world.prompts()[0]
+
+
+async def test_what_is_told_of_earlier_turns_is_not_the_answer_to_this_one(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, "def turn(agent, text):\n    pass")
+    await world.edit("one")
+    assert await world.edit("two") == EditResult()
+    assert world.received("session/load")
+
+
+ASKS_FOR_MORE = """
+def turn(agent, text):
+    agent.call("1", "npm test", kind="execute", rawInput={"command": "npm test"})
+    if agent.ask("1") == "allow_once":
+        Path("tested.md").write_text("x")
+    agent.call("2", "Read", kind="read", rawInput={"file_path": "/etc/passwd"})
+    assert agent.ask("2").startswith("reject")
+"""
+
+
+async def test_anything_but_files_of_the_copy_is_refused(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, ASKS_FOR_MORE)
+    result = await world.edit("go")
+    assert (result.question, result.summary) == ("", "")
+    assert result.reason.startswith("It wanted to do what is not allowed here: `npm test`, `Read: ")
+    assert not list(world.copy.iterdir())
+    assert "[refused] execute: npm test" in world.log
+
+
+RUNS_ONE = ASKS_FOR_MORE[: ASKS_FOR_MORE.index('    agent.call("2"')]
+
+
+@pytest.mark.parametrize(("reply", "is_allowed"), [("Yes, please.", True), ("yesterday's page", False), ("no", False)])
+async def test_a_person_is_asked_and_a_yes_lets_exactly_that_through_once(
+    tmp_path: Path,
+    reply: str,
+    is_allowed: bool,  # noqa: FBT001
+) -> None:
+    world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
+    first = await world.edit("go")
+    assert first.question.startswith("May I do this?\n\n- `npm test`\n")
+    second = await world.edit(reply)
+    assert (world.copy / "tested.md").exists() is is_allowed
+    assert bool(second.question) is not is_allowed
+    assert ("Allowed now" in world.prompts()[1]) is is_allowed
+    third = await world.edit("yes" if is_allowed else "go on")
+    assert "`npm test`" in third.question
+
+
+async def test_what_the_server_itself_asks_answers_no_question(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
+    await world.edit("go")
+    await world.edit("yes, mend this", is_from_person=False)
+    assert not (world.copy / "tested.md").exists()
+    await world.edit("yes")
+    assert (world.copy / "tested.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("agent.say('Two fit.\\n\\nWhich **one**?')", EditResult("Two fit.\n\nWhich **one**?", "", "Which **one**?")),
+        ("agent.say('Done.\\n\\nAnything else?'); Path('a.md').write_text('x')", EditResult("Done.\n\nAnything else?")),
+        ("agent.say('Which one? I took none.')", EditResult("Which one? I took none.")),
+    ],
+)  # fmt: skip
+async def test_a_question_is_what_ends_an_answer_that_changed_nothing(
+    tmp_path: Path, script: str, expected: EditResult
+) -> None:
+    assert await agent_world(tmp_path, f"def turn(agent, text):\n    {script}").edit("go") == expected
+
+
+async def test_the_answer_is_what_is_said_last_and_bounded(tmp_path: Path) -> None:
+    script = """
+    def turn(agent, text):
+        agent.say("First.")
+        agent.call("1", "Look")
+        agent.say("x" * 200_000)
+    """
+    assert (await agent_world(tmp_path, script).edit("go")).summary == "x" * 100_000 + "…"
+    last_is_a_call = "def turn(agent, text):\n    agent.say('First.'); agent.call('1', 'Look')"
+    assert (await agent_world(tmp_path, last_is_a_call).edit("go")).summary == "First."
+
+
+def refused(code: int, message: str, data: str = "None") -> str:
+    return f"def turn(agent, text):\n    raise Refused({code}, {message!r}, {data})"
+
+
+def ends(stop: str, before: str = "pass") -> str:
+    return f"def turn(agent, text):\n    {before}\n    return {stop}"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (refused(-32000, "Log in"), "not logged in, or its key is not valid (Log in); set A_KEY"),
+        (refused(-32603, "Internal error", "{'details': 'on fire'}"), "scripted failed: on fire"),
+        (refused(429, "slow down"), "takes no more requests just now (slow down); try again later"),
+        (ends("'refusal'", "agent.say('I cannot.')"), "its model refused to do this: I cannot."),
+        (ends("'max_tokens'"), "its model's answer became too long"),
+        (ends("'max_turn_requests'"), "it needed more steps"),
+        (ends("'cancelled'"), "it gave up by itself"),
+    ],
+)  # fmt: skip
+async def test_a_failure_has_its_reason_in_words(tmp_path: Path, script: str, said: str) -> None:
+    world = agent_world(tmp_path, script, login="set A_KEY")
+    with pytest.raises(EditError) as caught:
+        await world.edit("go")
+    assert said in str(caught.value)
+
+
+async def test_who_is_not_logged_in_is_told_so_before_the_prompt(tmp_path: Path) -> None:
+    for method in ("session/new", "session/load"):
+        no_login = f"overrides = {{{method!r}: lambda *_: (_ for _ in ()).throw(Refused(-32000, 'Log in'))}}\n"
+        world = agent_world(tmp_path, no_login + REMEMBERS)
+        with pytest.raises(EditError, match="not logged in"):
+            await world.edit("go", session="session-1")
+
+
+async def test_an_agent_that_gives_up_after_a_refusal_has_not_failed(tmp_path: Path) -> None:
+    script = ASKS_FOR_MORE + "    return 'cancelled'"
+    assert "not allowed here" in (await agent_world(tmp_path, script).edit("go")).reason
+
+
+async def test_secrets_of_the_agent_are_in_no_text_of_its_own(tmp_path: Path) -> None:
+    tells = """
+    def turn(agent, text):
+        import os, sys
+        secret = os.environ["A_KEY"]
+        print("key", secret, file=sys.stderr, flush=True)
+        agent.update("plan", entries=[{"content": secret, "priority": "high", "status": "pending"}])
+        agent.call("1", f"curl {secret}", kind="execute")
+        agent.ask("1")
+        agent.say(f"The key is {secret}, at {os.environ['A_URL']}.")
+        if "fail" in text:
+            raise Refused(-32603, secret)
+    """
+    passed = {"A_KEY": "planted-secret-of-the-agent", "A_URL": "http://127.0.0.1:1/model"}
+    world = agent_world(tmp_path, tells, passed=passed, may_ask=True)
+    result = await world.edit("go")
+    assert result.summary == "The key is [secret], at http://127.0.0.1:1/model."
+    with pytest.raises(EditError) as caught:
+        await world.edit("fail")
+    everything = (result, caught.value, world.log, world.progress.plans, world.progress.activities, world.editor)
+    assert "planted-secret" not in repr([str(part) for part in everything])
+
+
+WAITS = """
+def turn(agent, text):
+    agent.call("1", "Run", kind="execute")
+    agent.ask("1")
+    agent.cancelled.wait()
+    agent.say(agent.ask("1"))
+    Path("cancelled").write_text("x")
+    return "cancelled"
+"""
+
+
+async def cancel_once(world: AgentWorld, is_time: Callable[[], bool]) -> None:
+    editing = asyncio.create_task(world.edit("go"))
+    while not is_time():  # noqa: ASYNC110 - what is awaited happens in another process
+        await asyncio.sleep(0.01)
+    editing.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.gather(editing, return_exceptions=True)
+    assert editing.cancelled()
+
+
+async def test_a_cancel_is_told_to_the_agent_whose_requests_are_then_withdrawn(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, WAITS)
+    await cancel_once(world, lambda: bool(world.progress.activities))
+    assert world.received("session/cancel") == [{"sessionId": "session-1"}]
+    assert (world.copy / "cancelled").exists()
+    answers = (world.workspace.home / "received.jsonl").read_text().splitlines()
+    assert any('"outcome":{"outcome":"cancelled"}' in answer for answer in answers)
+
+
+async def test_a_cancel_before_the_turn_ends_the_agent_too(tmp_path: Path) -> None:
+    starts = """
+    def started(agent):
+        import os
+        Path("pid").write_text(str(os.getpid()))
+        time.sleep(600)
+    """
+    world = agent_world(tmp_path, starts)
+    await cancel_once(world, (world.copy / "pid").exists)
+    assert not is_running(int((world.copy / "pid").read_text()))

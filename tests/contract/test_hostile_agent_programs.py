@@ -2,16 +2,16 @@
 
 import asyncio
 import resource
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.agent_world import agent_world
+from support.worlds.agent_world import agent_world, is_running
 
 from bot.jobserver.agents.log import LOG_LIMIT
 from bot.jobserver.agents.process import LINE_LIMIT
-from bot.jobserver.agents.progress import ANSWER_LIMIT
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.limits import RunLimits
 
@@ -54,10 +54,11 @@ def turn(agent, text):
 """
 
 
-async def test_what_is_no_message_is_left_out(tmp_path: Path) -> None:
+async def test_what_is_no_message_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = agent_world(tmp_path, GARBAGE)
     assert (await world.edit("go")).summary == "Done."
     assert "[12 lines of its output were no messages]" in world.log
+    assert not caplog.records
 
 
 async def test_requests_for_what_was_not_offered_are_refused(tmp_path: Path) -> None:
@@ -83,27 +84,61 @@ async def test_an_unknown_stop_reason_is_said(tmp_path: Path) -> None:
 async def test_50000_notifications_are_heard_in_their_order_while_others_work(tmp_path: Path) -> None:
     flood = """
     def turn(agent, text):
-        start = '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"session-1","update":'
-        start += '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'
-        for number in range(50_000):
-            agent.raw(f'{start}{number % 10} "}}}}}}}}\\n')
+        import json
+        def line(update):
+            params = {"sessionId": agent.session_id, "update": update}
+            return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}) + chr(10)
+        chunk = line({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}})
+        call = {"sessionUpdate": "tool_call_update", "toolCallId": "1"}
+        agent.raw(line({**call, "title": "0"}))
+        agent.raw("".join(chunk * 9 + line({**call, "title": str(number)}) for number in range(1, 5000)))
     """
-    turns = 0
-    tasks = 0
+    world = agent_world(tmp_path, flood)
+    most_heard = most_tasks = 0
 
     async def others() -> None:
-        nonlocal turns, tasks
+        nonlocal most_heard, most_tasks
         while True:
+            heard = len(world.progress.activities)
             await asyncio.sleep(0)
-            turns += 1
-            tasks = max(tasks, len(asyncio.all_tasks()))
+            most_heard = max(most_heard, len(world.progress.activities) - heard)
+            most_tasks = max(most_tasks, len(asyncio.all_tasks())) if heard % 100 == 0 else most_tasks
 
     counting = asyncio.create_task(others())
-    result = await agent_world(tmp_path, flood).edit("go")
+    assert (await world.edit("go")).summary == "x" * 9 * 4999
     counting.cancel()
-    assert result.summary == ("0 1 2 3 4 5 6 7 8 9 " * 5000)[:ANSWER_LIMIT].strip() + "…"
-    assert turns > 5_000
-    assert tasks < 30
+    assert world.progress.activities == [str(number) for number in range(5000)]
+    assert most_heard <= 2
+    assert most_tasks < 30
+
+
+DEAF = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    results = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+    if message["method"] == "session/prompt":
+        break
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}), flush=True)
+ask = {"sessionId": "s", "toolCall": {"toolCallId": "1", "title": "x" * 1000}, "options": []}
+while True:
+    print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": ask}))
+"""
+
+
+async def test_an_agent_that_asks_without_end_and_reads_no_answer_fills_no_memory(tmp_path: Path) -> None:
+    most = 0
+
+    async def others() -> None:
+        nonlocal most
+        while True:
+            await asyncio.sleep(0.01)
+            most = max(most, len(asyncio.all_tasks()))
+
+    counting = asyncio.create_task(others())
+    await failure(tmp_path, "", command=(sys.executable, "-c", DEAF), time_limit=2)
+    counting.cancel()
+    assert most < 50
 
 
 async def test_10_mb_of_standard_error_stop_nothing_and_fill_no_disk(tmp_path: Path) -> None:
@@ -194,13 +229,6 @@ async def test_a_turn_that_left_children_behind_ends_with_them(tmp_path: Path) -
     world = agent_world(tmp_path, leaves)
     assert (await world.edit("go")).summary == "Done."
     assert not is_running(int((world.copy / "pids").read_text()))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def bubblewrap() -> None:
 async def test_it_sees_no_file_of_the_server_nor_of_other_jobs(tmp_path: Path) -> None:
     secret = tmp_path / "api.key"
     secret.write_text(KEY)
-    other = tmp_path / "data" / "copies" / "other-job" / "page.md"
+    other = tmp_path / "data" / "jobs" / "other-job" / "copy" / "page.md"
     program = f"""
     for path in {[str(secret), str(other), str(tmp_path / "data"), str(tmp_path / "r.git"), str(tmp_path)]!r}:
         attempt(path, lambda: open(path).read() if os.path.isfile(path) else os.listdir(path))
@@ -196,7 +196,8 @@ if sys.argv[1] == "stays":
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
 @pytest.mark.parametrize("how", ["stays", "ends"])
 async def test_nothing_outlives_a_run_not_even_what_left_its_session(tmp_path: Path, sandbox: str, how: str) -> None:
-    async with hostile_world(tmp_path, LEAVES, how, sandbox=sandbox, time_limit="1.5") as world:
+    limit = "1.5" if how == "stays" else "60"
+    async with hostile_world(tmp_path, LEAVES, how, sandbox=sandbox, time_limit=limit) as world:
         job = await world.done("go")
         assert job["status"] == ("failed" if how == "stays" else "completed")
         assert processes_naming(str(tmp_path / "program.py")) == []

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from support.servers.free_ports import free_port
 from support.worlds.hostile_world import HEADER, PAGES, needs_bubblewrap, processes_naming
-from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
+from support.worlds.jobserver_world import JOB, KEY, git, make_bare, running, until
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
 NOBODY = 65534
@@ -203,8 +203,11 @@ async def test_after_a_kill_no_agent_goes_on_beside_its_successor(directory: Pat
         await server.process.wait()
         await until(none_runs)
         (directory / "program.py").write_text("open('x.md', 'w').write('x')")
-        async with real_server(directory, "", person, SANDBOX=sandbox) as successor:
-            assert await successor.ended(job) == "completed"
+        again = json.dumps([sys.executable, script])
+        async with running(
+            directory / "r.git", directory / "data", editor="command", command=again, sandbox=sandbox
+        ) as successor:
+            assert (await successor.ended(job))["status"] == "completed"
 
 
 def _is_the_program(pid: int, script: str) -> bool:

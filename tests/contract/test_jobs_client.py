@@ -17,7 +17,9 @@ from aiohttp import web
 from pydantic import SecretStr, ValidationError
 
 import bot
+from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
+from bot.domain.requests import Requester
 from bot.errors import (
     ConfigError,
     JobApiBusy,
@@ -249,6 +251,17 @@ async def test_a_prompt_of_any_length_and_characters_arrives(server: Server, ope
     prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
     await open_api().create("acme", prompt, idempotency_key="k")
     assert json.loads(server.came[0][3]) == {"prompt": prompt}
+
+
+async def test_who_asked_goes_into_the_body_and_details_come_back_without_our_key(
+    server: Server, open_api: Open
+) -> None:
+    server.reply = answering(200, JOB[:-1] + b', "details": {"summary": "The key is ' + KEY.encode() + b'"}}')
+    who = Requester("Ana", "U0ANA", "https://slack.example/p1")
+    job = await open_api().send_message("acme", "job_1", "And that", idempotency_key="k", requester=who)
+    asked = {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"}
+    assert json.loads(server.came[0][3]) == {"prompt": "And that", "requestedBy": asked}
+    assert job.details == JobDetails(summary="The key is ***")
 
 
 # -- the table of faults: answers -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import sqlite3
 import sys
@@ -17,6 +18,8 @@ import httpx
 import pytest
 from support.servers.free_ports import free_port
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, make_repository, running, until
+
+from bot.jobserver.errors import JobServerError
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 
@@ -75,16 +78,15 @@ async def test_what_the_program_printed_last_is_its_answer(tmp_path: Path) -> No
     program = """
 import sys
 open("x.md", "w").write("x")
-print("early\\n" * 2000, "\\x1b[1mThe guide is shorter now.\\x1b[0m\\n<b>Nothing</b> else.")
+print("early, long before the end\\n" * 2000, "\\x1b[1mThe guide is shorter now.\\x1b[0m\\n<b>Nothing</b> else.")
 print("noise", file=sys.stderr)
 """
     async with with_program(tmp_path, program) as world:
         job = await world.done("go")
-        page = (await world.client.get(job["prLink"])).text
-        assert "The guide is shorter now." in page
-        assert "&lt;b&gt;Nothing&lt;/b&gt; else." in page
-        assert "noise" not in page
-        assert page.count("early") < 1000
+        summary = job["details"]["summary"]
+        assert summary.endswith("\n The guide is shorter now.\n<b>Nothing</b> else.")
+        assert summary.startswith("early, long before the end\n")
+        assert len(summary) <= 3000
         assert "noise" in world.log(job["id"])
 
 
@@ -119,6 +121,34 @@ async def test_a_program_that_fails_fails_the_job_and_leaves_no_branch(tmp_path:
         assert again["prLink"]
 
 
+async def test_a_failure_is_told_with_the_programs_last_words_but_not_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_KEY", "planted-secret-of-the-agent")
+    program = """
+import os, sys
+print("some output")
+sys.exit(f"\\x1b[31mNo access to the model with {os.environ['AGENT_KEY']}\\x1b[0m")
+"""
+    async with with_program(tmp_path, program, pass_environment="AGENT_KEY") as world:
+        job = await world.done("go")
+        told = "the editor ended with exit code 1: No access to the model with …"
+        assert f"failed: {told}" in world.log(job["id"])
+        assert job["details"]["reason"].endswith(told)
+
+
+async def test_only_what_runs_a_program_needs_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(shutil.which("git") or "")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    async with running(repository, tmp_path / "data", sandbox="bubblewrap") as world:
+        assert (await world.done('Replace "colour" with "color"'))["prLink"]
+    with pytest.raises(JobServerError, match=r"bubblewrap, in which programs and agents run, is not installed"):
+        async with running(repository, tmp_path / "data", sandbox="bubblewrap", editor="command", command="true"):
+            pass
+
+
 async def test_a_program_that_is_missing_fails_the_job(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", PAGES)
     async with running(repository, tmp_path / "data", editor="command", command="/nothing/here") as world:
@@ -140,8 +170,8 @@ if sys.argv[2] == "stay":
 
 @pytest.mark.parametrize("how", ["stay", "leave"])
 async def test_nothing_of_a_program_outlives_its_run(tmp_path: Path, how: str) -> None:
-    pids = tmp_path / "pids"
-    async with with_program(tmp_path, CHILDREN, str(pids), how, time_limit="1.5") as world:
+    pids, limit = tmp_path / "pids", "1.5" if how == "stay" else "60"
+    async with with_program(tmp_path, CHILDREN, str(pids), how, time_limit=limit) as world:
         job = await world.done("go")
         assert job["status"] == ("failed" if how == "stay" else "completed")
         for pid in pids.read_text().split():
@@ -181,7 +211,7 @@ for n in "12":
 
 
 async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -> None:
-    program = "import sys; p = sys.stdin.read(); open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
+    program = "import sys; p = sys.stdin.read().split()[-1]; open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
     async with with_program(tmp_path, program) as world:
         job = (await world.create("bad")).json()
         await world.message(job["id"], "good")
@@ -193,7 +223,7 @@ async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -
 
 WAITS = """
 import os, pathlib, sys, time
-prompt, go = sys.stdin.read(), pathlib.Path(sys.argv[1])
+prompt, go = sys.stdin.read().splitlines()[-1], pathlib.Path(sys.argv[1])
 pathlib.Path(prompt + ".md").write_text("written")
 started = go.with_name("started"); started.write_text(str(os.getpid()))
 while not go.exists():
@@ -219,7 +249,8 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_
         assert subjects == ["two", "one"]
 
 
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read() + chr(10))"
+# The instruction is the last line; what was asked before stands above it.
+APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 
 
 async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(tmp_path: Path) -> None:
@@ -230,10 +261,16 @@ async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(t
         page = (await world.client.get(before["prLink"])).text
     await asyncio.to_thread(forget_the_end, tmp_path / "data" / "jobs.sqlite3")
     async with with_program(tmp_path, APPENDS, public_url=world.url) as world:
-        assert await world.ended(job["id"]) == before
+        assert without_checks(await world.ended(job["id"])) == without_checks(before)
         assert world.show(f"pagehand/{job['id']}", "notes.md") == "one\ntwo\n"
         assert (await world.client.get("/pulls/1")).text == page
         assert (await world.client.get("/pulls/2")).status_code == 404
+
+
+def without_checks(job: dict[str, Any]) -> dict[str, Any]:
+    """They were done before the push, and are not done again for what was pushed."""
+    details = job["details"]
+    return {**job, "details": {**details, "pullRequest": {**details["pullRequest"], "checks": []}}}
 
 
 def forget_the_end(path: Path) -> None:

@@ -137,6 +137,25 @@ async def test_private_pages_are_for_reviewers(tmp_path: Path) -> None:
         assert (await world.client.get("/pulls/1")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", b"key=\xff%ff\x00&key=%"),
+        ("application/x-www-form-urlencoded; charset=nonsense", b"key=x"),
+        ("application/x-www-form-urlencoded", b"key=x&" * 50_000),
+        ("multipart/form-data; boundary=x", b"--x\r\nnonsense"),
+        ("multipart/form-data", b"--"),
+        ("text/plain", b"key=" + REVIEWER_KEY.encode()),
+        ("nonsense", b""),
+    ],
+)
+async def test_what_is_no_form_is_nobodys_key(tmp_path: Path, kind: str, body: bytes) -> None:
+    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
+        headers = {"Origin": world.url, "Content-Type": kind}
+        for path in ("/login", "/logout", "/pulls/1/merge"):
+            assert (await world.client.post(path, content=body, headers=headers)).status_code == 403
+
+
 def test_a_key_belongs_to_one_person() -> None:
     reviewers = Reviewers([Reviewer("Ada", SecretStr("a" * 16)), Reviewer("Ben", SecretStr("b" * 16))])
     assert [reviewers.find(key) for key in ("a" * 16, f" {'b' * 16}\n", "a", "", "\udcff")] == [

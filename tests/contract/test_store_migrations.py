@@ -127,7 +127,7 @@ def today(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as it is to be after the migration."""
     new = {RENAMED.get(name, name): value for name, value in row.items()}
     if table == "requests":
-        new["state"] = STATES.get(new["state"], new["state"])
+        new |= {"state": STATES.get(new["state"], new["state"]), "requester": None}
     return new
 
 

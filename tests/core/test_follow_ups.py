@@ -9,6 +9,7 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import RequestUncertain
+from bot.domain.requests import Requester
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
@@ -24,7 +25,9 @@ class OneAnswerAKey(FakeJobApi):
         super().__init__()
         self._answers: dict[str, Job] = {}
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         if idempotency_key not in self._answers:
             job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
             self._answers[idempotency_key] = job
@@ -36,7 +39,9 @@ class ReadOnly(FakeJobApi):
 
     error: JobApiError = JobApiNotAllowed("403", status=403)
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         raise self.error
 
 

@@ -33,6 +33,7 @@ from support.worlds.core_world import ANA, BEN, EVA
 from support.worlds.fault_traps import BAD_STARTS, TRAPS
 from support.worlds.fault_world import Crash, Outside, Process, Trap
 
+from bot.domain.job_details import JobDetails, PlanStep, StepStatus
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.requests import Person, Reply
@@ -45,6 +46,16 @@ from bot.store.store import open_store
 T = TypeVar("T")
 
 LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
+DETAILS = (
+    None,
+    None,
+    JobDetails(plan=(PlanStep("Read", StepStatus.IN_PROGRESS),), activity="Reading"),
+    JobDetails(plan=(PlanStep("Read", StepStatus.COMPLETED), PlanStep("Write")), activity="Writing"),
+    JobDetails(summary="Done.", revision="a1"),
+    JobDetails(summary="It was short already.", reason="It was short already.", revision="a1"),
+    JobDetails(question="Which guide?"),
+    JobDetails(summary="Which guide?", question="Which guide?", revision="b2"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +196,10 @@ class FaultWorld(RuleBasedStateMachine):
         which=st.integers(0, 9),
         status=st.sampled_from(["active", "completed", "failed", "archived", "queued"]),
         link=st.sampled_from([None, *LINKS]),
+        details=st.sampled_from(DETAILS),
     )
-    def job_changes(self, which: int, status: str, link: str | None) -> None:
-        self.outside.job_api.show(self._job(which), status, link)
+    def job_changes(self, *, which: int, status: str, link: str | None, details: JobDetails | None) -> None:
+        self.outside.job_api.show(self._job(which), status, link, details)
 
     @precondition(lambda self: self.outside.job_api.jobs)
     @rule(which=st.integers(0, 9))

@@ -12,6 +12,7 @@ from bot.domain.jobs import Job, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
+from bot.domain.requests import Requester
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.slack.rendering.cards import card
@@ -43,7 +44,9 @@ class Archiving(FakeJobApi):
         super().__init__()
         self._answer = answer
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         self.show(job_id, "archived")
         if self._answer is not None:
             raise self._answer

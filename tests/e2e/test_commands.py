@@ -411,7 +411,7 @@ async def test_a_backup_of_a_database_that_is_being_written_has_whole_threads(ke
 
 WAITS = """
 import pathlib, sys, time
-gate, prompt = pathlib.Path(sys.argv[1]), sys.argv[2]
+gate, prompt = pathlib.Path(sys.argv[1]), sys.stdin.read().splitlines()[-1]
 until = time.monotonic() + 60
 while not gate.exists() and time.monotonic() < until:
     time.sleep(0.05)
@@ -478,7 +478,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
     gate, program = shell.directory / "gate", shell.directory / "editor.py"
     program.write_text(WAITS, encoding="utf-8")
     workspace = WorkspaceServer(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET))
-    command = (sys.executable, str(program), str(gate), "{prompt}")
+    command = (sys.executable, str(program), str(gate))
     async with AsyncExitStack() as stack:
         jobs = await stack.enter_async_context(
             running(repository, shell.directory / "jobserver", editor="command", command=command)

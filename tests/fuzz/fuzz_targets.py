@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bot.domain.commands import Aside, FollowUp, Help, NoWords, parse_reply, parse_slash
 from bot.domain.jobs import Job
@@ -12,6 +12,7 @@ from bot.domain.mentions import with_names
 from bot.domain.message_text import unescape
 from bot.errors import JobApiUnreadable
 from bot.jobs.wire import MAX_ID, error_message_in, parse_job, printable_line
+from bot.jobserver.documents.parsing import decoded, parse_page
 from bot.jobserver.editors.builtin.prompt_parser import parse
 from bot.slack.rendering.text import escape, safe_url
 
@@ -77,6 +78,18 @@ def editor_prompt() -> Reader:
     return read
 
 
+def documentation_page() -> Reader:
+    def read(data: bytes) -> None:
+        text = decoded(data)
+        for name in ("a.md", "a.mdx", "a.rst", "a.adoc", "a.html") if text is not None else ():
+            page = parse_page(PurePosixPath(name), text or "")
+            places = [(span.start, span.end) for span in page.prose]
+            assert places == sorted(places)
+            assert all(0 <= start < end <= len(page.text) for start, end in places)
+
+    return read
+
+
 def workspace_http() -> Reader:
     from fuzz.http_targets import workspace_handlers  # noqa: PLC0415 - the other targets start at once without servers
 
@@ -113,6 +126,13 @@ TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
         [*_json(JOB, {**JOB, "prLink": "https://x.example", "id": 7}), b"<html>", b"\xef\xbb\xbf{}"],
     ),
     "job_error": (job_error, _json({"error": "no"}, {"detail": [{"msg": "x"}]}, ["a", {"message": "b"}])),
+    "documentation_page": (
+        documentation_page,
+        [
+            b"---\ntitle: x\n---\n# A {#b}\n\n[a](b.md) `c` <d e={f}>g</d> **h**\n\n```\ni\n```\n",
+            b"> - a | b\n\r\n$$\n<!-- [x]: y -->",
+        ],
+    ),
     "editor_prompt": (
         editor_prompt,
         [

@@ -21,6 +21,8 @@ Call = tuple[str, str, Mapping[str, str]]
 """Method, path, headers."""
 
 FORM, JSON, MULTIPART = "application/x-www-form-urlencoded", "application/json", "multipart/form-data; boundary=x"
+HELD: list[JobServer] = []
+"""One that nobody holds is taken apart."""
 
 
 def workspace_handlers() -> Reader:
@@ -47,13 +49,17 @@ def job_server_handlers(directory: Path) -> Reader:
     loop = asyncio.new_event_loop()
     values: dict[str, Any] = {"port": 0, "api_key": KEY, "data_directory": directory / "data", "rate_limit": 1}
     settings = JobServerSettings(repository=str(make_bare(directory / "r.git", {"a.md": "a"})), **values)
-    origin = loop.run_until_complete(JobServer(settings).start())
+    server = JobServer(settings)
+    HELD.append(server)
+    origin = loop.run_until_complete(server.start())
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": JSON}
     calls: list[Call] = [
         ("POST", JOB, headers),
         ("POST", JOB, headers | {"Idempotency-Key": "one"}),
         ("POST", f"{JOB}/nosuchjob/message", headers),
         ("POST", "/pulls/1/merge", {"Origin": origin, "Content-Type": FORM}),
+        ("POST", "/login", {"Origin": origin, "Content-Type": FORM}),
+        ("GET", "/pulls/1/after/{path}.png", {}),
         ("GET", JOB + "/{path}", headers),
         ("GET", "/pulls/{path}", {}),
         ("GET", "/static/{path}", {}),

@@ -166,6 +166,7 @@ BASES: list[Callable[[], dict[str, Any]]] = [
     deletion,
     lambda: click("send_again"),
     lambda: click("show_prompt"),
+    lambda: click("show_answer"),
     lambda: {"type": "view_submission", "view": {"callback_id": "x"}, "user": {"id": "U"}, "team": {"id": "T1"}},
 ]
 

@@ -1,5 +1,8 @@
 """What the built-in editor does to files, and what it never touches."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -7,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.fake_progress import FakeProgress
 
-from bot.jobserver.editors.builtin.documents import Documents, default_folder, matching, most_common_suffix, slug
+from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
-from bot.jobserver.editors.builtin.replacement import replace_words
-from bot.jobserver.editors.builtin.spelling import Correction, apply_corrections, parse_report
-from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.editors.builtin.files import WorkingFiles
+from bot.jobserver.editors.builtin.links import LinkedAnchors
+from bot.jobserver.editors.builtin.places import default_folder, find_page, find_place, most_common_suffix
+from bot.jobserver.editors.builtin.replacement import Replacement, replace_in_page
+from bot.jobserver.editors.builtin.typos import parse_report
+from bot.jobserver.editors.builtin.worker import work
+from bot.jobserver.editors.interface import EditResult, EditTask
+from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Workspace
 
 FILES = {
@@ -28,36 +36,44 @@ FILES = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        path = tmp_path / "repository" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
+    write(tmp_path / "repository", FILES)
     (tmp_path / "repository/docs/latin.md").write_bytes("colour é".encode("latin-1"))
     return tmp_path / "repository"
 
 
-async def edit(root: Path, prompt: str) -> str:
-    task = EditTask(prompt, Workspace(root, root.parent / "home"), root.parent / "log")
-    return (await BuiltinEditor().edit(task, FakeProgress())).summary
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(text.encode())
+    return root
 
 
-def changed(root: Path) -> dict[str, str]:
+def edit(root: Path, prompt: str) -> str:
+    """What the editor's process does, without the process."""
+    answer = work(prompt, root)
+    assert "error" not in answer
+    return answer.get("summary", answer.get("reason", ""))
+
+
+def changed(root: Path, files: Mapping[str, str] = FILES) -> dict[str, str]:
     found = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
     return {
         name: data.decode()
         for name, data in found.items()
-        if name != "docs/latin.md" and FILES.get(name, "") != data.decode()
+        if name != "docs/latin.md" and files.get(name, "") != data.decode()
     }
 
 
-async def test_replace_changes_documents_only_and_keeps_links(root: Path) -> None:
-    summary = await edit(root, 'Replace "colour" with "color"')
+def test_replace_changes_pages_only_and_keeps_links(root: Path) -> None:
+    summary = edit(root, 'Replace "colour" with "color"')
     assert changed(root) == {
         "README.md": "# Lamp\n\nA color. See [colors](docs/colour.md).\n",
         "docs/start.md": "# Getting started\r\n\r\nThe color is teh best.\r\n",
         "docs/guides/one.md": "# One\n\nIts color.\n\n```\nteh code\n```\n\nUse `teh` and recieve it.\n",
     }
-    assert summary == 'Replaced "colour" with "color": 4 places in 3 files.'
+    assert summary == (
+        'Replaced "colour" with "color": 4 places in 3 files. 1 place in links was left as it was (README.md).'
+    )
     assert (root / "docs/latin.md").read_bytes() == "colour é".encode("latin-1")
 
 
@@ -66,37 +82,178 @@ async def test_replace_changes_documents_only_and_keeps_links(root: Path) -> Non
     [("guides", ["docs/guides/one.md"]), ("the guide", ["docs/guides/one.md"]), ("README", ["README.md"]),
      ("docs/start.md", ["docs/start.md"]), ("./docs/guides/", ["docs/guides/one.md"]),
      ("docs", ["docs/guides/one.md", "docs/start.md"]), ("handbook", []), ("../repository/README.md", []),
-     ("/etc", []), ("docs/../README.md", []), (".git", []), ("src", [])],
+     ("/etc", []), ("docs/../README.md", []), (".git", []), ("src", []), ("getting started", ["docs/start.md"]),
+     ("guides/one", ["docs/guides/one.md"])],
 )  # fmt: skip
-async def test_a_place_is_a_path_or_a_name_inside(root: Path, place: str, names: list[str]) -> None:
-    await edit(root, f'Replace "colour" with "color" in {place}')
+def test_a_place_is_a_path_a_name_or_a_title_inside(root: Path, place: str, names: list[str]) -> None:
+    edit(root, f'Replace "colour" with "color" in {place}')
     assert sorted(changed(root)) == names
 
 
-async def test_spelling_is_fixed_in_prose_not_in_code(root: Path) -> None:
-    await edit(root, "Fix the spelling")
+QUICKSTARTS = {
+    "es/quickstart.mdx": "# Inicio\n\ncolour\n",
+    "guides/deep/quickstart.mdx": "# Deep\n\ncolour\n",
+    "quickstart.mdx": "# Start\n\ncolour\n",
+}
+
+
+def test_the_quickstart_is_the_nearest_and_the_answer_says_which(tmp_path: Path) -> None:
+    root = write(tmp_path, QUICKSTARTS)
+    summary = edit(root, 'Replace "colour" with "color" in the quickstart')
+    assert list(changed(root, QUICKSTARTS)) == ["quickstart.mdx"]
+    assert summary.endswith(
+        '"quickstart" was taken to be quickstart.mdx; '
+        "guides/deep/quickstart.mdx, es/quickstart.mdx have that name, too."
+    )
+    edit(root, "Add a section called New to the quickstart with the text: x")
+    assert list(changed(root, QUICKSTARTS)) == ["quickstart.mdx"]
+    edit(root, 'Replace "colour" with "color" in es/quickstart')
+    assert sorted(changed(root, QUICKSTARTS)) == ["es/quickstart.mdx", "quickstart.mdx"]
+
+
+def test_spelling_is_fixed_in_prose_not_in_code(root: Path) -> None:
+    edit(root, "Fix the spelling")
     assert changed(root) == {
         "docs/start.md": "# Getting started\r\n\r\nThe colour is the best.\r\n",
         "docs/guides/one.md": FILES["docs/guides/one.md"].replace("recieve", "receive"),
     }
 
 
-async def test_a_page_goes_where_pages_live_and_never_over_another(root: Path) -> None:
+UNTOUCHED = """---
+title: How to recieve
+slug: recieve
+---
+import { Recieve } from '/snippets/recieve.mdx'
+
+# The pages that you recieve
+
+See [this](/recieve) and [that](#recieve), `recieve`, <code>recieve</code>, https://a.example/recieve, --recieve,
+RECIEVE, $RECIEVE, recieve_all, recieveAll, recieve.md, a/recieve and <Card title="recieve" href="recieve" />.
+
+<Steps>
+    <Step>
+        ```bash
+        recieve
+        ```
+    </Step>
+</Steps>
+
+It is what "recieve" means, and the Recieve is not it.
+"""
+SPANISH = "# Inicio\n\nEs posible que el comando necesite mas tiempo para los projectos, por ejemplo en las paginas.\n"
+FRENCH = "# Début\n\nLe projet est dans le dossier des examples, et vous pouvez le modifier avec les adresses.\n"
+
+
+def test_names_links_code_and_other_languages_are_never_corrected(tmp_path: Path) -> None:
+    files = {
+        "a.mdx": UNTOUCHED,
+        "b.md": SPANISH,
+        "fr/c.md": FRENCH,
+        "d.md": "The [x](a.mdx#the-pages-that-you-recieve).\n",
+    }
+    root = write(tmp_path, files)
+    answer = work("Fix the spelling", root)
+    assert changed(root, files) == {}
+    assert "summary" not in answer
+    assert "2 pages not surely in English were left alone." in answer["reason"]
+    assert '- "recieve" in a.mdx, line 7 (receive?)' in answer["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("You can recieve it.\n", "You can receive it.\n"),
+        ("\ufeffYou can recieve it.\r\n\r\n- and _recieve_ (recieve)",
+         "\ufeffYou can receive it.\r\n\r\n- and _receive_ (receive)"),
+        ("It is done. Recieve it with this.\n", "It is done. Receive it with this.\n"),
+        ("# Recieve it with this\n", "# Receive it with this\n"),
+        ("It is for Recieve and the others.\n", None),
+        ("It is for thes and the others.\n", None),
+        ("It is for recieve-mode and the others.\n", None),
+        ("It is to constructo\u2026 the others.\n", None),
+        ("It is what they are tryin' to do.\n", None),
+        ("It is the recieve that we recieve and recieve, recieve, recieve and recieve with.\n", None),
+        ("It is to recieve. Use `recieve` for that.\n", None),
+        ("It is the title. As for this: \u00abEl comando necesita mas tiempo para los projectos recieve\u00bb\n", None),
+    ],
+)  # fmt: skip
+def test_only_sure_words_are_corrected_byte_for_byte(tmp_path: Path, text: str, expected: str | None) -> None:
+    root = write(tmp_path, {"a.md": text})
+    edit(root, "Fix the spelling")
+    assert (root / "a.md").read_bytes().decode() == (text if expected is None else expected)
+
+
+def test_a_heading_that_is_linked_to_keeps_its_words(tmp_path: Path) -> None:
+    files = {
+        "a.md": "# One colour\n\n## Two colour {#two}\n\n## Three colour\n",
+        "b.md": "[x](a.md#one-colour) [y](a.md#two)\n",
+    }
+    root = write(tmp_path, files)
+    summary = edit(root, 'Replace "colour" with "color"')
+    assert changed(root, files) == {"a.md": "# One colour\n\n## Two color {#two}\n\n## Three color\n"}
+    assert "1 place in headings that links point to and 1 in links were left as they were" in summary
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [
+        ("Be nice", "Not understood, so nothing was changed. The built-in editor can: replace"),
+        ('Replace "colour" with "color" and be nice', "Not understood"),
+        ('Replace "nowhere" with "x"', 'Replaced "nowhere" with "x": nothing to change.'),
+        ('Replace "code" with "x"', "1 place in code was left as it was (docs/guides/one.md)."),
+        ('Replace "a" with "b" in the attic', 'nothing, as no page or folder is called "attic".'),
+        ('Add a page called "Start" in docs with the text: x', "No page added: there already is docs/start.md."),
+    ],
+)
+def test_an_answer_for_nothing_is_a_reason(root: Path, prompt: str, reason: str) -> None:
+    answer = work(prompt, root)
+    assert "summary" not in answer
+    assert reason in answer["reason"]
+    assert changed(root) == {}
+
+
+def test_a_page_goes_where_pages_live_and_never_over_another(root: Path) -> None:
     prompt = "Add a page called FAQ & more! with the text: Ask us.\n\nAnything."
-    assert await edit(root, prompt) == "Added the page docs/faq-more.md."
-    assert await edit(root, prompt) == "No page added: there already is docs/faq-more.md."
+    assert edit(root, prompt) == "Added the page docs/faq-more.md."
+    assert edit(root, prompt) == "No page added: there already is docs/faq-more.md."
     assert changed(root) == {"docs/faq-more.md": "# FAQ & more!\n\nAsk us.\n\nAnything.\n"}
-    assert (
-        await edit(root, 'Add a page called "Two" in guides with the text: x') == "Added the page docs/guides/two.md."
-    )
-    assert "no folder" in await edit(root, 'Add a page called "Two" in ../.. with the text: x')
+    assert edit(root, 'Add a page called "Two" in guides with the text: x') == "Added the page docs/guides/two.md."
+    assert "no folder" in edit(root, 'Add a page called "Two" in ../.. with the text: x')
 
 
-async def test_a_section_is_added_once_with_the_lines_ends_of_the_page(root: Path) -> None:
+MINTLIFY = """{
+  "navigation": { "tabs": [ {"tab": "Guides", "groups": [
+    { "group": "Start", "pages": ["index", "guides/one"] },
+    { "group": "More", "pages": [
+        "guides/two",
+        { "group": "Deep", "pages": ["guides/deep/x"] }
+    ] }
+  ] } ] }
+}"""
+
+
+def test_a_new_page_looks_like_its_neighbours_and_is_in_the_navigation(tmp_path: Path) -> None:
+    page = '---\ntitle: "{}"\ndescription: "About it"\nicon: "{}"\nmode: "wide"\nsidebar_position: {}\n---\n\nText.\n'
+    files = {
+        "docs.json": MINTLIFY,
+        "guides/one.mdx": page.format("One", "a", 4),
+        "guides/two.mdx": page.format("Two", "b", 7),
+    }
+    root = write(tmp_path, files)
+    summary = edit(root, 'Add a page called "How to: go" in guides with the text: Just go.\n\nNow.')
+    assert summary == "Added the page guides/how-to-go.mdx, with an entry in docs.json."
+    assert changed(root, files) == {
+        "docs.json": MINTLIFY.replace('"guides/two",', '"guides/two",\n        "guides/how-to-go",'),
+        "guides/how-to-go.mdx": '---\ntitle: "How to: go"\ndescription: "Just go."\nmode: "wide"\n'
+        "sidebar_position: 8\n---\n\nJust go.\n\nNow.\n",
+    }
+
+
+def test_a_section_is_added_once_with_the_line_ends_of_the_page(root: Path) -> None:
     prompt = "Add a section called Limits to Getting started with the text: At most 5."
-    assert await edit(root, prompt) == 'Added the section "Limits" to docs/start.md.'
-    assert "already has" in await edit(root, prompt)
-    assert "no page" in await edit(root, "Add a section called Limits to ../README.md with the text: x")
+    assert edit(root, prompt) == 'Added the section "Limits" to docs/start.md.'
+    assert "already has" in edit(root, prompt)
+    assert "no page" in edit(root, "Add a section called Limits to ../README.md with the text: x")
     assert changed(root) == {"docs/start.md": FILES["docs/start.md"] + "\r\n## Limits\r\n\r\nAt most 5.\r\n"}
 
 
@@ -105,26 +262,22 @@ async def test_a_section_is_added_once_with_the_lines_ends_of_the_page(root: Pat
     [(".rst", "FAQ\n===\n\n<b>\n"), (".adoc", "= FAQ\n\n<b>\n"), (".txt", "FAQ\n\n<b>\n"),
      (".html", "<h1>FAQ</h1>\n\n<p>&lt;b&gt;</p>\n"), (".mdx", "# FAQ\n\n<b>\n")],
 )  # fmt: skip
-async def test_a_page_speaks_the_repositorys_format(tmp_path: Path, suffix: str, page: str) -> None:
-    root = tmp_path / "repository"
-    root.mkdir()
-    (root / f"start{suffix}").write_text("x")
-    await edit(root, "Add a page called FAQ with the text: <b>")
+def test_a_page_speaks_the_repositorys_format(tmp_path: Path, suffix: str, page: str) -> None:
+    root = write(tmp_path, {f"start{suffix}": "x"})
+    edit(root, "Add a page called FAQ with the text: <b>")
     assert (root / f"faq{suffix}").read_text() == page
 
 
-async def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
+def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("colour teh")
     (root / "docs/link.md").symlink_to(outside / "secret.md")
     (root / "linked").symlink_to(outside)
     (root / "docs/faq.md").symlink_to(outside / "new.md")
-    summary = await edit(
-        root, 'Replace "colour" with "color" and fix the spelling and add a page called FAQ with the text: x'
-    )
-    assert "there already is docs/faq.md" in summary
-    await edit(root, 'Replace "colour" with "color" in linked/secret.md')
+    prompt = 'Replace "colour" with "color" and fix the spelling and add a page called FAQ with the text: x'
+    assert "there already is docs/faq.md" in edit(root, prompt)
+    edit(root, 'Replace "colour" with "color" in linked/secret.md')
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("secret.md", "colour teh")]
 
 
@@ -134,47 +287,63 @@ def test_files_open_only_inside(tmp_path: Path, path: str) -> None:
     root.mkdir()
     (root / "linked").symlink_to(tmp_path)
     with pytest.raises(OSError):
-        Documents(root).create(PurePosixPath(path), b"x")
+        WorkingFiles(root).create(PurePosixPath(path), "x")
     assert not (tmp_path / "out.md").exists()
 
 
-async def test_a_prompt_that_is_not_understood_says_what_is(root: Path) -> None:
-    assert "Not understood" in await edit(root, 'Replace "colour" with "color" and be nice')
-    assert changed(root) == {}
+def replaced(text: str, old: str, new: str, name: str = "a.md") -> Replacement:
+    return replace_in_page(
+        parse_page(PurePosixPath(name), text), old, new, LinkedAnchors(WorkingFiles(Path("/nowhere")))
+    )
 
 
 ADDRESSES = [
-    "[a](colour.md)",
-    "![a](i/colour.png)",
-    "[x]: /colour",
-    '<a href="colour.html">',
-    "https://a.b/colour",
-    "`x <colour>`_",
-    "xref:colour.adoc[x]",
-    "[a](b_(colour).md)",
-]
+    ("a.md", "[a](colour.md)"), ("a.md", "![a](i/colour.png)"), ("a.md", "[x]: /colour"),
+    ("a.md", '<a href="colour.html">'),
+    ("a.md", "https://a.b/colour"), ("a.rst", "`x <colour>`_"), ("a.adoc", "xref:colour.adoc[x]"),
+    ("a.md", "[a](b_(colour).md)"), ("a.md", "`colour`"), ("a.md", "--colour COLOUR_colour theColour $colour"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_words_in_addresses_stay_and_addresses_can_be_replaced(address: str) -> None:
-    assert replace_words(f"a colour\n{address}\ncolour", "colour", "color") == (f"a color\n{address}\ncolor", 2)
-    whole = replace_words("[a](http://old.example/x)", "http://old.example", "https://new.example")
-    assert whole == ("[a](https://new.example/x)", 1)
+@pytest.mark.parametrize(("name", "address"), ADDRESSES)
+def test_words_in_addresses_and_names_stay(name: str, address: str) -> None:
+    result = replaced(f"a colour\n\n{address}\n\ncolour", "colour", "color", name)
+    assert (result.text, result.count) == (f"a color\n\n{address}\n\ncolor", 2)
+    assert sum(result.left.values()) == address.count("colour")
 
 
-@given(text=st.text(), old=st.text(min_size=1), new=st.text())
+def test_an_address_that_the_prompt_names_in_full_is_replaced_outside_of_code() -> None:
+    text = "[a](http://old.example/x) http://old.example, http://old.example.org `http://old.example` [r]\n\n[r]: http://old.example\n"
+    result = replaced(text, "http://old.example", "https://new.example")
+    assert result.text == (
+        "[a](https://new.example/x) https://new.example, http://old.example.org `http://old.example` [r]\n\n"
+        "[r]: https://new.example\n"
+    )
+    assert result.left == Counter({"links": 1, "code": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        ("The GitHub API.", "GitHub", "GitLab", "The GitLab API."),
+        ("The GitHub API.", "Git", "Hg", "The GitHub API."),
+        ("Version 1.2 of Node.js 18.", "Node.js 18", "Node.js 20", "Version 1.2 of Node.js 20."),
+        ("A **colour** and *colours*.", "colour", "color", "A **color** and *colors*."),
+        ("Use **Note** here.", "**Note**", "**Tip**", "Use **Tip** here."),
+        ("colour-blind, colour-tool, `colour-tool`", "colour", "color", "color-blind, colour-tool, `colour-tool`"),
+        ("\ufeffone colour\r\ntwo colour", "colour", "color", "\ufeffone color\r\ntwo color"),
+    ],
+)  # fmt: skip
+def test_whole_names_can_be_replaced_and_parts_of_them_not(text: str, old: str, new: str, expected: str) -> None:
+    assert replaced(text, old, new).text == expected
+
+
+@given(text=st.text(max_size=200), old=st.text(min_size=1, max_size=5), new=st.text(max_size=5))
 def test_replacing_counts_what_it_does(text: str, old: str, new: str) -> None:
-    result, count = replace_words(text, old, new)
-    assert len(result) == len(text) + count * (len(new) - len(old))
-    assert (result == text) == (count == 0 or old == new)
-
-
-@given(st.text(max_size=200))
-def test_a_slug_is_one_file_name(title: str) -> None:
-    name = slug(title)
-    assert len(name) <= 60
-    assert PurePosixPath(f"{name or 'page'}.md").parts == (f"{name or 'page'}.md",)
-    assert not name.startswith((".", "-"))
+    result = replaced(text, old, new)
+    assert len(result.text) == len(text) + result.count * (len(new) - len(old))
+    assert (result.text == text) == (result.count == 0 or old == new)
+    assert result.count + sum(result.left.values()) == text.count(old)
 
 
 def test_new_pages_follow_the_many() -> None:
@@ -188,18 +357,42 @@ def test_new_pages_follow_the_many() -> None:
 @given(st.text())
 def test_any_place_matches_only_what_is_there(place: str) -> None:
     paths = [PurePosixPath("docs/a.md"), PurePosixPath("b.md")]
-    assert set(matching(paths, place)) <= set(paths)
-
-
-@given(
-    st.binary(max_size=200),
-    st.lists(st.builds(Correction, st.integers(1, 9), st.integers(0, 50), st.just("teh"), st.just("the"))),
-)
-def test_a_correction_that_does_not_fit_changes_nothing(text: bytes, found: list[Correction]) -> None:
-    result, count = apply_corrections(text, found)
-    assert (result == text) == (count == 0)
+    found = {*find_place(paths, place, lambda _: None).pages, *find_page(paths, place, lambda _: None).pages}
+    assert found <= set(paths)
 
 
 @given(st.binary())
 def test_any_report_is_read(report: bytes) -> None:
     assert parse_report(report) == {} or b"typo" in report
+
+
+async def by_process(root: Path, prompt: str, time_limit: float = 60.0) -> EditResult:
+    task = EditTask(prompt, Workspace(root, root.parent / "home"), root.parent / "log")
+    return await BuiltinEditor(time_limit).edit(task, FakeProgress())
+
+
+async def test_the_editor_works_in_a_process_and_logs_what_it_did(root: Path) -> None:
+    done = await by_process(root, 'Replace "colour" with "color" in README')
+    assert done.summary.startswith('Replaced "colour" with "color": 2 places in 1 file.')
+    assert list(changed(root)) == ["README.md"]
+    nothing = await by_process(root, "." * 50_000)
+    assert (nothing.summary, nothing.reason[:14]) == ("", "Not understood")
+    assert (root.parent / "log").read_text() == f"{done.summary}\n{nothing.reason}\n"
+
+
+async def test_the_editor_gives_up_in_words(root: Path) -> None:
+    with pytest.raises(EditError, match=r"gave up after 0\.01 s; try a part of the pages"):
+        await by_process(root, "Fix the spelling", time_limit=0.01)
+    with pytest.raises(EditError, match="could not do it"):
+        await by_process(root / "missing", "Add a page called X with the text: y")
+
+
+async def test_the_server_goes_on_while_the_editor_works(root: Path) -> None:
+    (root / "big.md").write_text("[a](b) word `c` " * 30_000)
+    editing = asyncio.create_task(by_process(root, 'Replace "word" with "colour"'))
+    turns = 0
+    while not editing.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert "not surely" not in (await editing).reason
+    assert turns > 3

@@ -25,6 +25,7 @@ from bot.jobserver.models import (
     PromptBody,
     Requester,
 )
+from bot.jobserver.repository.references import BREAK
 from bot.jobserver.store.records import Instruction
 
 ROBIN = Requester(name="Robin Field", id="U1", url="https://example.slack.com/archives/C1/p1")
@@ -43,7 +44,7 @@ def test_a_commit_message_ends_with_our_trailers_whatever_the_prompt_and_the_nam
     body = PromptBody.model_construct(prompt=prompt)
     requester = Requester.model_construct(name=Requester(name=f"R {name}"[:200]).name) if name is not None else None
     message = commit_message(Instruction(7, "abc", "pagehand/abc", body.prompt, requester))
-    first, rest = message.split("\n", 1)
+    first, rest = message.replace(BREAK, "").split("\n", 1)
     assert 0 < len(first) <= 72
     assert first.isprintable()
     assert rest.startswith("\n")

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from bot.jobserver.models import ChangeKind
 from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.description import Paragraph, paragraphs
 from bot.jobserver.pages.diff import LONGEST_LINE, Hunk, parse_patch, shown_hunk
 from bot.jobserver.pages.word_marks import PAGE_LIMIT, PAIR_LIMIT, Span, WordMarker, compare_words
 from bot.jobserver.pull_requests.local.change import (
@@ -199,11 +198,3 @@ def test_comparing_words_has_a_budget(text: str) -> None:
 def test_any_text_is_a_patch_of_something_or_nothing(text: str) -> None:
     parse_patch(text)
     parse_patch(f"diff --git a/x b/x\n@@ -1 +1 @@\n{text}")
-
-
-def test_a_description_is_split_into_quotations_and_words() -> None:
-    assert paragraphs("> a\n>\n> b\n\nDone.\nTwo.\n\n> c") == [
-        Paragraph("a\n\nb", is_quote=True),
-        Paragraph("Done.\nTwo.", is_quote=False),
-        Paragraph("c", is_quote=True),
-    ]

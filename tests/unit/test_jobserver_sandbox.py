@@ -4,16 +4,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
 from bot.jobserver.sandbox.own_process import forget_secrets
 from bot.jobserver.sandbox.program_files import needed_paths
-from bot.jobserver.sandbox.removal import remove_tree
 from bot.jobserver.settings import JobServerSettings
 
 
@@ -24,8 +25,9 @@ def script(path: Path, first_line: str = "") -> Path:
     return path
 
 
-def settings(**values: object) -> JobServerSettings:
-    return JobServerSettings(**{"repository": "/x", "api_key": "k" * 16, **values})
+def settings(**values: Any) -> JobServerSettings:
+    given: dict[str, Any] = {"repository": "/x", "api_key": "k" * 16}
+    return JobServerSettings(**(given | values))
 
 
 def test_a_program_of_npm_comes_with_its_packages_and_its_interpreter(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_folders_nested_too_deep_are_noticed_and_can_be_removed(tmp_path: Path) 
     (tmp_path / "copy" / "closed").chmod(0)
     with pytest.raises(UnreadableFolderError):
         disk_use(Workspace(tmp_path / "copy", tmp_path / "copy"))
-    remove_tree(tmp_path / "copy")
+    remove(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 

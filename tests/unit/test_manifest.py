@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
 from bot.slack.receiving.listeners import buttons, replies
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT
+from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
@@ -28,6 +28,7 @@ USED = {
     "reactions.add": "reactions:write",
     "reactions.remove": "reactions:write",
     "apps.connections.open": None,
+    "chat.getPermalink": None,
     "bots.info": "users:read",
     "users.info": "users:read",
 }
@@ -84,7 +85,7 @@ def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> N
 
 def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
-    assert set(buttons.ACTIONS) == {SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT, OPEN_PULL_REQUEST}
+    assert set(buttons.ACTIONS) == {SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT, OPEN_PULL_REQUEST}
 
 
 def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) -> None:

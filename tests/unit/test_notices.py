@@ -12,6 +12,7 @@ from support.worlds.any_notices import KINDS, messages_of
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     ActionAnswered,
+    AnswerRequested,
     CardNotPosted,
     PostNotDelivered,
     PromptRequested,
@@ -42,7 +43,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     PromptRequested: {"prompt"},
 }
 """Where people's texts are; all that is not listed is ours, or some machine's."""
-PERSONAL = (PostNotDelivered, CardNotPosted, ReplyEdited, PromptRequested, ActionAnswered)
+PERSONAL = (PostNotDelivered, CardNotPosted, ReplyEdited, PromptRequested, AnswerRequested, ActionAnswered)
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 
 

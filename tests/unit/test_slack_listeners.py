@@ -279,11 +279,13 @@ async def test_a_reply_that_could_not_be_recorded_is_not_acknowledged(world: Lis
 async def test_buttons_are_recorded(world: ListeningWorld) -> None:
     assert (await world.take(click("send_again", "r1"))).status == 200
     assert (await world.take(click("show_prompt", "th1"))).status == 200
+    assert (await world.take(click("show_answer", "th1/0a1b"))).status == 200
     assert (await world.take(click("send_new_words", "r2"))).status == 200
     assert (await world.take(click("open_pull_request"))).status == 200
     assert world.service.calls == [
         ("send_again", ANA, "C1", "r1", "click/T1/1.2.abc"),
         ("show_prompt", ANA, "C1", "th1", "click/T1/1.2.abc"),
+        ("show_answer", ANA, "C1", "th1", "0a1b", "click/T1/1.2.abc"),
         ("send_new_words", ANA, "r2", "click/T1/1.2.abc"),
     ]
 

@@ -35,6 +35,11 @@ def job_failed(round_: int) -> NoticeKey:
     return NoticeKey(f"r{round_}/failed")
 
 
+def question_asked(round_: int, digest: str) -> NoticeKey:
+    """Told once a round for each question that comes while the agent is at work."""
+    return NoticeKey(f"r{round_}/question/{digest}")
+
+
 def job_archived(round_: int) -> NoticeKey:
     """Told once a round."""
     return NoticeKey(f"r{round_}/archived")

@@ -103,6 +103,30 @@ class PromptRequested(_ToPerson):
     kind: Literal["prompt_requested"] = field(default="prompt_requested", kw_only=True)
 
 
+class AnswerMissing(StrEnum):
+    """Why the whole of an agent's answer cannot be shown."""
+
+    NEWER = "newer"
+    """The job API keeps the newest answer only, and that is another one."""
+    GONE = "gone"
+    """The job API does not know the job any more, or tells no answer."""
+    NOT_NOW = "not_now"
+    """The job API does not answer."""
+
+
+@dataclass(frozen=True)
+class AnswerRequested(_ToPerson):
+    """Somebody wants to see the whole of an agent's answer that the thread shortens. `answer_id` is its digest.
+
+    It is not kept: `text`, or why it is `missing`, is found when the notice is delivered, and never recorded.
+    """
+
+    answer_id: str
+    text: str = ""
+    missing: AnswerMissing | None = None
+    kind: Literal["answer_requested"] = field(default="answer_requested", kw_only=True)
+
+
 @dataclass(frozen=True)
 class ActionAnswered(_ToPerson):
     """A click, or a reply that is not sent, has its answer."""
@@ -111,7 +135,7 @@ class ActionAnswered(_ToPerson):
     kind: Literal["action_answered"] = field(default="action_answered", kw_only=True)
 
 
-PersonalMessage = PostNotDelivered | CardNotPosted | ReplyEdited | PromptRequested | ActionAnswered
+PersonalMessage = PostNotDelivered | CardNotPosted | ReplyEdited | PromptRequested | AnswerRequested | ActionAnswered
 """A message for one person only."""
 NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage
 

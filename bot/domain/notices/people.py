@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.domain.notices.messages import (
     ActionAnswered,
+    AnswerRequested,
     CardChanged,
     CardNotPosted,
     NoticeMessage,
@@ -22,6 +23,7 @@ from bot.domain.notices.posts import (
     JobNews,
     OutageStarted,
     Post,
+    QuestionAsked,
     ReplyNotFullySent,
     RequestRejected,
     RequestSummary,
@@ -37,9 +39,9 @@ def person_of(message: NoticeMessage) -> str:
     match message:
         case CardChanged() | ReactionChanged():
             return ""
-        case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | ActionAnswered():
+        case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | AnswerRequested():
             return message.person_id
-        case UnknownNotice() | ReplyNotFullySent():
+        case ActionAnswered() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
             return message.person_id
         case RequestRejected() | RequestUncertain():
             return message.request.person_id
@@ -55,7 +57,7 @@ def addressed_to(post: Post, person_id: str) -> Post:
     match post:
         case RequestRejected() | RequestUncertain():
             return replace(post, request=replace(post.request, person_id=person_id))
-        case ReplyNotFullySent():
+        case ReplyNotFullySent() | QuestionAsked():
             return replace(post, person_id=person_id)
         case OutageStarted() | AccessDenied() | UnknownNotice():
             return post
@@ -79,7 +81,7 @@ def texts_of(message: NoticeMessage) -> list[str]:
 def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
     """The message with each text that people wrote as `change` makes it."""
     match message:
-        case CardChanged() | ReactionChanged() | CardNotPosted() | ActionAnswered():
+        case CardChanged() | ReactionChanged() | CardNotPosted() | AnswerRequested() | ActionAnswered():
             return message
         case ReplyEdited():
             return replace(message, text=change(message.text))
@@ -101,6 +103,8 @@ def _map_post(post: Post, change: Change) -> Post:
             return replace(post, file_names=tuple(map(change, post.file_names)))
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
+        case QuestionAsked():
+            return post
         case _:
             about_the_job: JobNews = post
             return about_the_job

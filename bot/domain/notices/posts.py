@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
+from bot.domain.job_details import JobReport
 from bot.domain.jobs import Problem
 from bot.domain.requests import RejectionReason, RequestKind
 
@@ -62,21 +63,35 @@ class JobActiveAgain(_InThread):
 class JobFinished(_InThread):
     """`link` is empty without a pull request; `new`: it was not announced before; `changed`: another one was.
 
-    `again`: the thread was told before that the job finished.
+    `again`: the thread was told before that the job finished. `report` is what the job told beyond its specification,
+    None where that was nothing.
     """
 
     link: str = ""
     new: bool = False
     changed: bool = False
     again: bool = False
+    report: JobReport | None = None
     kind: Literal["job_finished"] = field(default="job_finished", kw_only=True)
 
 
 @dataclass(frozen=True)
 class JobFailed(_InThread):
-    """The job API gives no reason."""
+    """By its specification the job API gives no reason. `report` as of JobFinished."""
 
+    report: JobReport | None = None
     kind: Literal["job_failed"] = field(default="job_failed", kw_only=True)
+
+
+@dataclass(frozen=True)
+class QuestionAsked(_InThread):
+    """The agent asks something, and no message about an end tells it. `person_id` is whom it asks; empty: the
+    requester.
+    """
+
+    question: str
+    person_id: str = ""
+    kind: Literal["question_asked"] = field(default="question_asked", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -200,5 +215,14 @@ JobNews = (
     | OutageEnded
 )
 """Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
-Post = JobNews | OutageStarted | AccessDenied | RequestRejected | RequestUncertain | ReplyNotFullySent | UnknownNotice
+Post = (
+    JobNews
+    | QuestionAsked
+    | OutageStarted
+    | AccessDenied
+    | RequestRejected
+    | RequestUncertain
+    | ReplyNotFullySent
+    | UnknownNotice
+)
 """A message in the thread."""

@@ -1,6 +1,7 @@
 """The agent that the settings choose."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
@@ -12,8 +13,10 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 
 
-def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str]) -> AgentEditor:
-    """Returns the editor that drives the agent.
+def agent_editor(
+    settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str], *, time_limit: float | None = None
+) -> AgentEditor:
+    """Returns the editor that drives the agent; `time_limit`, in seconds, instead of the settings' own.
 
     Raises:
         JobServerError: the agent cannot be used like this.
@@ -22,7 +25,7 @@ def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Map
         agent_launch(settings, environment),
         sandbox,
         RunLimits.for_settings(settings),
-        time_limit=settings.time_limit.total_seconds(),
+        time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
     )
 
@@ -30,6 +33,8 @@ def agent_editor(settings: JobServerSettings, sandbox: Sandbox, environment: Map
 def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
     """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
     agent = agent_for(settings.agent)
+    if settings.sandbox != "none":
+        agent = replace(agent, environment={**agent.environment, **agent.in_sandbox})
     require_model(agent, settings.model, settings.agent_home)
     try:
         key = settings.api_key.get_secret_value()

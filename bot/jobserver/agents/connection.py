@@ -29,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot import __version__
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
+from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.messages import AgentMessages, Message
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.process import LINE_LIMIT, AgentProcess
@@ -52,9 +53,10 @@ class TurnListener(Protocol):
 class AgentConnection:
     """A connection with a running agent. All calls raise EditError in words for people."""
 
-    def __init__(self, agent: Agent, process: AgentProcess) -> None:
+    def __init__(self, agent: Agent, process: AgentProcess, log: AgentLog) -> None:
         self._agent = agent
         self._process = process
+        self._log = log
         self._messages = AgentMessages(process.stdout, process.stdin, self._hear)
         self._connection = Connection(self._answer, self._messages)
         self._listener: TurnListener | None = None
@@ -158,7 +160,9 @@ class AgentConnection:
             return EditError(f"{self._agent.name} sent a message of more than {LINE_LIMIT // 1_000_000} MB")
         await asyncio.wait({self._process.exited}, timeout=_LAST_WORDS_S)
         how = f"exit code {self._process.exited.result()}" if self._process.exited.done() else "it closed its output"
-        return EditError(f"{self._agent.name} ended before it was done ({how})")
+        # What a program wrote last says more than its exit code.
+        words = self._log.last_words()
+        return EditError(f"{self._agent.name} ended before it was done ({how}){': ' if words else ''}{words}")
 
     def _hear(self, message: Message) -> None:
         if self._listener is None or message["method"] != CLIENT_METHODS["session_update"]:

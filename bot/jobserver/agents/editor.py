@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,13 +17,13 @@ from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.log import AgentLog, open_log
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
-from bot.jobserver.agents.process import AgentProcess
+from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
-from bot.jobserver.agents.text import Redactor
-from bot.jobserver.agents.turn import Turn, check, result
+from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
-from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
+from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
 _CANCEL_S = 1.5
@@ -63,17 +63,37 @@ class AgentEditor:
     async def edit(self, task: EditTask, progress: Progress) -> EditResult:
         program = self._launch.program()
         redact = Redactor(self._launch.hidden(program))
-        granted = self._asked.granted(task.workspace.home, task.prompt)
+        granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
         with open_log(task.log, redact) as log:
             try:
-                await asyncio.to_thread(self._launch.fill, task.workspace.home)
-                placed = self._sandbox.prepare(program, task.workspace)
+                placed = await self._placed(program, task.workspace)
                 async with asyncio.timeout(self._time_limit):
                     return await self._edit(_Run(task, progress, log, redact, granted), placed)
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
-                raise EditError(redact(_with_last_error(str(error), log))) from None
+                raise EditError(redact(str(error))) from None
+
+    async def version(self, task: EditTask) -> str:
+        """Starts the agent and returns the name and version that it gives itself.
+
+        Raises:
+            EditError: it cannot be started, or does not speak the protocol.
+        """
+        program = self._launch.program()
+        redact = Redactor(self._launch.hidden(program))
+        with open_log(task.log, redact) as log:
+            try:
+                placed = await self._placed(program, task.workspace)
+                async with self._connected(placed, log) as (_, connection):
+                    info = (await connection.initialize()).agent_info
+            except EditError as error:
+                raise EditError(redact(str(error))) from None
+        return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
+
+    async def _placed(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        await asyncio.to_thread(self._launch.fill, workspace.home)
+        return self._sandbox.prepare(program, workspace)
 
     async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
@@ -84,13 +104,16 @@ class AgentEditor:
         run.log.line(f"[{end.stop_reason}]")
         check(end, self._agent.name, self._agent.failed, desk.refused)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
-        if self._may_ask:
-            self._asked.keep(workspace.home, desk.refused)
-        return result(end, desk.refused, may_ask=self._may_ask, is_changed=is_changed)
+        asked = askable(desk.refused) if self._may_ask else []
+        if run.task.is_from_person:
+            self._asked.keep(workspace.home, asked)
+        refused = [what and run.redact(what) for what in desk.refused]
+        return result(end, refused, list(map(run.redact, asked)), is_changed=is_changed)
 
     async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
-        turn = Turn(session_id, TurnProgress(run.progress, run.log.line, run.redact), desk, run.log)
+        progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
+        turn = Turn(session_id, progress, desk, run.log)
         return turn.ended(await _prompted(connection, session_id, prompt, turn))
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
@@ -118,15 +141,14 @@ class AgentEditor:
         except OSError as error:
             reason = error.strerror or "unknown reason"
             raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
-        connection = AgentConnection(self._agent, process)
+        connection = AgentConnection(self._agent, process, log)
         try:
             yield process, connection
         except BaseException:
-            # Shielded: a second cancellation must not leave it running.
-            await asyncio.shield(_killed(process, connection))
+            await uninterrupted(_killed(process, connection))
             raise
         else:
-            await asyncio.shield(_ended(process, connection))
+            await uninterrupted(_ended(process, connection))
         finally:
             if connection.ignored:
                 log.line(f"[{connection.ignored} lines of its output were no messages]")
@@ -152,10 +174,9 @@ class PendingPermissions:
     def __init__(self) -> None:
         self._asked: OrderedDict[Path, tuple[str, ...]] = OrderedDict()
 
-    def keep(self, home: Path, refused: tuple[str | None, ...]) -> None:
-        asked = tuple(what for what in refused if what is not None)
+    def keep(self, home: Path, asked: Sequence[str]) -> None:
         if asked:
-            self._asked[home] = asked
+            self._asked[home] = tuple(asked)
         if len(self._asked) > self._MOST:
             self._asked.popitem(last=False)
 
@@ -199,9 +220,3 @@ async def _killed(process: AgentProcess, connection: AgentConnection) -> None:
 async def _ended(process: AgentProcess, connection: AgentConnection) -> None:
     await process.end()
     await connection.close()
-
-
-def _with_last_error(reason: str, log: AgentLog) -> str:
-    """What a program wrote last says more than its exit code."""
-    log.finish()
-    return f"{reason}: {log.last_error}" if "ended before" in reason and log.last_error else reason

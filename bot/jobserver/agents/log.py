@@ -13,13 +13,13 @@ _LONGEST_LINE = 16_384
 
 
 class AgentLog:
-    """Lines about a run, and the program's standard error; `last_error` is the last line there that says anything."""
+    """Lines about a run, and the program's standard error."""
 
     def __init__(self, output: BoundedWriter, redact: Redactor) -> None:
         self._output = output
         self._redact = redact
         self._unfinished = b""
-        self.last_error = ""
+        self._last_words = ""
 
     def line(self, text: str) -> None:
         self._output.write(self._redact(text).encode(errors="replace") + b"\n")
@@ -33,6 +33,11 @@ class AgentLog:
         for line in lines:
             self._error_line(line)
 
+    def last_words(self) -> str:
+        """Returns the last line of standard error that says anything, shortened and without secrets."""
+        self.finish()
+        return self._last_words
+
     def finish(self) -> None:
         if self._unfinished:
             self._error_line(self._unfinished)
@@ -42,7 +47,7 @@ class AgentLog:
         text = line.decode(errors="replace")
         self.line(text)
         if text.strip():
-            self.last_error = one_line(self._redact(text[:_LONGEST_LINE]))
+            self._last_words = one_line(self._redact(text[:_LONGEST_LINE]))
 
 
 @contextlib.contextmanager

@@ -44,11 +44,17 @@ class AgentMessages:
                 case {"method": _} as message if "id" not in message:
                     self._notified(message)
                 case message:
+                    await self._drained()
                     return message
         return None
 
     async def close(self) -> None:
         self._writer.close()
+
+    async def _drained(self) -> None:
+        """Waits for an agent that asks without reading the answers, which would pile up."""
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
 
     async def _line(self) -> bytes:
         try:

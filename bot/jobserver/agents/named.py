@@ -22,15 +22,18 @@ def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
 class Agent:
     """A program that speaks the Agent Client Protocol.
 
-    `environment` is set for it, and each of `random_variables` to a password that nobody knows; of the server's own
-    variables it gets `passed`, besides what PASS_ENVIRONMENT names. `model_variable` names the variable that chooses
-    the model. `files` makes what its HOME begins with. `resumes`: whether to go on in its own session. `login` says in
-    words how to log it in. `client_meta` is announced to it.
+    `environment` is set for it, `in_sandbox` too where it runs in one, and each of `random_variables` to a password
+    that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
+    `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
+    whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
+    `tool_kinds`: what `ToolCalls` has to know of its tools. `install` is a command that installs it in the version that
+    was tried.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    in_sandbox: Mapping[str, str] = field(default_factory=dict)
     random_variables: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     model_variable: str | None = None
@@ -40,6 +43,8 @@ class Agent:
     failed: FailureRule = never
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
     client_meta: Mapping[str, Any] = field(default_factory=dict)
+    tool_kinds: Mapping[str, str] = field(default_factory=dict)
+    install: str = ""
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -81,6 +86,7 @@ _GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
 
 CLAUDE = Agent(
     name="claude",
+    install="npm install --global @agentclientprotocol/claude-agent-acp@0.100.0",
     command=("claude-agent-acp",),
     environment={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -94,9 +100,12 @@ CLAUDE = Agent(
 )
 CODEX = Agent(
     name="codex",
+    install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
     command=("codex-acp",),
     # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
     environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
+    # Its own sandbox cannot start inside of ours, and without its shell it cannot even read a file.
+    in_sandbox={"INITIAL_AGENT_MODE": "agent-full-access"},
     passed=("CODEX_API_KEY", *_OPENAI),
     files=_codex_files,
     failed=codex_failure,
@@ -106,6 +115,7 @@ CODEX = Agent(
 )
 GEMINI = Agent(
     name="gemini",
+    install="npm install --global @google/gemini-cli@0.61.0",
     command=("gemini", "--acp"),
     environment={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
     passed=_GOOGLE,
@@ -118,6 +128,7 @@ GEMINI = Agent(
 )
 OPENCODE = Agent(
     name="opencode",
+    install="npm install --global opencode-ai@1.18.33",
     command=("opencode", "acp"),
     environment={
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -136,6 +147,7 @@ OPENCODE = Agent(
 )  # fmt: skip
 GOOSE = Agent(
     name="goose",
+    install="npm install --global @aaif/goose@0.20.1",
     command=("goose", "acp"),
     environment={"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false"},
     passed=(
@@ -144,6 +156,9 @@ GOOSE = Agent(
     ),
     model_variable="GOOSE_MODEL",
     failed=goose_failure,
+    tool_kinds={
+        "developer/write": "edit", "developer/edit": "edit", "developer/tree": "read", "developer/shell": "execute",
+    },
     login="set GOOSE_PROVIDER, such as openai, and its key, such as OPENAI_API_KEY",
 )  # fmt: skip
 NAMED = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, OPENCODE, GOOSE)}

@@ -25,11 +25,13 @@ class CopyPaths:
     real: Path
 
     def relative(self, path: str) -> PurePosixPath | None:
-        """Returns a path that an agent names as one in the copy; None for one outside, also by way of a link."""
-        if not path or "\0" in path or "://" in path or path.startswith("~"):
-            return None
-        joined = _normalised(PurePosixPath(self.seen, path))
-        if not joined.is_relative_to(self.seen):
+        """Returns a path that an agent names as one in the copy; None for one outside, also by way of a link.
+
+        One that goes up is taken for one outside: where it leads depends on the links before it.
+        """
+        joined = PurePosixPath(self.seen, path)
+        is_plain = path and "\0" not in path and "://" not in path and not path.startswith("~")
+        if not is_plain or ".." in joined.parts or not joined.is_relative_to(self.seen):
             return None
         relative = joined.relative_to(self.seen)
         try:
@@ -37,16 +39,6 @@ class CopyPaths:
         except (OSError, RuntimeError):
             return None
         return relative if is_inside else None
-
-
-def _normalised(path: PurePosixPath) -> PurePosixPath:
-    parts: list[str] = []
-    for part in path.parts[1:]:
-        if part == "..":
-            parts = parts[:-1]
-        else:
-            parts.append(part)
-    return PurePosixPath("/", *parts)
 
 
 def concerns_the_copy_only(call: ToolCall, relative: Callable[[str], PurePosixPath | None]) -> bool:

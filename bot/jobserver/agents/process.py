@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Coroutine
+from typing import IO, Any
 
 from bot.jobserver.sandbox.interface import SandboxedProgram
 
 LINE_LIMIT = 8_000_000
 """Bytes of the longest message taken; twice as much may wait to be read."""
-_EXIT_S = 1.0
+_EXIT_S = 0.5
 """For a program whose input has ended, to end by itself."""
 _TERM_S = 2.0
 """From SIGTERM to SIGKILL."""
@@ -98,6 +98,16 @@ class AgentProcess:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Does the work to its end, also when this is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 async def _input_pipe(stack: contextlib.AsyncExitStack) -> tuple[IO[bytes], asyncio.StreamWriter]:

@@ -1,6 +1,6 @@
 """What an agent tells while it works: its plan, its tool calls and, last, its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from acp.schema import (
     AgentMessageChunk,
@@ -30,13 +30,19 @@ class TurnProgress:
     `calls` has its tool calls. `was_system_error` is Codex's sign that the turn failed.
     """
 
-    def __init__(self, progress: Progress, log: Callable[[str], None], redact: Redactor) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        log: Callable[[str], None],
+        redact: Redactor,
+        tool_kinds: Mapping[str, str] | None = None,
+    ) -> None:
         self._progress = progress
         self._log = log
         self._redact = redact
         self._answer = Answer()
         self._activity = ""
-        self.calls = ToolCalls()
+        self.calls = ToolCalls(tool_kinds)
         self.was_system_error = False
 
     @property

@@ -8,13 +8,16 @@ from typing import Any
 
 from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart, ToolCallUpdate
 
+from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import one_line
+from bot.runtime.misleading_characters import without_misleading
 
 _MOST_CALLS = 500
 """Of one turn; the oldest are forgotten."""
 _MOST_PATHS = 100
 _MOST_PATH_CHARACTERS = 20_000
 _LONGEST_INPUT = 1000
+_UNKNOWN = "other"
 _NOWHERE = "/…"
 _NO_MATTER = frozenset({"description", "timeout"})
 _PATH_KEYS = frozenset({
@@ -29,26 +32,32 @@ class ToolCall:
     """A tool call, joined from all that was told of it.
 
     `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
-    text; None where that is too long to be shown.
+    text; None where that is too long to be shown. The title is one line; `has_whole_title` says that it always was.
     """
 
     title: str = ""
-    kind: str = "other"
+    kind: str = _UNKNOWN
     paths: tuple[str, ...] = ()
     input: str | None = ""
+    has_whole_title: bool = True
 
     def described(self) -> str | None:
-        """Returns in one line what it does, complete; None where that is too long to be shown."""
+        """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
         details = ", ".join(self.paths) if self.input == "" else self.input
-        if details is None or len(details) > _LONGEST_INPUT or (not details and self.title.endswith("…")):
+        if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
             return None
-        return f"{self.title}: {details}" if details and details not in self.title else self.title
+        text = f"{self.title}: {details}" if details and details not in self.title else self.title
+        return text if _is_plain(text) else None
 
 
 class ToolCalls:
-    """The tool calls of a turn, by their ids; an update may come without its call."""
+    """The tool calls of a turn, by their ids; an update may come without its call.
 
-    def __init__(self) -> None:
+    `kinds`: kinds of tools by their own names, as `extension/tool`, for agents that leave the protocol's field empty.
+    """
+
+    def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
+        self._kinds = kinds or {}
         self._calls: OrderedDict[str, ToolCall] = OrderedDict()
 
     def __contains__(self, call_id: str) -> bool:
@@ -57,6 +66,8 @@ class ToolCalls:
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
         """Adds what an update tells of a call, and returns the call as it is known then."""
         call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
+        if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
+            call = replace(call, kind=kind)
         self._calls[update.tool_call_id] = call
         if len(self._calls) > _MOST_CALLS:
             self._calls.popitem(last=False)
@@ -66,13 +77,21 @@ class ToolCalls:
 def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
     """Returns the call with what the update tells of it."""
     paths = tuple(_bounded({*call.paths, *_paths(update)}))
+    title = one_line(update.title) if update.title else call.title
     return replace(
         call,
-        title=one_line(update.title) if update.title else call.title,
-        kind=update.kind or call.kind,
+        title=title,
+        has_whole_title=title == update.title if update.title else call.has_whole_title,
+        kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
     )
+
+
+def tool_name(meta: Mapping[str, Any] | None) -> str:
+    """Returns a tool's own name with its extension's, where an agent tells them; that is goose."""
+    told = nested(meta, "goose", "toolCall")
+    return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
 
 
 def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
@@ -95,6 +114,11 @@ def _bounded(paths: Iterable[str]) -> list[str]:
     found = sorted(paths)
     is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
     return found if is_bounded else [_NOWHERE]
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all of a text is seen; line breaks and tabs are shown as such."""
+    return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
 
 
 def _as_text(raw: Any) -> str | None:

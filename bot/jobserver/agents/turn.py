@@ -14,6 +14,7 @@ from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 
 _MOST_ASKED = 5
+_MOST_ASKED_CHARACTERS = 2500
 
 
 class Turn:
@@ -61,15 +62,22 @@ def check(end: TurnEnd, name: str, rule: FailureRule, refused: Sequence[str | No
         raise EditError(f"{name} stopped before it was done: {reason}")
 
 
-def result(end: TurnEnd, refused: Sequence[str | None], *, may_ask: bool, is_changed: bool) -> EditResult:
+def askable(refused: Sequence[str | None]) -> list[str]:
+    """Returns what of the refused is shown to a person, and nothing else may later be let through."""
+    shown = [what for what in refused if what is not None][:_MOST_ASKED]
+    while sum(map(len, shown)) > _MOST_ASKED_CHARACTERS:
+        shown.pop()
+    return shown
+
+
+def result(end: TurnEnd, refused: Sequence[str | None], asked: Sequence[str], *, is_changed: bool) -> EditResult:
     """Returns what is told at the end of a turn that did not fail.
 
-    A question is what needs a person's permission, where it may be asked for; or else, when nothing was changed, the
+    A question is what needs a person's permission, where that is asked for; or else, when nothing was changed, the
     last paragraph of an answer that ends with a question mark.
     """
-    shown = [what for what in refused if what is not None][:_MOST_ASKED]
-    if may_ask and shown:
-        return EditResult(summary=end.answer, question=permission_question(shown))
+    if asked:
+        return EditResult(summary=end.answer, question=permission_question(asked))
     if not is_changed and asks_something(end.answer):
         return EditResult(summary=end.answer, question=last_paragraph(end.answer))
     return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
@@ -85,13 +93,13 @@ def refusal_reason(refused: Sequence[str | None]) -> str:
     """Returns why nothing was changed, as far as it is because of what was not allowed."""
     if not refused:
         return ""
-    shown = ", ".join(_code(what) for what in refused[:_MOST_ASKED] if what is not None)
-    return f"It wanted to do what is not allowed here: {shown or 'something too long to be shown'}"
+    shown = ", ".join(map(_code, askable(refused)))
+    return f"It wanted to do what is not allowed here: {shown or 'something that cannot be shown'}"
 
 
 def _code(text: str) -> str:
     """Markdown code on one line, longer fences around text that has fences itself."""
-    line = " ".join(text.split())
+    line = text.replace("\n", " ⏎ ").replace("\t", " ")
     fence = "`" * (1 + max((len(run) for run in line.replace("`", " `").split() if not run.strip("`")), default=0))
     while fence in line:
         fence += "`"

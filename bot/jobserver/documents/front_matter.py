@@ -1,5 +1,6 @@
 """The block at a page's beginning that holds its title and settings: read, never written."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ import yaml
 from bot.jobserver.documents.page import FrontMatter, Span
 
 _Result = TypeVar("_Result")
-_MAX_LENGTH = 50_000
+_MAX_LENGTH = 20_000
 _MAX_DEPTH = 100
 _MARKS = {"---": ("---", "..."), "+++": ("+++",)}
+_BRACKET = re.compile(r"[\[\]{}]")
 _BOM = "\ufeff"
 
 
@@ -91,6 +93,8 @@ def _read(text: str, read: Callable[[], _Result]) -> _Result:
 
 
 def _refuse_aliases_and_depth(text: str) -> None:
+    if _bracket_depth(text) > _MAX_DEPTH:  # before YAML's scanner, which is slow on these
+        raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent):
@@ -98,6 +102,14 @@ def _refuse_aliases_and_depth(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
+
+
+def _bracket_depth(text: str) -> int:
+    deepest = depth = 0
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match[0] in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _Loader(yaml.SafeLoader):

@@ -16,7 +16,8 @@ from bot.jobserver.documents.masking import MASK, mask
 from bot.jobserver.documents.page import FrontMatter, Heading, Link, LinkKind, Page, Region, RegionKind, Span
 from bot.jobserver.documents.slugs import AnchorNames
 
-MAX_PARAGRAPH = 20_000
+_MAX_TAG = 20_000
+"""Characters of a tag that are looked at."""
 _MAX_BRACKET_WORK = 4_000_000
 """Opening brackets times characters, summed over a page's paragraphs: markdown-it looks for the end of each."""
 _ATTRIBUTE = re.compile(r"""(?<![\w-])(?P<name>id|name|href|src|to)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
@@ -102,7 +103,7 @@ class _Reader:
         if self._masked.not_parsed_from is not None:
             line = self._line_of(self._masked.not_parsed_from)
             return f"what follows line {line}, where a brace is not closed"
-        return f"{self._skipped} paragraphs that are too long or too deeply nested" if self._skipped else ""
+        return f"{self._skipped} paragraphs with too many brackets" if self._skipped else ""
 
     def _line_of(self, position: int) -> int:
         return bisect_right(self._line_starts, position)
@@ -139,7 +140,7 @@ class _Reader:
 
     def _record(self, content: str, parser: MarkdownIt) -> Recording | None:
         work = content.count("[") * len(content)
-        if len(content) > MAX_PARAGRAPH or work > self._left:
+        if work > self._left:
             return None
         self._left -= work
         return self._inline.record(content, parser, self._environment)
@@ -279,7 +280,7 @@ def _line_starts(text: str) -> list[int]:
 
 
 def _attributes(text: str, tag: Tag) -> list[tuple[str, str]]:
-    written = text[tag.start : min(tag.end, tag.start + MAX_PARAGRAPH)]
+    written = text[tag.start : min(tag.end, tag.start + _MAX_TAG)]
     return [(match["name"], match["value"]) for match in _ATTRIBUTE.finditer(written)]
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import yaml
@@ -51,20 +51,21 @@ def _navigations(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """`folder` is a language's; `has_title` is whether an entry is written as `Title: page`."""
+    """`folder` is a language's; `has_title`: an entry is written as `Title: page`; `in_line`: its list, in brackets."""
 
     folder: str
     has_title: bool = False
+    in_line: bool = False
 
 
 def _pages(text: str, node: yaml.Node, place: _Place) -> Iterator[Entry]:
     """Yields the pages of a list, of an entry `Title: page`, or a page itself."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _pages(text, item, _Place(place.folder))
+            yield from _pages(text, item, _Place(place.folder, in_line=place.in_line or bool(node.flow_style)))
     elif isinstance(node, yaml.MappingNode):
         for _, value in node.value:
-            yield from _pages(text, value, _Place(place.folder, has_title=True))
+            yield from _pages(text, value, replace(place, has_title=True))
     elif isinstance(node, yaml.ScalarNode) and node.value.lower().endswith(_PAGE_ENDINGS):
         yield _entry(text, node, place)
 
@@ -74,7 +75,7 @@ def _entry(text: str, node: yaml.ScalarNode, place: _Place) -> Entry:
     line_start = text.rfind("\n", 0, start) + 1
     line = text[line_start:start]
     indent = line[: len(line) - len(line.lstrip())]
-    if line.lstrip().startswith("-"):
+    if line.lstrip().startswith("-") and not place.in_line:
         return Entry(node.value, line_end(text, end), partial(_render_line, indent, place), place.folder)
     return Entry(node.value, end, _render_in_line, place.folder)
 

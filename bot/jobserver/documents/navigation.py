@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from bot.jobserver.documents import json_navigation, list_navigation, mkdocs_navigation
 from bot.jobserver.documents.navigation_entry import Entry, NewEntry, insert
 
-MAX_NAVIGATION = 1_000_000
+MAX_NAVIGATION = 300_000
 """Characters; a larger file is not read."""
 _MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
 _LISTS = ("_sidebar.md", "SUMMARY.md")

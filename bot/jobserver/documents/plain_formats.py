@@ -5,17 +5,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from bot.jobserver.documents.markdown import link_kind
 from bot.jobserver.documents.masking import MASK, mask
-from bot.jobserver.documents.page import Heading, Link, LinkKind, Page, Region, RegionKind, Span
+from bot.jobserver.documents.page import Heading, Link, Page, Region, RegionKind, Span
 from bot.jobserver.documents.slugs import AnchorNames
 
 _MARKED = re.compile(
-    r"``[^`\n]{1,300}+``|:[\w:+.-]{1,60}+:`[^`\n]{1,300}+`|`[^`\n]{1,300}+`(?::[\w:+.-]{1,60}+:|_{0,2})"
-    r"|\|[^|\n]{1,100}+\|_{0,2}|\[[^\]\n]{1,100}+\]_"
+    r"``[^`\n]++``|(?<!\w):[\w+.-]{1,60}+(?::[\w+.-]{1,60}+){0,2}+:`[^`\n]++`|`[^`\n]++`_{0,2}"
+    r"|\|[^|\n]++\|_{0,2}|\[[^\[\]\n]++\]_"
 )
 """reStructuredText within a line: literals, roles, references, substitutions, footnotes."""
 _ASCIIDOC_MARKED = re.compile(
-    r"`[^`\n]{1,300}+`|\+\+?[^+\n]{1,300}+\+\+?|<<[^>\n]{1,300}+>>|\{[\w-]{1,60}+\}|\[\[[^\]\n]{1,100}+\]\]"
+    r"`[^`\n]{1,300}+`|\+\+?[^+\n]{1,300}+\+\+?|<<[^<>\n]{1,300}+>>|\{[\w-]{1,60}+\}|\[\[[^\[\]\n]{1,100}+\]\]"
     r"|\b(?:link|image|xref|include|mailto|footnote|kbd|menu|btn|pass|stem|icon):{1,2}[^\s\[]{0,300}+"
 )
 _UNDERLINE = re.compile(r"(?P<sign>[=\-`:.'\"~^_*+#<>])(?P=sign){2,}+[ \t\r]*")
@@ -43,18 +44,13 @@ def parse_html(text: str) -> Page:
             if match["name"] in {"id", "name"}:
                 anchors.add(match["value"])
             else:
-                links.append(_link(match["value"], bisect_right(line_starts, tag.start), match["name"] == "src"))
+                line, target = bisect_right(line_starts, tag.start), match["value"]
+                links.append(Link(target, line, link_kind(target), is_image=match["name"] == "src"))
     prose = tuple(_between_masks(masked.text, Span(0, len(text))))
     return Page(
         text, title[1].strip() if title else None, None, (), frozenset(anchors), tuple(links), prose,
         tuple(masked.regions),
     )  # fmt: skip
-
-
-def _link(target: str, line: int, is_image: bool) -> Link:  # noqa: FBT001 (a field of the link)
-    absolute = re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,30}+:|//", target)
-    kind = LinkKind.ANCHOR if target.startswith("#") else LinkKind.ABSOLUTE if absolute else LinkKind.RELATIVE
-    return Link(target, line, kind, is_image)
 
 
 def parse_rst(text: str) -> Page:

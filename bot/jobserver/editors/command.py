@@ -23,6 +23,8 @@ LOG_LIMIT = 1_000_000
 ANSWER_CHARACTERS = 3000
 _ANSWER_BYTES = 4 * ANSWER_CHARACTERS
 _SIGNALS = 128
+_LINE_CHARACTERS = 300
+_SHORTEST_SECRET = 8
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
@@ -65,18 +67,27 @@ class CommandEditor:
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
         prompt = as_data(with_conversation(task.prompt, task.conversation)).encode(errors="replace")
-        answer = subprocesses.LastBytes(_ANSWER_BYTES)
+        answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
         with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
             stdin = b"" if arguments != self.command else prompt
-            exit_code = await self._run(self._command(task, arguments, stdin), task, _Both(log, answer), log)
+            command = self._command(task, arguments, stdin)
+            exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
         if exit_code:
-            raise EditError(f"the editor {_ended(exit_code)}")
+            last_words = self._last_line(answer_of(errors) or answer_of(answer))
+            raise EditError(f"the editor {_ended(exit_code)}{last_words}")
         return EditResult(summary=answer_of(answer))
 
     def _command(self, task: EditTask, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
         environment = child_environment(os.environ, self.passed, secret=self.secret)
         program = self.sandbox.prepare(Program(arguments, environment), task.workspace)
         return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
+
+    def _last_line(self, output: str) -> str:
+        """Returns how a message about a failure goes on, without what the program was given in confidence."""
+        line = output.rpartition("\n")[2].strip()
+        for value in child_environment(os.environ, self.passed, secret=self.secret).values():
+            line = line.replace(value, "…") if len(value) >= _SHORTEST_SECRET else line
+        return f": {line[:_LINE_CHARACTERS]}" if line else ""
 
     async def _run(
         self,

@@ -23,7 +23,8 @@ class EditTask:
 
     `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
     conversation, as it was told to `Progress.session` before; None for the first instruction. `log`: a file for
-    whoever runs the server.
+    whoever runs the server. `is_from_person`: False for what the server itself asks, to mend what the checks found,
+    say: that answers no question.
     """
 
     prompt: str
@@ -31,6 +32,7 @@ class EditTask:
     log: Path
     conversation: Sequence[Exchange] = ()
     session: str | None = None
+    is_from_person: bool = True
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def commit_message(instruction: Instruction) -> str:
     Lines of the prompt that look like trailers are none: git reads the last paragraph only, and that is ours.
     """
     prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
-    title = subject(without_references(instruction.prompt))
+    title = without_references(subject(instruction.prompt))
     body = "" if title == prompt else f"{prompt}\n\n"
     return f"{title}\n\n{body}{_requested_by(instruction.requester)}{TRAILER}: {trailer_value(instruction)}\n"
 
@@ -97,7 +97,7 @@ def _requested_by(requester: Requester | None) -> str:
     if requester is None:
         return ""
     url = f" ({requester.url})" if requester.url else ""
-    return f"Requested-by: {requester.name}{url}\n"
+    return without_references(f"Requested-by: {requester.name}{url}") + "\n"
 
 
 def _asked_by(requester: Requester | None) -> str:

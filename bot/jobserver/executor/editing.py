@@ -87,6 +87,7 @@ class Editing:
             prompt=task_from_checks(faults),
             conversation=(*task.conversation, Exchange(task.prompt, change.result.summary)),
             session=progress.session_id,
+            is_from_person=False,
         )
         try:
             await self.editor.edit(again, progress)

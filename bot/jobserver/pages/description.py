@@ -1,24 +1,30 @@
 """A pull request's description as its page shows it."""
 
-import re
 from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from bot.jobserver.pages.diff import visible
+from bot.jobserver.pages.markdown import Page
+from bot.jobserver.pages.page_renderer import PageRenderer
+
+_LONGEST = 50_000
+TIME_LIMIT_S = 3.0
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """A quoted instruction, or what the editor said."""
+class Description:
+    """Either as safe HTML, or as text where it is too long to be rendered, or takes too long. The rest is `hidden`."""
 
+    html: Markup | None
     text: str
-    is_quote: bool
+    hidden: int
 
 
-def paragraphs(description: str) -> list[Paragraph]:
-    """Splits a description at its empty lines; lines that begin with ">" are a quotation."""
-    return [_paragraph(text) for text in re.split(r"\n(?:[ \t]*\n)+(?!>\s*$)", description.strip())]
-
-
-def _paragraph(text: str) -> Paragraph:
-    lines = text.split("\n")
-    if all(line.startswith(">") for line in lines):
-        return Paragraph("\n".join(line[1:].removeprefix(" ") for line in lines), is_quote=True)
-    return Paragraph(text, is_quote=False)
+async def shown_description(description: str, number: int, renderer: PageRenderer) -> Description:
+    """Returns the description of a pull request, which is Markdown of people and agents."""
+    text = visible(description[:_LONGEST])
+    page = Page(text, "", f"/pulls/{number}/after/")
+    html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
+    # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
+    return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704

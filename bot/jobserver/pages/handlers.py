@@ -10,11 +10,13 @@ from aiohttp import web
 
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.description import paragraphs
+from bot.jobserver.pages.description import TIME_LIMIT_S, shown_description
+from bot.jobserver.pages.forms import form_field
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.markdown import PICTURE_FORMATS
+from bot.jobserver.pages.page_renderer import PageRenderer
 from bot.jobserver.pages.pictures import PICTURE_BYTES, picture_response
-from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, PageRenderer, rendered_files
+from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
 from bot.jobserver.pages.rendering import error_page, render_page
 from bot.jobserver.pull_requests.interface import PullRequestState
 from bot.jobserver.pull_requests.local.contents import Patch
@@ -35,6 +37,7 @@ class PullRequestPages:
         self._login = login
         self._repository = repository
         self._renderer = PageRenderer()
+        self._descriptions = PageRenderer(time_limit=TIME_LIMIT_S)
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/", self.home)
@@ -87,7 +90,7 @@ class PullRequestPages:
         return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
     async def merge(self, request: web.Request) -> web.Response:
-        head = str((await request.post()).get("head", ""))
+        head = await form_field(request, "head")
         return await self._press(request, lambda number, name: self._pull_requests.merge(number, head=head, by=name))
 
     async def close(self, request: web.Request) -> web.Response:
@@ -118,11 +121,11 @@ class PullRequestPages:
         contents = await self._contents(request)
         page = page_of_files(contents.change, _page_number(request))
         patches = await self._pull_requests.reader.patches(contents.change, page.files)
+        description = await shown_description(contents.row.description, contents.row.number, self._descriptions)
+        values = {"contents": contents, "page": page, "description": description, "problem": problem}
         # Thousands of lines take a second to compare and write: the API goes on meanwhile.
         return await asyncio.to_thread(
-            lambda: self._render(
-                "changes.html", request, status=status, problem=problem, **_changes_values(contents, page, patches)
-            )
+            lambda: self._render("changes.html", request, status=status, **values, **_shown_changes(page, patches))
         )
 
     def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:
@@ -130,15 +133,9 @@ class PullRequestPages:
         return render_page(template, status=status, repository=self._repository, viewer=viewer, **values)
 
 
-def _changes_values(contents: PullRequestContents, page: PageOfFiles, patches: tuple[Patch, ...]) -> dict[str, Any]:
+def _shown_changes(page: PageOfFiles, patches: tuple[Patch, ...]) -> dict[str, Any]:
     diffs = file_diffs(page.files, patches)
-    return {
-        "contents": contents,
-        "page": page,
-        "diffs": diffs,
-        "omissions": omissions(page, diffs),
-        "description": paragraphs(contents.row.description),
-    }
+    return {"diffs": diffs, "omissions": omissions(page, diffs)}
 
 
 def _number(request: web.Request) -> int:

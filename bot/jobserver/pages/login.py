@@ -11,6 +11,7 @@ from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
 from bot.jobserver.pages.access import LoginThrottle, Reviewers, Session, Sessions
+from bot.jobserver.pages.forms import form_field
 from bot.jobserver.pages.rendering import error_page, render_page
 from bot.jobserver.settings import JobServerSettings
 
@@ -67,7 +68,7 @@ class Login:
         session = self.who(request)
         if session is None or not self._is_own_form(request):
             return None
-        return session if session.has_token(await _field(request, "token")) else None
+        return session if session.has_token(await form_field(request, "token")) else None
 
     async def form(self, request: web.Request) -> web.Response:
         target = _next(request.query.get("next", ""))
@@ -78,14 +79,14 @@ class Login:
     async def log_in(self, request: web.Request) -> web.Response:
         if not self._is_own_form(request):
             return error_page(request, 403, "Logging in works only on this server's own page.")
-        target, address = _next(await _field(request, "next")), request.remote or ""
+        target, address = _next(await form_field(request, "next")), request.remote or ""
         wait = self._throttle.wait(address)
         if wait:
             minutes = math.ceil(wait.total_seconds() / 60)
             return self._form(
                 target, f"Too many wrong keys came from your address. Try again in {minutes} min.", status=429
             )
-        name = self._reviewers.find(await _field(request, "key"))
+        name = self._reviewers.find(await form_field(request, "key"))
         if name is None:
             self._throttle.record_failure(address)
             return self._form(target, _WRONG_KEY, status=403)
@@ -118,11 +119,6 @@ class Login:
 
     def _is_own_form(self, request: web.Request) -> bool:
         return is_same_origin(request.headers.get("Origin"), request.host, self._public_url)
-
-
-async def _field(request: web.Request, name: str) -> str:
-    value = (await request.post()).get(name, "")
-    return value if isinstance(value, str) else ""
 
 
 def _see(path: str) -> web.Response:

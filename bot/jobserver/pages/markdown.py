@@ -26,7 +26,10 @@ _LONGEST_TAG = 60  # lines
 
 @dataclass(frozen=True)
 class Page:
-    """A page to render. `pictures` is the address of the repository's pictures, with a slash at its end."""
+    """A page to render. `pictures` is the address of the repository's pictures, with a slash at its end.
+
+    What is no file, such as a description, has no path; its line ends are kept, as code hosts do.
+    """
 
     text: str
     path: str
@@ -39,7 +42,11 @@ class Page:
 
 def render(page: Page) -> str:
     """Returns the page as HTML that needs nothing but a style sheet; components and imports are shown as they are."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(front_matter_plugin)
+    parser = (
+        MarkdownIt("commonmark", {"html": False, "breaks": not page.path})
+        .enable(["table", "strikethrough"])
+        .use(front_matter_plugin)
+    )
     parser.block.ruler.before(
         "fence", "component", _component, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )

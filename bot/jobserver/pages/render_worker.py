@@ -11,7 +11,7 @@ import sys
 from bot.jobserver.pages.markdown import Page, render
 
 _MEMORY = 1_000_000_000
-LONGEST_HTML = 2_000_000
+LONGEST_HTML = 1_000_000
 
 
 def main() -> None:

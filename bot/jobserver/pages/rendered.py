@@ -1,31 +1,20 @@
 """The Rendered view: each changed page before and after the change, within a budget of size and of time."""
 
-import asyncio
-import contextlib
-import io
-import json
-import os
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-import bot
-from bot.jobserver import subprocesses
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.markdown import PICTURE_FORMATS, Page
+from bot.jobserver.pages.page_renderer import PageRenderer
 from bot.jobserver.pull_requests.local.change import ChangedFile, FileMode, FileVersion
 from bot.jobserver.pull_requests.local.contents import ContentsReader
 
 FILES_ON_A_PAGE = 20
 FILE_BYTES = 200_000
 PAGE_BYTES = 1_000_000
-_OUTPUT_BYTES = 8_000_000
-_TIME_LIMIT_S = 5.0
 _MARKDOWN = (".md", ".mdx", ".markdown")
 _TOO_LARGE = f"Not shown: it is larger than {FILE_BYTES // 1000} kB, or the files of this page are larger than 1 MB."
 _TOO_SLOW = "Not rendered: it took too long, or became too large. Its changes are under Changes."
@@ -48,49 +37,6 @@ class RenderedFile:
     file: ChangedFile
     before: Side | None
     after: Side | None
-
-
-class PageRenderer:
-    """Renders in a process of its own, one at a time. `time_limit` is in seconds, for all that one view shows."""
-
-    def __init__(self, *, time_limit: float = _TIME_LIMIT_S) -> None:
-        self._time_limit = time_limit
-        self._one_at_a_time = asyncio.Semaphore(1)
-
-    async def render(self, pages: Sequence[Page]) -> dict[Page, str]:
-        """Returns the HTML of those that could be rendered; the shortest come first, so that none hides another."""
-        ordered = sorted(set(pages), key=lambda page: len(page.text))
-        if not ordered:
-            return {}
-        output = io.BytesIO()
-        async with self._one_at_a_time:
-            with contextlib.suppress(subprocesses.ProcessTimeoutError):  # what was done until then is there
-                await subprocesses.run(
-                    self._command(ordered),
-                    stdout=subprocesses.BoundedWriter(output, _OUTPUT_BYTES),
-                    stderr=subprocesses.BoundedWriter(io.BytesIO(), 0),
-                )
-        lines = output.getvalue().split(b"\n")[:-1]
-        rendered = (_html(line) for line in lines)
-        return {page: html for page, html in zip(ordered, rendered, strict=False) if html is not None}
-
-    def _command(self, pages: Sequence[Page]) -> subprocesses.Command:
-        return subprocesses.Command(
-            (sys.executable, "-m", "bot.jobserver.pages.render_worker"),
-            Path(bot.__file__).parents[1],
-            {"PATH": os.defpath, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"},
-            self._time_limit,
-            json.dumps([[page.text, page.path, page.pictures] for page in pages]).encode(),
-        )
-
-
-def _html(line: bytes) -> str | None:
-    """A line of the worker's; a last one that was cut off, or the words of an error, is no HTML."""
-    try:
-        html = json.loads(line)
-    except ValueError:
-        return None
-    return html if isinstance(html, str) else None
 
 
 async def rendered_files(

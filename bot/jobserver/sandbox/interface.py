@@ -44,5 +44,11 @@ class Sandbox(Protocol):
     """Puts a program into its place."""
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start instead of the program."""
+        """Returns what to start instead of the program.
+
+        SIGTERM ends it with all that it started, at once; SIGKILL may leave something behind without bubblewrap.
+
+        Raises:
+            EditError: there is no such program.
+        """
         ...

@@ -117,7 +117,7 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     @field_validator("editor")
     @classmethod
     def _has_an_agent(cls, value: str, info: ValidationInfo) -> str:
-        if value == "agent" and not info.data.get("agent"):
+        if value == "agent" and info.data.get("agent") == ():
             raise ValueError(f"is agent, but {PREFIX}AGENT is missing")
         return value
 

@@ -25,5 +25,10 @@ class ServicePort(Protocol):
     async def send_new_words(self, person: Person, edited_id: str, *, source_key: str) -> None:
         """Sends what a reply says after an edit."""
 
+    async def show_answer(
+        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
+    ) -> None:
+        """Shows a person the whole of an agent's answer."""
+
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         """Shows a person the whole of a request."""

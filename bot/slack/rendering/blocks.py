@@ -7,6 +7,7 @@ from typing import Any
 Block = dict[str, Any]
 
 SHOW_PROMPT = "show_prompt"
+SHOW_ANSWER = "show_answer"
 SEND_AGAIN = "send_again"
 SEND_NEW_WORDS = "send_new_words"
 OPEN_PULL_REQUEST = "open_pull_request"
@@ -43,6 +44,11 @@ def plain_text(text: str) -> Block:
 def section(text: str) -> Block:
     """Returns a paragraph, at most MAX_SECTION wide."""
     return {"type": "section", "text": mrkdwn(text)}
+
+
+def markdown(text: str) -> Block:
+    """Returns Markdown that cannot mislead any more (bot.slack.rendering.agent_markdown)."""
+    return {"type": "markdown", "text": text}
 
 
 def paragraph(text: str, *buttons: Block) -> Message:

@@ -1,5 +1,8 @@
 """The card: a thread's first message, which always shows the job's newest state."""
 
+from collections.abc import Mapping
+
+from bot.domain.job_details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
 from bot.domain.threads import Thread, ThreadState
 from bot.slack.rendering.blocks import (
@@ -19,6 +22,20 @@ from bot.slack.rendering.text import ELLIPSIS, link, moment, one_line, opening, 
 
 _SHOWN_CHARACTERS, _SHOWN_LINES = 300, 4
 _MAX_DETAIL = 300
+_SHOWN_STEPS, _MAX_STEP = 8, 120
+_MARKS = {
+    StepStatus.COMPLETED: ":white_check_mark:",
+    StepStatus.IN_PROGRESS: ":hourglass_flowing_sand:",
+    StepStatus.PENDING: ":white_circle:",
+}
+_BECAME: Mapping[PullRequestState | None, str] = {
+    PullRequestState.MERGED: " (merged)",
+    PullRequestState.CLOSED: " (closed)",
+}
+_FINISHED: Mapping[PullRequestState | None, str] = {
+    PullRequestState.MERGED: "Finished: the pull request is merged",
+    PullRequestState.CLOSED: "Finished: the pull request is closed",
+}
 
 _UNSENT = {
     Problem.OUT_OF_REACH: "Not sent yet: the job API cannot be reached. It is sent as soon as that answers.",
@@ -50,7 +67,7 @@ def card(thread: Thread, message_context: MessageContext) -> Message:
     requester, state = f"{person(thread.requester_id)} asked:", state_line(thread.state, message_context)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
     blocks = [section(f"{requester}\n{prompt}"), section(state)]
-    details = _details(thread.state.job)
+    details = _details(thread.state)
     if details:
         blocks.append(context_block(details))
     buttons = _buttons(thread, cut=cut)
@@ -67,16 +84,16 @@ def state_line(state: ThreadState, message_context: MessageContext) -> str:
         return _with_reason(_in_words(words, state, message_context), state)
     if state.problem is Problem.GONE:
         return _gone(state.job)
-    line = f"*{_status(state.job)}*"
+    line = f"*{_status(state)}*"
     if state.problem is None:
-        return line
+        return "\n".join((line, *checklist(state.progress)))
     return _with_reason(f"{line}\n{_in_words(_BEHIND[state.problem], state, message_context)}", state)
 
 
 def _gone(job: Job) -> str:
     """What is gone is in no state any more; how it ended stays worth knowing."""
     state = "*The job API no longer knows this job*"
-    return f"{state}\nWhen last seen: {_status(job)}" if job.ended else state
+    return f"{state}\nWhen last seen: {_status(ThreadState(job))}" if job.ended else state
 
 
 def _in_words(form: str, state: ThreadState, message_context: MessageContext) -> str:
@@ -88,9 +105,16 @@ def _with_reason(words: str, state: ThreadState) -> str:
     return f"{words}\n{quote(state.problem_text[:_MAX_DETAIL])}" if state.problem and state.problem_text else words
 
 
-def _status(job: Job) -> str:
+def _status(state: ThreadState) -> str:
+    job = state.job
+    if job is None:
+        return ""
+    if state.question and job.status in {ACTIVE, COMPLETED, FAILED}:
+        return "The agent asks something: reply in the thread to answer"
+    if job.status == COMPLETED and not job.pr_link:
+        return "Finished without a pull request"
     if job.status == COMPLETED:
-        return "Finished with a pull request" if job.pr_link else "Finished without a pull request"
+        return _FINISHED.get(state.progress.pull_request, "Finished with a pull request")
     words = {
         ACTIVE: "Active: the agent is at work",
         FAILED: "Failed",
@@ -99,14 +123,27 @@ def _status(job: Job) -> str:
     return words.get(job.status) or f"Status: {one_line(job.status, 100)}"
 
 
-def _details(job: Job | None) -> list[str]:
+def checklist(progress: Progress) -> list[str]:
+    """What the agent means to do and how far it is, a line each; of many steps, those about the next one."""
+    done = sum(step.status is StepStatus.COMPLETED for step in progress.plan)
+    first = max(min(done - 2, len(progress.plan) - _SHOWN_STEPS), 0)
+    shown = progress.plan[first : first + _SHOWN_STEPS]
+    lines = [f"{_MARKS[step.status]} {one_line(step.title, _MAX_STEP)}" for step in shown]
+    if len(shown) < len(progress.plan):
+        lines.append(f"_{done} of {len(progress.plan)} steps done_")
+    return [*lines, f"_Now: {one_line(progress.activity, _MAX_STEP)}_"] if progress.activity else lines
+
+
+def _details(state: ThreadState) -> list[str]:
+    job = state.job
     if job is None:
         return []
+    became = _BECAME.get(state.progress.pull_request, "")
     shown = [
         ("Repository", link(job.repository, _MAX_DETAIL) if job.repository else ""),
         ("Branch", one_line(job.ref, _MAX_DETAIL) if job.ref else ""),
         ("Model", one_line(job.model, _MAX_DETAIL) if job.model else ""),
-        ("Pull request", link(job.pr_link, 1_000) if job.pr_link else ""),
+        ("Pull request", f"{link(job.pr_link, 1_000)}{became}" if job.pr_link else ""),
     ]
     return [f"{name}: {value}" for name, value in shown if value]
 

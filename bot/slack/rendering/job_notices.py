@@ -1,10 +1,14 @@
 """What is said about a job: its start, its ends, its pull requests. Pure."""
 
-from bot.domain.notices.posts import JobFinished, JobStarted, PullRequestFound
+from bot.domain.job_details import JobReport
+from bot.domain.notices.posts import JobFailed, JobFinished, JobStarted, PullRequestFound
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
+from bot.slack.rendering.job_report import reason_quoted, with_report
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import link, person, safe_url
+
+_AS_IT_WAS = "\nThe pull request is as it was:"
 
 
 def started(message: JobStarted) -> Message:
@@ -21,23 +25,43 @@ def active_again() -> Message:
 
 
 def finished(thread: Thread, message: JobFinished) -> Message:
-    """With the pull request, as far as the job API tells about it."""
-    again = " again" if message.again else ""
-    requester = person(thread.requester_id)
-    if not message.link:
-        return paragraph(
-            f"{requester} Finished{again} without a pull request. If one turns up in the next minutes, it is posted "
-            "here. Reply here to ask for more."
-        )
-    if message.new:
-        return _with_link(f"{requester} Finished{again}. {_news(changed=message.changed)}", message.link)
-    if not again:
-        return _with_link(f"{requester} Finished. The pull request:", message.link)
-    return _with_link(
-        f"{requester} Finished again, with the same link as before. The job API does not tell whether the pull request "
-        "has changed, or is still open:",
-        message.link,
+    """With the pull request, and what the job tells of its end."""
+    words = f"{person(thread.requester_id)} {_how_it_finished(message)}"
+    if message.link:
+        return with_report(thread, _with_link(words, message.link), message.report)
+    return with_report(thread, paragraph(words), message.report)
+
+
+def _how_it_finished(message: JobFinished) -> str:
+    finished, report = f"Finished{' again' if message.again else ''}", message.report or JobReport()
+    if report.unchanged:
+        return f"{finished}. Nothing was changed{_because(report)}{_AS_IT_WAS if message.link else ''}"
+    if message.link:
+        return _with_pull_request(finished, message, report)
+    if report.reason:
+        return f"{finished} without a pull request{_because(report)}"
+    return (
+        f"{finished} without a pull request. If one turns up in the next minutes, it is posted here. "
+        "Reply here to ask for more."
     )
+
+
+def _with_pull_request(finished: str, message: JobFinished, report: JobReport) -> str:
+    told = f"\n{reason_quoted(report)}\n" if report.reason else " "
+    if message.new:
+        return f"{finished}.{told}{_news(changed=message.changed)}"
+    if report.unchanged is False:
+        return f"{finished}.{told}The pull request was changed:"
+    if not message.again:
+        return f"{finished}.{told}The pull request:"
+    return (
+        f"{finished}, with the same link as before.{told}The job API does not tell whether the pull request has "
+        "changed, or is still open:"
+    )
+
+
+def _because(report: JobReport) -> str:
+    return f":\n{reason_quoted(report)}" if report.reason else "."
 
 
 def pull_request_found(thread: Thread, message: PullRequestFound) -> Message:
@@ -45,12 +69,15 @@ def pull_request_found(thread: Thread, message: PullRequestFound) -> Message:
     return _with_link(f"{person(thread.requester_id)} {_news(changed=message.changed)}", message.link)
 
 
-def failed(thread: Thread, message_context: MessageContext) -> Message:
-    """What to do about it."""
-    return paragraph(
-        f"{person(thread.requester_id)} The agent reports that the job failed; it gives no reason. Reply here to have "
-        f"it try again, or start afresh with {message_context.slash}."
+def failed(thread: Thread, message: JobFailed, message_context: MessageContext) -> Message:
+    """Why, where that is told, and what to do about it."""
+    report = message.report or JobReport()
+    why = f":\n{reason_quoted(report)}\n" if report.reason else "; it gives no reason. "
+    words = (
+        f"{person(thread.requester_id)} The agent reports that the job failed{why}Reply here to have it try again, or "
+        f"start afresh with {message_context.slash}."
     )
+    return with_report(thread, paragraph(words), message.report)
 
 
 def archived(message_context: MessageContext) -> Message:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from bot.domain.notices.messages import (
     ActionAnswered,
+    AnswerRequested,
     CardChanged,
     CardNotPosted,
     Notice,
@@ -30,6 +31,7 @@ from bot.domain.notices.posts import (
     OutageStarted,
     Post,
     PullRequestFound,
+    QuestionAsked,
     RecordDamaged,
     ReplyNotFullySent,
     RequestRejected,
@@ -37,7 +39,7 @@ from bot.domain.notices.posts import (
     UnknownNotice,
 )
 from bot.domain.threads import Thread
-from bot.slack.rendering import job_notices, personal_notices, reply_notices, request_notices
+from bot.slack.rendering import job_notices, job_report, personal_notices, reply_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
@@ -53,6 +55,8 @@ def _messages(thread: Thread, message: NoticeMessage, message_context: MessageCo
     match message:
         case PromptRequested():
             made = personal_notices.whole_prompt(message)
+        case AnswerRequested():
+            made = personal_notices.whole_answer(message)
         case PostNotDelivered():
             post = _post(thread, message.post, message_context)
             made = [personal_notices.in_doubt(post) if message.may_be_posted else post]
@@ -81,6 +85,8 @@ def _post(thread: Thread, post: Post, message_context: MessageContext) -> Messag
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
+        case QuestionAsked():
+            made = job_report.question_asked(thread, post)
         case UnknownNotice():
             made = _unknown(post)
         case _:
@@ -99,7 +105,7 @@ def _job_news(thread: Thread, news: JobNews, message_context: MessageContext) ->
         case PullRequestFound():
             made = job_notices.pull_request_found(thread, news)
         case JobFailed():
-            made = job_notices.failed(thread, message_context)
+            made = job_notices.failed(thread, news, message_context)
         case JobArchived():
             made = job_notices.archived(message_context)
         case JobDisappeared():

@@ -1,13 +1,28 @@
 """What is said to one person only. Pure."""
 
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, CardNotPosted, PromptRequested
+from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
+    AnswerMissing,
+    AnswerRequested,
+    CardNotPosted,
+    PromptRequested,
+)
 from bot.domain.threads import Thread
-from bot.slack.rendering.blocks import Message, paragraph, section
+from bot.slack.rendering.agent_markdown import defused, markdown_pieces
+from bot.slack.rendering.blocks import Message, markdown, paragraph, section
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import one_line, opening, pieces, quote, shorten
 
 _PROMPT_PIECE, _PIECES_A_MESSAGE = 2_800, 3
 """Slack refuses messages whose blocks are too long together (its limit is not documented): stay under 9,000."""
+_ANSWER_PIECE = 7_000
+"""Characters of Markdown in one message: defusing makes it a little longer."""
+_MISSING = {
+    AnswerMissing.NEWER: "The whole of this answer is not kept any more: the agent has given another one since.",
+    AnswerMissing.GONE: "The whole of this answer is not kept any more: the job API does not have it.",
+    AnswerMissing.NOT_NOW: "The job API does not answer at the moment. Please press the button again in a minute.",
+}
 _IN_DOUBT = "It is not known whether this has reached the job's thread:"
 _NOT_INVITED = frozenset(
     {"", "not_in_channel", "channel_not_found", "method_not_supported_for_channel_type", "private"}
@@ -68,6 +83,18 @@ def _not_granted(message: CardNotPosted, message_context: MessageContext) -> str
         "Slack did not say whether the job's card arrived, and Pagehand may not look for it: it is not granted the "
         f"scope {scopes}. So no job was started; should the card be there, it stands for nothing. {ask}"
     )
+
+
+def whole_answer(message: AnswerRequested) -> list[Message]:
+    """All that an agent answered, in as many messages as it takes; or why that cannot be shown."""
+    if message.missing is not None:
+        return [paragraph(_MISSING[message.missing])]
+    parts = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()] or ["(empty)"]
+    made = []
+    for number, part in enumerate(parts):
+        title = "It goes on:" if number else "The whole answer:"
+        made.append(Message(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
+    return made
 
 
 def whole_prompt(message: PromptRequested) -> list[Message]:

@@ -12,7 +12,7 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import Attachments, Person, Reply, Request
+from bot.domain.requests import Attachments, Person, Reply, Request, Requester
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import UnreadableRow
 from bot.store.schema.messages import json_text, message_from, message_text
@@ -23,6 +23,7 @@ _THREAD = TypeAdapter(Thread)
 _REQUEST = TypeAdapter(Request)
 _NOTICE = TypeAdapter(Notice)
 _ATTACHMENTS = TypeAdapter(Attachments)
+_REQUESTER = TypeAdapter(Requester)
 
 _THREAD_FIELDS = [
     threads.c[name]
@@ -65,7 +66,13 @@ def state_values(state: ThreadState) -> dict[str, Any]:
 
 def request_values(request: Request) -> dict[str, Any]:
     """The row of a request, but for its time and claim."""
-    return {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
+    values = {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
+    return values | {"requester": requester_json(request.requester)}
+
+
+def requester_json(requester: Requester | None) -> str | None:
+    """Who asked, as JSON; None while that is not known."""
+    return None if requester is None else json_text(_REQUESTER.dump_python(requester, mode="json"))
 
 
 def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
@@ -111,6 +118,7 @@ def _thread_from(row: RowMapping, state: str) -> Thread:
 def request_from(row: RowMapping) -> Request:
     """The request of a row that has the columns of `requests`; raises UnreadableRow."""
     values = {column.key: row[column] for column in _REQUEST_FIELDS}
+    values["requester"] = _requester(row[requests.c.requester])
     request: Request = _read(_REQUEST, f"request {values['id']}", values)
     return request
 
@@ -121,6 +129,14 @@ def notice_from(row: RowMapping) -> Notice:
     read = partial(message_from, delivery=row[notices.c.delivery])
     notice: Notice = _read(_NOTICE, f"notice {values['id']}", values, read, message=row[notices.c.message])
     return notice
+
+
+def _requester(text: str | None) -> Requester | None:
+    """Who asked. Where that cannot be read, it is found out again: it is not worth losing the request for."""
+    try:
+        return None if text is None else _REQUESTER.validate_json(text)
+    except ValueError:
+        return None
 
 
 def early_reply_values(reply: Reply) -> dict[str, Any]:

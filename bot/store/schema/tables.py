@@ -126,12 +126,14 @@ requests = Table(
     Column("due_at", Double),
     Column("claimed_by", CleanText),
     Column("claimed_until", Double),
+    Column("requester", CleanText),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
     _time("recorded_at"),
     _time("first_tried_at"),
     *_queue_rules(),
 )
+"""`requester` is the JSON of a Requester, once it is known."""
 
 notices = Table(
     "notices",

@@ -144,6 +144,7 @@ def _environment(
         "JOB_API_PROJECT": PROJECT,
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
+        "JOB_API_REQUESTER": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",

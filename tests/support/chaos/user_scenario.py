@@ -75,7 +75,9 @@ class UserScenario:
     presses: Counter[str] = field(default_factory=Counter)
     """How often each request was asked to be sent again."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How often the agent really ended with each link known."""
+    """How often the agent really ended with each link known, and with each answer."""
+    answers: list[str] = field(default_factory=list)
+    """What the agent said at each end."""
     answered: Counter[str] = field(default_factory=Counter)
     """How many notices about each request the person answered by pressing."""
     pressed: set[str] = field(default_factory=set)
@@ -176,6 +178,7 @@ class UserScenario:
         await self._dither(0.5)
         link = f"https://git.example/e{self.number}/r{turn}"
         self.where = f"waits for {link}"
+        self.answers.append(f"answer-{self.number}-{turn}.")
         if self.rng.random() < 0.3:
             self._show(None)
             await self._dither(2.0)
@@ -190,8 +193,10 @@ class UserScenario:
 
     def _show(self, link: str | None) -> None:
         self.ends[link or (self.links[-1] if self.links else "")] += 1
+        self.ends[self.answers[-1]] += 1
+        details = {"summary": f"This is {self.answers[-1]}", "revision": self.answers[-1]}
         for job_id in self.jobs:
-            self.world.fake_job_api.show(job_id, "completed", link)
+            self.world.fake_job_api.show(job_id, "completed", link, details=details)
 
     def _settled(self, reply: Reply) -> bool:
         return self._taken(reply) or reply.request_id in self.left or reply.acked is False

@@ -187,6 +187,10 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
         others = sum(link in message.text for message in said if "/completed" not in key_in_thread(message))
         if others > 1 or not any(link in message.text for message in said):
             yield _count(scenario, link, others)
+    for answer in scenario.answers:
+        times = sum(answer in message.text for message in said)
+        if not 1 <= times <= scenario.ends[answer]:
+            yield _count(scenario, answer, times)
     if again := ends_told_again(scenario):
         yield Broken(Promise.SAID_ONCE, f"{scenario.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_in_thread(message)))]
@@ -212,10 +216,20 @@ def _sent_twice(world: ProcessWorld) -> Iterator[str]:
     for attempt in world.fake_job_api.attempts:
         if attempt.key:
             sent.setdefault(f"{attempt.prompt} ({attempt.key})", []).append(attempt.at)
+    yield from _other_bodies(world)
     for name, times in sent.items():
         early = [after - before for before, after in pairwise(times) if after - before < REQUEST_LEASE - 5.0]
         if early and world.idempotent:
             yield f"{name} was sent again after {early[0]:.1f} s"
+
+
+def _other_bodies(world: ProcessWorld) -> Iterator[str]:
+    """A key that comes again has the body it had: a server that runs it once may refuse another."""
+    bodies: dict[str, set[bytes]] = {}
+    for attempt in world.fake_job_api.attempts:
+        if attempt.key:
+            bodies.setdefault(attempt.key, set()).add(attempt.body)
+    yield from (f"{key} came with {len(found)} bodies" for key, found in bodies.items() if len(found) > 1)
 
 
 def _late(world: ProcessWorld) -> set[str]:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
+from bot.domain.requests import Requester
 from bot.domain.threads import Thread
 from bot.errors import ChatNotInChannel, JobApiError, JobGone
 
@@ -33,7 +35,8 @@ class FakeClock:
 class FakeJobApi:
     """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
 
-    `outdated_answers` are what the next messages are answered with, in turn, in place of the job as it then is.
+    `requesters` are those that came with the calls. `outdated_answers` are what the next messages are answered with, in
+    turn, in place of the job as it then is.
     """
 
     def __init__(self) -> None:
@@ -44,8 +47,12 @@ class FakeJobApi:
         self.after: list[JobApiError] = []
         self.outdated_answers: list[Job] = []
         self.polls = 0
+        self.requesters: list[Requester | None] = []
 
-    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def create(
+        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self.requesters.append(requester)
         self._fail(self.faults)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
         self.jobs[job.id] = job
@@ -53,7 +60,10 @@ class FakeJobApi:
         self._fail(self.after)
         return job
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self.requesters.append(requester)
         self._fail(self.faults)
         if job_id not in self.jobs:
             raise JobGone("no such job")
@@ -69,9 +79,9 @@ class FakeJobApi:
             raise JobGone("no such job")
         return self.jobs[job_id]
 
-    def show(self, job_id: str, status: str, link: str | None = None) -> None:
-        """From now on the job has this status and link."""
-        self.jobs[job_id] = replace(self.jobs[job_id], status=status, pr_link=link)
+    def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
+        """From now on the job has this status and link, and tells these details."""
+        self.jobs[job_id] = replace(self.jobs[job_id], status=status, pr_link=link, details=details)
 
     @staticmethod
     def _fail(faults: list[JobApiError]) -> None:
@@ -89,6 +99,17 @@ class FakePeople:
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
         self.asked.extend(ids)
         return {user_id: self.state[user_id] for user_id in ids if user_id in self.state}
+
+
+class FakeRequesters:
+    """Who asked, in memory: a new address each time, so that a body that is not kept shows."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
+        self.asked.append(person_id)
+        return Requester(f"The one called {person_id}", person_id, f"https://slack.example/{len(self.asked)}")
 
 
 @dataclass

@@ -43,6 +43,11 @@ class RecordingService:
     async def send_again(self, person: Person, channel_id: str, request_id: str, *, source_key: str) -> None:
         await self._keep("send_again", person, channel_id, request_id, source_key)
 
+    async def show_answer(
+        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
+    ) -> None:
+        await self._keep("show_answer", person, channel_id, thread_id, answer_id, source_key)
+
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         await self._keep("show_prompt", person, channel_id, thread_id, source_key)
 

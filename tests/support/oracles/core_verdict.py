@@ -260,6 +260,7 @@ class Verdict:
 
     def _thread(self, thread: Thread) -> None:
         state, job = thread.state, thread.state.job
+        assert job is None or job.details is None, "what an agent wrote is kept"
         assert state.problem is Problem.GONE or job is None or job.ended
         assert state.problem not in PASSING, "all answers, and yet the card says that it does not"
         assert not state.outage_announced or state.problem in {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED}
@@ -282,4 +283,4 @@ def _source(written: Written) -> str:
 
 def _on_card(state: ThreadState) -> object:
     """What of a thread's state its card shows."""
-    return state.job, state.problem, state.problem_text
+    return state.job, state.problem, state.problem_text, state.progress, bool(state.question)

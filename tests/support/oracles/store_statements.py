@@ -28,7 +28,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.notices.keys import NoticeKey
-from bot.domain.requests import Person, Reply, RequestState
+from bot.domain.requests import Person, Reply, Requester, RequestState
 from bot.domain.threads import ThreadState
 from bot.ports import Store, Transaction
 from bot.store.store import open_store
@@ -158,6 +158,8 @@ async def _request(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.requests.settle(reply.request.id, again, due_in=0.0, afresh=True))
     assert await store.transact(lambda tx: tx.requests.get(reply.request.id))
     await store.transact(lambda tx: tx.requests.set_text(reply.request.id, "words with a name"))
+    asked = Requester("Ana", "UANA", "https://slack.example/archives/C1/p1")
+    await store.transact(lambda tx: tx.requests.set_requester(reply.request.id, asked))
     (of_reply,) = await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1"))
     await store.transact(lambda tx: tx.requests.save(replace(of_reply, text="edited", edited_at="2.1")))
 

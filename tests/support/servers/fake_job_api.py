@@ -118,6 +118,7 @@ class Attempt:
     prompt: str
     key: str
     at: float
+    body: bytes = b""
     applied: bool = False
 
 
@@ -262,12 +263,13 @@ class FakeJobApiServer:
     async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
         """Carries a POST out to its end, even if the client does not wait for it."""
         job_id = request.match_info.get("id", "")
+        raw = await request.read()
         try:
-            prompt = json.loads(await request.read())["prompt"]
+            prompt = json.loads(raw)["prompt"]
         except (ValueError, KeyError, TypeError):
             prompt = None
         key = request.headers.get("Idempotency-Key", "")
-        attempt = Attempt(operation, job_id, str(prompt), key, time.monotonic())
+        attempt = Attempt(operation, job_id, str(prompt), key, time.monotonic(), raw)
         usable = isinstance(prompt, str) and bool(prompt) and request.content_type == "application/json"
         act = self._apply if usable else (lambda _: (400, {"error": "prompt is required"}))
         return await self._answer(request, attempt, act)

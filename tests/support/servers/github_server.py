@@ -55,6 +55,8 @@ class GitHubServer:
         self.installation_permissions = ALL_PERMISSIONS
         self.token_lifetime_s = 3600.0
         self.is_installed = True
+        self.redirects_git = False
+        """Otherwise git is served under a former name as under the new one, as GitHub mostly does."""
         self.asked: list[Asked] = []
         self.token_requests: list[dict[str, Any]] = []
         self.faults = Faults()
@@ -155,15 +157,15 @@ class GitHubServer:
     async def _git(self, request: web.Request) -> web.Response:
         name = f"{request.match_info['owner']}/{request.match_info['repository']}"
         permissions = self.tokens.get(_basic_password(request))
+        if self.redirects_git and name in self.repository.former_names:
+            return web.Response(
+                status=301, headers={"Location": str(request.rel_url).replace(name, self.repository.full_name, 1)}
+            )
         if permissions is None:
             headers = {"WWW-Authenticate": 'Basic realm="GitHub"'}
             words = "Invalid username or token. Password authentication is not supported for Git operations.\n"
             return web.Response(status=401, text=words, headers=headers)
-        if name in self.repository.former_names:
-            return web.Response(
-                status=301, headers={"Location": str(request.rel_url).replace(name, self.repository.full_name, 1)}
-            )
-        if name != self.repository.full_name:
+        if name not in {self.repository.full_name, *self.repository.former_names}:
             return web.Response(status=404, text="Repository not found.\n")
         is_push = "git-receive-pack" in request.rel_url.path_qs
         if is_push and ("contents:write" not in permissions or self.repository.archived):

@@ -21,7 +21,7 @@ class Fault:
     def answer(self, request: web.Request) -> web.Response:
         if self.status is None:
             assert request.transport is not None
-            request.transport.abort()  # type: ignore[attr-defined]  # of a socket, which has it
+            request.transport.abort()
         return web.Response(status=self.status or 500, body=self.body, headers=self.headers)
 
 

@@ -43,11 +43,16 @@ class AgentWorld:
         return (self.root / "log").read_text()
 
     async def edit(
-        self, prompt: str, conversation: Sequence[Exchange] = (), *, session: str | None = None
+        self,
+        prompt: str,
+        conversation: Sequence[Exchange] = (),
+        *,
+        session: str | None = None,
+        is_from_person: bool = True,
     ) -> EditResult:
         """One instruction; `session` is the last one that was told, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
-        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known)
+        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:
@@ -83,3 +88,10 @@ def agent_world(
     launch = AgentLaunch(scripted(root, script, **traits), passed or {})
     editor = AgentEditor(launch, sandbox or NoSandbox(), limits, time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

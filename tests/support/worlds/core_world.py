@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople
+from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
 
 from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.observe import Polling
@@ -13,6 +13,7 @@ from bot.ports import Store
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_sender import RequestSender
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
 
@@ -34,6 +35,7 @@ class CoreWorld:
         self.people = FakePeople()
         self.owner = owner
         self.idempotent = False
+        self.requesters: FakeRequesters | None = None
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
@@ -43,12 +45,18 @@ class CoreWorld:
         chat, polling = replace(calls, call_timeout=8.0), Polling()
         self.service = Service(self.store, project_id="docs", on_commit=lambda: None)
         self.request_sender = RequestSender(
-            self.store, self.job_api, calls, polling=polling, idempotent=self.idempotent, people=self.people
+            self.store,
+            self.job_api,
+            calls,
+            polling=polling,
+            idempotent=self.idempotent,
+            people=self.people,
+            requesters=self.requesters,
         )
         self.job_poller = JobPoller(
             self.store, self.job_api, calls, polling=polling, **{"batch_window": 0.0, **polling_options}
         )
-        self.outbox = Outbox(self.store, self.chat, chat, max_attempts=max_attempts)
+        self.outbox = Outbox(self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts)
         return self
 
     def restart(self, owner: str) -> None:

@@ -8,15 +8,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
-from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, Posted
+from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted
 from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_by_two
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.requests import Requester
 from bot.domain.threads import Thread
 from bot.errors import ChatRejected, ChatUncertain, JobApiRejected, JobApiUncertain, JobGone, StoreError
 from bot.ports import Store, Transaction
@@ -57,16 +59,27 @@ class JobApiOutside(FakeJobApi):
         self.honours_keys = False
         self.effects: list[str] = []
         self.words: dict[str, str] = {}
+        self.bodies: dict[str, tuple[str, Requester | None]] = {}
         self.hidden: set[str] = set()
         self._answers: dict[str, Job] = {}
 
-    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    async def create(
+        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self._same_body(idempotency_key, prompt, requester)
         if self.honours_keys and idempotency_key in self._answers:
             return self._answers[idempotency_key]
-        job = await super().create(project_id, prompt, idempotency_key=idempotency_key)
+        job = await super().create(project_id, prompt, idempotency_key=idempotency_key, requester=requester)
         return self._took(job, idempotency_key)
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
+    def _same_body(self, key: str, prompt: str, requester: Requester | None) -> None:
+        """A server that runs a key once may refuse it with another body."""
+        before = self.bodies.setdefault(key, (prompt, requester))
+        assert before == (prompt, requester), f"{key} comes with another body than the one that arrived"
+
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
         if job_id in self.hidden:
             raise JobGone("404")
         same = self.words.get(idempotency_key) in {None, prompt}
@@ -76,7 +89,10 @@ class JobApiOutside(FakeJobApi):
         if self.jobs[job_id].status == ARCHIVED:
             raise JobApiRejected("400", words="archived")
         self.words[idempotency_key] = prompt
-        job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+        self._same_body(idempotency_key, prompt, requester)
+        job = await super().send_message(
+            project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester
+        )
         return self._took(job, idempotency_key)
 
     async def get(self, project_id: str, job_id: str) -> Job:
@@ -159,6 +175,7 @@ class Process(CoreWorld):
         self.outside = outside
         self.clock = outside.clock
         self.idempotent = idempotent
+        self.requesters = FakeRequesters()
         self.alive = True
         self.in_hand: list[tuple[Worker[Any], Any, float]] = []
         self.under_way: list[asyncio.Task[None]] = []
@@ -306,19 +323,17 @@ class _JobApiReach(_Reach):
     def too_late(self) -> Exception:
         return JobApiUncertain("timeout")
 
-    async def create(self, project_id: str, prompt: str, *, idempotency_key: str) -> Job:
-        api = self._process.outside.job_api
-        return await self._ask(
-            "create", idempotency_key, lambda: api.create(project_id, prompt, idempotency_key=idempotency_key)
-        )
+    async def create(
+        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, requester=requester)
+        return await self._ask("create", idempotency_key, lambda: create(project_id, prompt))
 
-    async def send_message(self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str) -> Job:
-        api = self._process.outside.job_api
-        return await self._ask(
-            "message",
-            idempotency_key,
-            lambda: api.send_message(project_id, job_id, prompt, idempotency_key=idempotency_key),
-        )
+    async def send_message(
+        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, requester=requester)
+        return await self._ask("message", idempotency_key, lambda: send(project_id, job_id, prompt))
 
     async def _ask(self, operation: str, request: str, effect: Callable[[], Awaitable[Job]]) -> Job:
         outside = self._process.outside

@@ -103,8 +103,9 @@ class JobServerWorld:
         """As Ada, with the form of the page as it is now."""
         if "pagehand_reviewer" not in self.client.cookies:
             assert (await self.log_in()).status_code == 303
-        form = hidden_fields((await self.client.get(link)).text)
-        return await self.client.post(f"{link}/{button}", data=form, headers={"Origin": self.url})
+        form = hidden_fields((await self.client.get(link, timeout=WAIT_S)).text)
+        headers = {"Origin": self.url}
+        return await self.client.post(f"{link}/{button}", data=form, headers=headers, timeout=WAIT_S)
 
     def show(self, branch: str, path: str) -> str:
         return git(self.repository, "show", f"{branch}:{path}")
@@ -122,11 +123,17 @@ def hidden_fields(page: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def running(
-    repository: Path, data: Path, *, everybody: str = "", **settings: Any
+    repository: Path, data: Path, *, everybody: str = "", address: str = "", **settings: Any
 ) -> AsyncIterator[JobServerWorld]:
-    values: dict[str, Any] = {"repository": str(repository), "data_directory": data, "port": 0, "api_key": KEY}
-    values["sandbox"] = "none"  # so that programs of tests about something else write where the test looks
-    values["reviewers"] = f"Ada Lovelace: {REVIEWER_KEY}\n"
+    """`address` is where the job server finds the repository, if not in its directory."""
+    values: dict[str, Any] = {
+        "repository": address or str(repository),
+        "data_directory": data,
+        "port": 0,
+        "api_key": KEY,
+        "sandbox": "none",  # so that programs of tests about something else write where the test looks
+        "reviewers": f"Ada Lovelace: {REVIEWER_KEY}\n",
+    }
     configured = JobServerSettings(**(values | settings))
     server = JobServer(configured, everybody=everybody)
     url = await server.start()

@@ -1,34 +1,111 @@
-"""Replacing words in a document without breaking its links."""
+"""Replacing words in a page's prose, and addresses where the prompt names one in full."""
 
 import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-# Where a word is part of an address, another spelling of it would lead nowhere.
-_ADDRESSES = re.compile(
-    r"""\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*      # Markdown: ](address
-      | ^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+             # Markdown: [label]: address
-      | \b(?:href|src|id)=(?:"[^"\n]*"|'[^'\n]*')   # HTML
-      | `[^`<\n]*<[^>\n]*>`_                        # reStructuredText: `label <address>`_
-      | \b(?:link|image|xref|include):[^\s\[]+      # AsciiDoc
-      | \bhttps?://[^\s<>"')\]]+
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-_PLAIN_WORDS = re.compile(r"[\w\s'\u2019-]+")
+from bot.jobserver.documents.page import Page, Region, RegionKind, Span
+from bot.jobserver.documents.words import NameKind, Word, words_in
+from bot.jobserver.editors.builtin.links import LinkedAnchors
+
+NAMES, LINKED_HEADINGS = "names", "headings that links point to"
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
+_GOES_ON = re.compile(r"[\w-]|\.\w")
+_LINE = re.compile(r"[^\r\n]+")
 
 
-def replace_words(text: str, old: str, new: str) -> tuple[str, int]:
-    """Returns the text with every `old` replaced, and how many were.
+@dataclass(frozen=True)
+class Replacement:
+    """A page's new text, how many places were replaced, and how many were left alone by where they stand."""
 
-    Plain words inside addresses of links stay; an `old` that holds other signs (a URL, say) is replaced there too.
-    """
-    if not _PLAIN_WORDS.fullmatch(old):
-        return text.replace(old, new), text.count(old)
+    text: str
+    count: int
+    left: Counter[str]
+
+
+def replace_in_page(page: Page, old: str, new: str, anchors: LinkedAnchors) -> Replacement:
+    """Replaces every `old` that is text for people: not in code, links, tags or front matter, and no part of a name."""
+    rules = _Rules(page, old, new, anchors)
     parts: list[str] = []
-    count = position = 0
-    for address in _ADDRESSES.finditer(text):
-        before = text[position : address.start()]
-        count += before.count(old)
-        parts += [before.replace(old, new), address[0]]
-        position = address.end()
-    rest = text[position:]
-    return "".join([*parts, rest.replace(old, new)]), count + rest.count(old)
+    left: Counter[str] = Counter()
+    done, position = 0, page.text.find(old)
+    while position >= 0:
+        end = position + len(old)
+        reason = rules.why_left(Span(position, end))
+        if reason:
+            left[reason] += 1
+        else:
+            parts += [page.text[done:position], new]
+            done = end
+        position = page.text.find(old, end)
+    return Replacement("".join([*parts, page.text[done:]]), len(parts) // 2, left)
+
+
+class _Rules:
+    def __init__(self, page: Page, old: str, new: str, anchors: LinkedAnchors) -> None:
+        self._page = page
+        self._anchors = anchors
+        self._is_address = bool(_ADDRESS.fullmatch(old) and _ADDRESS.fullmatch(new))
+        self._prose_starts = [span.start for span in page.prose]
+        self._region_starts = [region.span.start for region in page.regions]
+
+    def why_left(self, span: Span) -> str | None:
+        """Returns where a place stands that must stay as it is; None for one to be replaced."""
+        if self._is_address:
+            return self._why_address_left(span)
+        if not self._is_prose(span):
+            return self._kind(span)
+        if any(self._is_name(word, span) for word in self._words_at(span)):
+            return NAMES
+        return LINKED_HEADINGS if self._anchors.hold(self._page, span) else None
+
+    def _why_address_left(self, span: Span) -> str | None:
+        if self._page.not_parsed:  # code and text can't be told apart there
+            return str(RegionKind.MARKUP)
+        kind = self._region_kind(span)
+        if kind in {RegionKind.CODE, RegionKind.FRONT_MATTER}:
+            return str(kind)
+        return str(RegionKind.LINK) if _GOES_ON.match(self._page.text, span.end) else None
+
+    def _is_prose(self, span: Span) -> bool:
+        pieces = _LINE.finditer(self._page.text, span.start, span.end)
+        return all(self._is_within_prose(piece.start(), piece.end()) for piece in pieces if piece[0].strip())
+
+    def _is_within_prose(self, start: int, end: int) -> bool:
+        index = bisect_right(self._prose_starts, start) - 1
+        return index >= 0 and end <= self._page.prose[index].end
+
+    def _kind(self, span: Span) -> str:
+        return str(self._region_kind(span) or RegionKind.MARKUP)
+
+    def _region_kind(self, span: Span) -> RegionKind | None:
+        index = bisect_right(self._region_starts, span.end - 1) - 1
+        region: Region | None = self._page.regions[index] if index >= 0 else None
+        return region.kind if region and region.span.end > span.start else None
+
+    @cached_property
+    def _words(self) -> Sequence[Word]:
+        return [word for span in self._page.prose for word in words_in(self._page.text, span)]
+
+    @cached_property
+    def _word_starts(self) -> Sequence[int]:
+        return [word.span.start for word in self._words]
+
+    def _words_at(self, span: Span) -> Sequence[Word]:
+        first = max(0, bisect_right(self._word_starts, span.start) - 1)
+        last = bisect_right(self._word_starts, span.end - 1)
+        return [word for word in self._words[first:last] if word.span.end > span.start]
+
+    def _is_name(self, word: Word, span: Span) -> bool:
+        is_whole = span.start <= word.core.start and word.core.end <= span.end
+        touches = span.start < word.core.end and word.core.start < span.end
+        if not touches or (is_whole and word.name is not NameKind.CODE):
+            return False
+        return word.name is not None or ("-" in word.text and word.text in self._not_prose)
+
+    @cached_property
+    def _not_prose(self) -> str:
+        return "\n".join(self._page.text[region.span.start : region.span.end] for region in self._page.regions)

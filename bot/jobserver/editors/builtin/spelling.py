@@ -1,130 +1,223 @@
-"""Spelling by the `typos` program: offline, and only corrections it is sure of."""
+"""Fixing the spelling: sure corrections of prose in English; whatever may be a name is listed, not changed."""
 
-import json
 import re
-import shutil
-import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from io import BytesIO
-from pathlib import Path, PurePosixPath
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
-from bot.jobserver import subprocesses
-from bot.jobserver.errors import EditError
+from bot.jobserver.documents.languages import has_foreign_words, is_english
+from bot.jobserver.documents.page import Page, Span
+from bot.jobserver.documents.parsing import parse_page
+from bot.jobserver.documents.words import Word, words_in
+from bot.jobserver.editors.builtin.files import WorkingFiles
+from bot.jobserver.editors.builtin.links import LinkedAnchors
+from bot.jobserver.editors.builtin.typos import Misspelling, find_misspellings
 
-_TIME_LIMIT_S = 120.0
-_OUTPUT_LIMIT = 50_000_000
-_FENCE = re.compile(rb"^\s{0,3}(`{3,}|~{3,})")
-_INLINE_CODE = re.compile(rb"(?<!`)`++[^`\n]++`+")
-_FOUND, _NOTHING_FOUND = 2, 0
+_MOST_OCCURRENCES = 5
+"""A word that stands in more places of the repository is one that its people use."""
+_LEAST_LENGTH = 4
+"""Shorter words are too often abbreviations."""
+_NEVER_NAMES = frozenset(("teh", "hte", "adn", "taht", "thier", "wich", "whcih"))
+"""These are slips of the fingers wherever they stand, in names of code too."""
+_SENTENCE_END = (".", "!", "?", ":", ">")
+_ARROWS = ("->", "=>")
+_QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u00ab\u00bb")
+_BLOCK_START = re.compile(r"[\s>#*+|\d.)-]*+")
+_BEFORE_WORD = " \t*_\"'\u201c\u2018(["
 
 
 @dataclass(frozen=True)
-class Correction:
-    """One misspelt word: `line` counts from 1, `offset` in bytes from the line's start."""
+class Doubt:
+    """A word that was not changed, with what it may have been meant to be."""
 
-    line: int
-    offset: int
     wrong: str
-    right: str
+    corrections: tuple[str, ...]
+    path: PurePosixPath
+    line: int
 
 
-async def find_corrections(directory: Path, paths: Iterable[PurePosixPath]) -> dict[PurePosixPath, list[Correction]]:
-    """Returns the misspelt words in these files, those with exactly one correction.
+@dataclass
+class SpellingResult:
+    """`counts` by page; `foreign` pages were left alone as they are not surely in English."""
 
-    Raises:
-        EditError: the spelling program is missing or failed.
-    """
-    listed = [path for path in paths if not re.search(r"[\r\n]", str(path))]
-    if not listed:
-        return {}
-    output = BytesIO()
-    exit_code = await _run(_command(directory, listed), output)
-    if exit_code not in {_FOUND, _NOTHING_FOUND}:
-        raise EditError(f"the spelling check ended with exit code {exit_code}")
-    return parse_report(output.getvalue())
+    counts: dict[PurePosixPath, int] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
+    foreign: int = 0
+    not_parsed: dict[PurePosixPath, str] = field(default_factory=dict)
 
 
-def _command(directory: Path, paths: Iterable[PurePosixPath]) -> subprocesses.Command:
-    return subprocesses.Command(
-        (_program(), "--isolated", "--no-ignore", "--hidden", "--no-check-filenames", "--format", "json",
-         "--file-list", "-"),
-        directory,
-        {"PATH": "", "LC_ALL": "C.UTF-8"},
-        _TIME_LIMIT_S,
-        "".join(f"./{path}\n" for path in paths).encode(errors="surrogateescape"),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Finding:
+    path: PurePosixPath
+    line: int
+    span: Span
+    wrong: str
+    corrections: tuple[str, ...]
+    is_doubtful: bool
+    is_linked: bool
 
 
-async def _run(command: subprocesses.Command, output: BytesIO) -> int:
-    try:
-        return await subprocesses.run(
-            command,
-            stdout=subprocesses.BoundedWriter(output, _OUTPUT_LIMIT),
-            stderr=subprocesses.BoundedWriter(BytesIO(), 0),
-        )
-    except subprocesses.ProcessTimeoutError:
-        raise EditError("the spelling check took too long") from None
+def fix_spelling(files: WorkingFiles, pages: Sequence[PurePosixPath]) -> SpellingResult:
+    """Corrects the pages in place. Raises EditError where the spelling program is missing or failed."""
+    return _Speller(files, pages).fix()
 
 
-def parse_report(report: bytes) -> dict[PurePosixPath, list[Correction]]:
-    """Reads the program's JSON lines; a line cut short at the end is left out."""
-    found: dict[PurePosixPath, list[Correction]] = {}
-    for line in report.splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        correction = _correction(entry)
-        if correction is not None:
-            found.setdefault(PurePosixPath(entry["path"]), []).append(correction)
-    return found
+class _Speller:
+    def __init__(self, files: WorkingFiles, pages: Sequence[PurePosixPath]) -> None:
+        self._files = files
+        self._pages = set(pages)
+        self._report = find_misspellings(files.root, files.paths())
+        self._total = Counter(found.wrong.lower() for entries in self._report.values() for found in entries)
+        self._in_code: set[str] = set()
+        self._in_other_languages: set[str] = set()
+        self._proper: set[str] = set()
+        self._anchors = LinkedAnchors(files)
+        self._result = SpellingResult()
+
+    def fix(self) -> SpellingResult:
+        wanted = {entry.wrong.lower() for path in self._pages for entry in self._report.get(path, ())}
+        findings = [
+            finding
+            for path, entries in sorted(self._report.items())
+            if path in self._pages or any(entry.wrong.lower() in wanted for entry in entries)
+            for finding in self._findings(path, entries)
+        ]
+        sure = defaultdict(list)
+        for finding in findings:
+            if self._is_sure(finding):
+                sure[finding.path].append(finding)
+            else:
+                self._result.doubts.append(_doubt(finding))
+        for path, found in sure.items():
+            self._apply(path, found)
+        return self._result
+
+    def _findings(self, path: PurePosixPath, entries: Sequence[Misspelling]) -> list[_Finding]:
+        """Returns what of a page is prose in English, and notes the words that stand elsewhere."""
+        text = self._files.read(path)
+        if text is None:
+            return []
+        page = parse_page(path, text)
+        is_wanted = path in self._pages
+        if page.not_parsed and is_wanted:
+            self._result.not_parsed[path] = page.not_parsed
+        if not is_english(path, page):
+            self._in_other_languages.update(entry.wrong.lower() for entry in entries)
+            self._result.foreign += is_wanted
+            return []
+        located = _located(page, entries)
+        self._in_code.update(entry.wrong.lower() for entry, word in located if word is None)
+        found = [self._finding(path, page, entry, word) for entry, word in located if word is not None]
+        return found if is_wanted else []
+
+    def _finding(self, path: PurePosixPath, page: Page, entry: Misspelling, word: "_Located") -> _Finding:
+        is_linked = self._anchors.hold(page, word.span)
+        if word.is_capitalised_within:
+            self._proper.add(entry.wrong.lower())
+        doubtful = word.is_part or word.is_capitalised_within or has_foreign_words(word.paragraph)
+        return _Finding(path, entry.line, word.span, entry.wrong, entry.corrections, doubtful, is_linked)
+
+    def _is_sure(self, finding: _Finding) -> bool:
+        word = finding.wrong.lower()
+        if finding.is_doubtful or finding.is_linked or len(finding.corrections) != 1:
+            return False
+        if word in _NEVER_NAMES:
+            return True
+        if len(word) < _LEAST_LENGTH or self._total[word] > _MOST_OCCURRENCES:
+            return False
+        if finding.corrections[0].endswith("s") is not word.endswith("s"):  # such entries guess a plural
+            return False
+        return word not in self._in_code | self._in_other_languages | self._proper
+
+    def _apply(self, path: PurePosixPath, findings: Sequence[_Finding]) -> None:
+        text = self._files.read(path) or ""
+        for finding in sorted(findings, key=lambda finding: finding.span.start, reverse=True):
+            text = text[: finding.span.start] + finding.corrections[0] + text[finding.span.end :]
+        self._files.write(path, text)
+        self._result.counts[path] = len(findings)
 
 
-def _correction(entry: Mapping[str, object]) -> Correction | None:
-    match entry:
-        case {"type": "typo", "path": str(), "line_num": int(line), "byte_offset": int(offset),
-              "typo": str(wrong), "corrections": [str(right)]}:  # fmt: skip
-            return Correction(line, offset, wrong, right)
-    return None
+def _doubt(finding: _Finding) -> Doubt:
+    return Doubt(finding.wrong, finding.corrections, finding.path, finding.line)
 
 
-def apply_corrections(text: bytes, found: Iterable[Correction]) -> tuple[bytes, int]:
-    """Returns the text with its prose corrected, and how many words were; code in fences and backticks stays."""
-    lines = text.split(b"\n")
-    code = _code_lines(lines)
-    count = 0
-    for correction in sorted(found, key=lambda c: (c.line, c.offset), reverse=True):
-        index = correction.line - 1
-        if index >= len(lines) or code[index]:
-            continue
-        line, wrong, start = lines[index], correction.wrong.encode(), correction.offset
-        end = start + len(wrong)
-        if line[start:end] != wrong or any(m.start() < end and start < m.end() for m in _INLINE_CODE.finditer(line)):
-            continue
-        lines[index] = line[:start] + correction.right.encode() + line[end:]
-        count += 1
-    return b"\n".join(lines), count
+@dataclass(frozen=True)
+class _Located:
+    """`is_part`: of a compound. `is_capitalised_within`: a capital letter within a sentence."""
+
+    span: Span
+    is_part: bool
+    is_capitalised_within: bool
+    paragraph: str
 
 
-def _code_lines(lines: list[bytes]) -> list[bool]:
-    fence = b""
-    inside: list[bool] = []
+def _located(page: Page, entries: Sequence[Misspelling]) -> list[tuple[Misspelling, _Located | None]]:
+    """Finds each misspelling's place in prose; None for one that is in code, a link or a name."""
+    lines = _Lines(page)
+    return [(entry, lines.locate(entry)) for entry in entries]
+
+
+class _Lines:
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._lines = page.text.split("\n")
+        self._starts = list(_starts(self._lines))
+        self._prose_starts = [span.start for span in page.prose]
+        self._words: dict[int, tuple[list[Word], list[int]]] = {}
+
+    def locate(self, entry: Misspelling) -> _Located | None:
+        span = self._span(entry)
+        if span is None or self._page.text[span.start : span.end] != entry.wrong:
+            return None
+        index = bisect_right(self._prose_starts, span.start) - 1
+        if index < 0 or self._page.prose[index].end < span.end:
+            return None
+        word = self._word_at(index, span)
+        if word is None or word.name is not None:
+            return None
+        line = self._lines[entry.line - 1]
+        is_capitalised = entry.wrong[:1].isupper() and not _begins_sentence(self._page.text, span.start)
+        return _Located(span, not _is_whole(self._page.text, word, entry.wrong), is_capitalised, line)
+
+    def _span(self, entry: Misspelling) -> Span | None:
+        if not 0 < entry.line <= len(self._lines):
+            return None
+        before = self._lines[entry.line - 1].encode()[: entry.offset].decode(errors="replace")
+        start = self._starts[entry.line - 1] + len(before)
+        return Span(start, start + len(entry.wrong))
+
+    def _word_at(self, index: int, span: Span) -> Word | None:
+        if index not in self._words:
+            words = list(words_in(self._page.text, self._page.prose[index]))
+            self._words[index] = words, [word.span.start for word in words]
+        words, starts = self._words[index]
+        at = bisect_right(starts, span.start) - 1
+        return words[at] if at >= 0 and words[at].span.end >= span.end else None
+
+
+def _starts(lines: Sequence[str]) -> Iterator[int]:
+    position = 0
     for line in lines:
-        match = _FENCE.match(line)
-        if fence:
-            inside.append(True)
-            closes = match is not None and match[1].startswith(fence) and not line.strip().strip(fence[:1])
-            fence = b"" if closes else fence
-        else:
-            inside.append(match is not None)
-            fence = match[1] if match else b""
-    return inside
+        yield position
+        position += len(line) + 1
 
 
-def _program() -> str:
-    beside = Path(sys.executable).with_name("typos")
-    program = str(beside) if beside.is_file() else shutil.which("typos")
-    if program is None:
-        raise EditError("the spelling program `typos` is not installed: pip install typos")
-    return program
+def _is_whole(text: str, word: Word, wrong: str) -> bool:
+    """Tells whether a word is neither part of a compound, nor cut short by dots, nor a quotation of itself."""
+    if text.startswith(("...", "\u2026"), word.core.end):
+        return False
+    if {text[max(0, word.core.start - 1) : word.core.start], text[word.core.end : word.core.end + 1]} & _QUOTES:
+        return False
+    return word.text.removesuffix("'s").removesuffix("\u2019s") == wrong
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    line_start = text.rfind("\n", 0, start) + 1
+    if _BLOCK_START.fullmatch(text, line_start, start):
+        above = text[max(0, line_start - 500) : max(0, line_start - 1)].rstrip(" \t\r*_")
+        is_marked = bool(text[line_start:start].strip())
+        return is_marked or not above or above.endswith("\n") or above.endswith(_SENTENCE_END)
+    before = text[line_start:start].rstrip(_BEFORE_WORD)
+    return before.endswith(_SENTENCE_END) and not before.endswith(_ARROWS)

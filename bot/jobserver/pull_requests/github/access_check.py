@@ -1,5 +1,6 @@
 """Tries out what the token or App may do at GitHub, without changing anything there."""
 
+import base64
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,10 +24,6 @@ class AccessResult:
     name: str
     is_ok: bool | None
     words: str = ""
-
-    def __str__(self) -> str:
-        sign = {True: "ok", False: "failed", None: "note"}[self.is_ok]
-        return f"{sign}: {self.name}{f': {self.words}' if self.words else ''}"
 
 
 async def check_github(settings: JobServerSettings) -> list[AccessResult]:
@@ -61,9 +58,10 @@ async def _check_push(connection: GitHubConnection, clone_url: str) -> AccessRes
         return AccessResult("push", is_ok=None, words="git's address at GitHub is another one, which was not tried")
     try:
         credential = await credentials.credential()
-        authorization = aiohttp.BasicAuth(credential.username, credential.secret)
+        encoded = base64.b64encode(f"{credential.username}:{credential.secret}".encode()).decode()
+        headers = {"Authorization": f"Basic {encoded}"}
         url = f"{clone_url}/info/refs?service=git-receive-pack"
-        async with connection.session.get(url, auth=authorization, allow_redirects=False, timeout=_TIMEOUT) as answer:
+        async with connection.session.get(url, headers=headers, allow_redirects=False, timeout=_TIMEOUT) as answer:
             status = answer.status
     except CodeHostError as error:
         return AccessResult("push", is_ok=False, words=str(error))

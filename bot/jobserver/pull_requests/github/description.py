@@ -1,9 +1,7 @@
 """A pull request's words at GitHub: foreign text that does nothing, and no more of it than GitHub takes. Pure."""
 
 import re
-from urllib.parse import urlsplit
 
-from bot.jobserver.models import Requester
 from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
 
 LIMIT = 60_000
@@ -13,7 +11,6 @@ _CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 c
 _FENCE = "```"
 # HTML could hide text; an image would be fetched from wherever its address says; an entity could stand for an "@".
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
-_SAFE_LINK = re.compile(r"https?://[^\s<>()\[\]`\\]{1,2000}", re.ASCII)
 
 
 def title(text: str) -> str:
@@ -31,16 +28,6 @@ def description(text: str, *, has_redirecting_host: bool) -> str:
     quiet = without_references(text)
     quiet = quiet if has_redirecting_host else without_issue_links(quiet)
     return _cut(_MARKUP.sub(lambda match: match[0] + BREAK, quiet).strip(), LIMIT // 2)
-
-
-def with_requester(text: str, requester: Requester | None) -> str:
-    """Adds who asked, unless the text says so."""
-    if requester is None or "Requested-by:" in text:
-        return text
-    name = " ".join(description(requester.name, has_redirecting_host=False).split())
-    url = requester.url if requester.url and _SAFE_LINK.fullmatch(requester.url) else ""
-    link = f" ([thread]({url}))" if url and urlsplit(url).hostname else ""
-    return f"{text}\n\nRequested-by: {name}{link}".strip()
 
 
 def with_addition(body: str, addition: str) -> str:

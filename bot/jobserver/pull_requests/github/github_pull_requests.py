@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import TypeVar
 
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.models import CheckResult, Requester
@@ -19,6 +20,7 @@ from bot.jobserver.pull_requests.github.reasons import (
     READ_STATUSES,
     REQUEST_REVIEW,
     UPDATE,
+    Purpose,
 )
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, parse
@@ -26,7 +28,8 @@ from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, P
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
-_UNREADABLE = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+_NOT_PERMITTED = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class GitHubPullRequests:
         self._repository = repository
         self._options = options
         self._base = base
-        self._reads_checks = True
+        self._unreadable: set[Purpose] = set()
 
     async def find(self, branch: str) -> PullRequest | None:
         found = await self._newest(branch, state="all")
@@ -61,7 +64,7 @@ class GitHubPullRequests:
         return PullRequest(found.number, found.html_url, branch, found.outcome, checks)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
-        text = description.with_requester(self._description(new.description), new.requester)
+        text = self._description(new.description)
         opened, is_new = await self._create(new, text)
         if not is_new:
             await self._add(opened, text)
@@ -141,18 +144,21 @@ class GitHubPullRequests:
             logger.warning("%s was not asked to review pull request %d: %s", login, number, error)
 
     async def _checks(self, commit: str) -> tuple[CheckResult, ...]:
-        """Returns what GitHub's own checks say; nothing where they cannot be read: they are an extra."""
-        if not self._reads_checks:
-            return ()
+        """Returns what GitHub's own checks say: an extra, so what cannot be read is left out."""
+        runs = await self._read("/commits/{commit}/check-runs?per_page=100", READ_CHECKS, CheckRuns, commit)
+        statuses = await self._read("/commits/{commit}/status", READ_STATUSES, CombinedStatus, commit)
+        return check_results(runs.check_runs if runs else (), statuses.statuses if statuses else ())
+
+    async def _read(self, path: str, purpose: Purpose, kind: type[T], commit: str) -> T | None:
+        if purpose in self._unreadable:
+            return None
         try:
-            runs = await self._repository.get("/commits/{commit}/check-runs?per_page=100", READ_CHECKS, commit=commit)
-            statuses = await self._repository.get("/commits/{commit}/status", READ_STATUSES, commit=commit)
-            return check_results(parse(CheckRuns, runs).check_runs, parse(CombinedStatus, statuses).statuses)
+            return parse(kind, await self._repository.get(path, purpose, commit=commit))
         except CodeHostError as error:
-            if isinstance(error, RefusedError) and error.status in _UNREADABLE:
-                self._reads_checks = False
+            if isinstance(error, RefusedError) and error.status in _NOT_PERMITTED:
+                self._unreadable.add(purpose)
                 logger.info("checks of commits are not shown: %s", error)
-            return ()
+            return None
 
 
 def _explained(error: RefusedError, branch: str) -> RefusedError:

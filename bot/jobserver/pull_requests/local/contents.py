@@ -8,7 +8,8 @@ from pathlib import Path
 from bot.jobserver.errors import GitError
 from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileVersion, parse_files, parse_totals
 from bot.jobserver.pull_requests.local.fair_shares import fair_shares
-from bot.jobserver.repository.git import Git, printable
+from bot.jobserver.pull_requests.local.mirror import Mirror
+from bot.jobserver.repository.git import printable
 
 COMMIT_LIMIT = 250
 PATCH_BYTES = 200_000
@@ -49,9 +50,9 @@ class Patch:
 class ContentsReader:
     """Reads commits that nobody changes any more: safe for concurrent use."""
 
-    def __init__(self, git: Git, directory: Path) -> None:
-        self._git = git
-        self._directory = directory
+    def __init__(self, mirror: Mirror) -> None:
+        self._git = mirror.git
+        self._directory = mirror.directory
 
     async def commits(self, start: str, end: str) -> tuple[Commit, ...]:
         """Returns the newest 250 commits, the oldest of them first, without merges."""

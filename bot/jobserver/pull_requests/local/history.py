@@ -2,7 +2,7 @@
 
 from bot.jobserver.errors import MergeError
 from bot.jobserver.pull_requests.local.mirror import Mirror
-from bot.jobserver.repository.git import Git, GitResult
+from bot.jobserver.repository.git import GitResult
 
 _CONFLICT = 1  # the exit code of `git merge-tree`
 
@@ -10,8 +10,8 @@ _CONFLICT = 1  # the exit code of `git merge-tree`
 class History:
     """Not safe for concurrent use: whoever calls holds a lock."""
 
-    def __init__(self, git: Git, mirror: Mirror) -> None:
-        self._git = git
+    def __init__(self, mirror: Mirror) -> None:
+        self._git = mirror.git
         self._mirror = mirror
 
     async def fetch(self, branch: str) -> str:
@@ -25,6 +25,10 @@ class History:
     async def keep_commits(self, number: int, head: str) -> None:
         """Holds on to a pull request's commits, whatever becomes of its branch."""
         await self._run("update-ref", f"refs/pulls/{number}/head", head)
+
+    async def drop_commits(self, number: int) -> None:
+        """Lets go of them."""
+        await self._run("update-ref", "-d", f"refs/pulls/{number}/head")
 
     async def is_merged(self, head: str, base: str) -> bool:
         return await self._git.succeeds(self._mirror.directory, "merge-base", "--is-ancestor", head, base)

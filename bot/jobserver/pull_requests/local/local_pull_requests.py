@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from bot.jobserver.errors import GitError, MergeError
@@ -133,6 +134,15 @@ class LocalPullRequests:
             message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
             await self._history.merge(row.head_commit, row.base, message)
             await self._table.end(row.number, PullRequestState.MERGED, by=by)
+
+    async def delete_ended(self, age: timedelta) -> int:
+        """Forgets up to 100 that were merged or closed at least this long ago; returns how many."""
+        numbers = await self._table.ended(age)
+        for number in numbers:
+            async with self._lock:
+                await self._history.drop_commits(number)
+                await self._table.delete(number)
+        return len(numbers)
 
     async def _refresh(self, row: PullRequestRow) -> PullRequestRow:
         """Catches up with what was pushed; what is known is still shown while the repository is out of reach."""

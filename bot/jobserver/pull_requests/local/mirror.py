@@ -1,16 +1,16 @@
-"""What the local pull requests need of the mirror of the repository."""
+"""What local pull requests need of the repository's mirror."""
 
 from pathlib import Path
 from typing import Protocol
 
+from bot.jobserver.repository.git import Git
+
 
 class Mirror(Protocol):
-    """Where the commits are."""
+    """Where the commits are. The refs below `refs/pulls` are the pull requests' own."""
 
-    @property
-    def directory(self) -> Path:
-        """A bare repository; it is there once something was fetched."""
-        ...
+    git: Git
+    directory: Path
 
     async def fetch(self, branch: str) -> str:
         """Fetches a branch and returns its newest commit.

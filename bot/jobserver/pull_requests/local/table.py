@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import aiosqlite
 
@@ -139,6 +139,19 @@ class PullRequestTable:
                 "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
                 (state.value, self._iso_now(), by, number),
             )
+
+    async def ended(self, age: timedelta) -> list[int]:
+        """Returns the numbers of up to 100 that were merged or closed at least this long ago."""
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT number FROM pull_requests WHERE state != 'open' AND ended_at <= ? LIMIT 100",
+                ((self._now() - age).astimezone(UTC).isoformat(),),
+            )
+            return [row["number"] for row in rows]
+
+    async def delete(self, number: int) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute("DELETE FROM pull_requests WHERE number = ?", (number,))
 
     def _iso_now(self) -> str:
         return self._now().astimezone(UTC).isoformat()

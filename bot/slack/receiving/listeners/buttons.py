@@ -12,14 +12,14 @@ from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT
+from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
-ACTIONS = (SEND_AGAIN, SEND_NEW_WORDS, SHOW_PROMPT, OPEN_PULL_REQUEST)
+ACTIONS = (SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT, OPEN_PULL_REQUEST)
 
 
 def register(
@@ -41,6 +41,7 @@ def register(
 
     app.action(SEND_AGAIN)(on_click)
     app.action(SEND_NEW_WORDS)(on_click)
+    app.action(SHOW_ANSWER)(on_click)
     app.action(SHOW_PROMPT)(on_click)
     app.action(OPEN_PULL_REQUEST)(on_link)
 
@@ -67,6 +68,9 @@ async def handle_click(
             call = service.send_again(person, channel_id, value, source_key=source_key)
         case blocks.SEND_NEW_WORDS:
             call = service.send_new_words(person, value, source_key=source_key)
+        case blocks.SHOW_ANSWER:
+            thread_id, _, answer_id = value.partition("/")
+            call = service.show_answer(person, channel_id, thread_id, answer_id, source_key=source_key)
         case _:
             call = service.show_prompt(person, channel_id, value, source_key=source_key)
     if await recorder.record_interaction(call, person, channel_id) is RecordingOutcome.FAILED:

@@ -1,0 +1,220 @@
+"""What a job API can tell of a job beyond its specification. Every text is an agent's or a program's: foreign.
+
+Each part can be missing, and then nothing is claimed of it. The edge (bot.jobs.details) bounds and cleans the texts.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+SHOWN_ANSWER = 1_200
+"""Characters of an answer that go with the message about an end; the rest is fetched when somebody asks for it."""
+SHOWN_WORDS = 1_000
+"""Characters of a reason or a question."""
+SHOWN_FILES = 8
+SHOWN_CHECKS, SHOWN_PROBLEMS = 4, 3
+
+
+class StepStatus(StrEnum):
+    """How far a step of a plan is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class ChangeKind(StrEnum):
+    """What became of a file."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+    DELETED = "deleted"
+
+
+class PullRequestState(StrEnum):
+    """What became of a pull request."""
+
+    OPEN = "open"
+    MERGED = "merged"
+    CLOSED = "closed"
+
+
+class CheckStatus(StrEnum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step of what the agent means to do."""
+
+    title: str
+    status: StepStatus = StepStatus.PENDING
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file of the pull request. Lines added and removed are None for what is not text; `title` is a page's."""
+
+    path: str
+    kind: ChangeKind = ChangeKind.CHANGED
+    added: int | None = None
+    removed: int | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the pull request changes as a whole; `files` can be fewer than `file_count`."""
+
+    files: tuple[FileChange, ...] = ()
+    file_count: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A check of the change, with its problems, a line each; they can be fewer than `problem_count`."""
+
+    name: str
+    status: CheckStatus
+    problems: tuple[str, ...] = ()
+    problem_count: int = 0
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """The pull request, as far as its keeper tells."""
+
+    state: PullRequestState | None = None
+    checks: tuple[CheckResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobDetails:
+    """All that one look at a job told; what was not told is empty or None.
+
+    `summary` is the agent's answer to the newest instruction, in Markdown; `reason` why it failed, why nothing was
+    changed, or who stopped it; `activity` what it does just now; `revision` the commit id of the job's branch.
+    """
+
+    summary: str = ""
+    reason: str = ""
+    plan: tuple[PlanStep, ...] = ()
+    activity: str = ""
+    question: str = ""
+    changes: Changes | None = None
+    pull_request: PullRequest | None = None
+    revision: str = ""
+
+
+NO_DETAILS = JobDetails()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What of the details the card shows: the plan and the activity while the agent works, and the pull request."""
+
+    plan: tuple[PlanStep, ...] = ()
+    activity: str = ""
+    pull_request: PullRequestState | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the agent's answer begins. `id` is a digest of the whole, which is fetched again when it is asked for; `cut`:
+    there is more of it.
+    """
+
+    text: str
+    id: str
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """What a job told of how a round of it ended.
+
+    `unchanged`: whether the job's branch is as it was before the round; None where that was not told.
+    """
+
+    answer: Answer | None = None
+    reason: str = ""
+    question: str = ""
+    unchanged: bool | None = None
+    changes: Changes | None = None
+    failed_checks: tuple[CheckResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class EndMark:
+    """By what one end is told from another that looks the same: a digest of its words, and the branch's commit."""
+
+    words: str = ""
+    revision: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.revision)
+
+
+def progress_of(details: JobDetails, *, ended: bool) -> Progress:
+    """What the card shows of the details."""
+    state = details.pull_request.state if details.pull_request else None
+    return Progress(pull_request=state) if ended else Progress(details.plan, details.activity, state)
+
+
+def end_mark(details: JobDetails) -> EndMark:
+    """By what this end is known again."""
+    words = f"{details.summary}\0{details.reason}\0{details.question}"
+    return EndMark(digest(words) if words.strip("\0") else "", details.revision)
+
+
+def report_of(details: JobDetails, *, unchanged: bool | None) -> JobReport:
+    """What of the details is told at an end, shortened."""
+    checks = details.pull_request.checks if details.pull_request else ()
+    failed = [check for check in checks if check.status is CheckStatus.FAILED][:SHOWN_CHECKS]
+    return JobReport(
+        answer=answer_of(details.summary),
+        reason=shortened(details.reason, SHOWN_WORDS),
+        question=shortened(details.question, SHOWN_WORDS),
+        unchanged=unchanged,
+        changes=None if unchanged else _first_files(details.changes),
+        failed_checks=tuple(_first_problems(check) for check in failed),
+    )
+
+
+def answer_of(summary: str) -> Answer | None:
+    """The beginning of an answer, with what it takes to find the whole; None where there is no answer."""
+    if not summary:
+        return None
+    text = shortened(summary, SHOWN_ANSWER)
+    return Answer(text, digest(summary), cut=text != summary)
+
+
+def digest(text: str) -> str:
+    """The same for the same text."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning of a text, at most `limit` characters and an ellipsis; cut at a space or line break if near."""
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    at = max(head.rfind("\n"), head.rfind(" "))
+    return f"{(head[:at] if at >= limit * 4 // 5 else head).rstrip()}…"
+
+
+def _first_files(changes: Changes | None) -> Changes | None:
+    if changes is None:
+        return None
+    return Changes(changes.files[:SHOWN_FILES], changes.file_count, changes.added, changes.removed)
+
+
+def _first_problems(check: CheckResult) -> CheckResult:
+    return CheckResult(check.name, check.status, check.problems[:SHOWN_PROBLEMS], check.problem_count)

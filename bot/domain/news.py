@@ -1,0 +1,153 @@
+"""Decides what a look at a job means for its people: what is told of it, and what the card shows. Pure.
+
+Where a job API tells no details, each function returns what it would have without them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.domain.job_details import (
+    SHOWN_WORDS,
+    JobDetails,
+    JobReport,
+    digest,
+    end_mark,
+    progress_of,
+    report_of,
+    shortened,
+)
+from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import (
+    JobActiveAgain,
+    JobArchived,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    PullRequestFound,
+    QuestionAsked,
+)
+from bot.domain.threads import ThreadState
+
+_NOTHING_TOLD = JobReport()
+
+
+def transitions(state: ThreadState, before: Job | None, details: JobDetails) -> Iterator[NewNotice]:
+    """Yields what a look at a job tells that the one before did not; what was told in this round is among it."""
+    job, round_ = state.job, state.round
+    if job is None:
+        return
+    if before is None:
+        yield NewNotice(keys.JOB_STARTED, JobStarted(job.id, job.repository or "", job.ref or "", job.model or ""))
+    if before is not None and job.status == before.status and not _ended_unseen(state, details):
+        return
+    if job.status == ACTIVE and before is not None and before.ended and round_:
+        yield NewNotice(keys.job_active_again(round_), JobActiveAgain())
+    elif job.status == COMPLETED:
+        yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
+    elif job.status == FAILED:
+        yield NewNotice(keys.job_failed(round_), JobFailed(_report(state, details)))
+    elif job.status == ARCHIVED:
+        yield NewNotice(keys.job_archived(round_), JobArchived())
+
+
+def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
+    new = link is not None and link not in state.links
+    return JobFinished(
+        link or "",
+        new=new,
+        changed=new and bool(state.links),
+        again=state.finished_before,
+        report=_report(state, details, new_link=new),
+    )
+
+
+def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
+    """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
+    link = state.job.pr_link if state.job else None
+    if link is None or link in state.links:
+        return state, []
+    found = NewNotice(keys.pull_request_found(link), PullRequestFound(link, changed=bool(state.links)))
+    state = replace(state, links=(*state.links, link))
+    return state, [] if any(isinstance(notice.message, JobFinished) for notice in news) else [found]
+
+
+def note_progress(
+    state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
+) -> ThreadState:
+    """Notes how far the agent is, once in `card_every` seconds: what comes sooner is left for a later look, since each
+    time the card is edited. `other_news`: the card is edited anyway.
+
+    A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
+    """
+    progress = progress_of(details, ended=state.job is not None and state.job.ended)
+    if progress == state.progress:
+        return state
+    only_further = progress.pull_request == state.progress.pull_request and not other_news
+    if only_further and now - state.progress_at < card_every:
+        return state
+    changed_at = state.changed_at if progress.plan == state.progress.plan else now
+    return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+
+
+def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
+    """Notes by what an end that is told now is known again."""
+    if not _tell_of_an_end(news):
+        return state
+    mark = end_mark(details)
+    return replace(state, last_end=replace(mark, revision=mark.revision or state.last_end.revision), asker_id="")
+
+
+def note_question(
+    state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Notes what the agent asks, and tells it unless the message of an end does. One to which a follow-up went out is
+    asked anew only once the job was seen without it.
+    """
+    if not details.question:
+        return replace(state, question="", answered=""), []
+    if not _is_new_question(state, details):
+        return state, []
+    by_end = _tells_question(state, details) and _tell_of_an_end(news)
+    words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
+    notice = NewNotice(keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id))
+    return replace(state, question=asked, answered=""), [] if by_end else [notice]
+
+
+def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
+    return any(isinstance(notice.message, JobFinished | JobFailed) for notice in news)
+
+
+def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
+    """Whether the job's branch is as it was at the last end that was told; None where that cannot be told."""
+    before = state.last_end.revision
+    if before and details.revision:
+        return before == details.revision and not new_link
+    first_round = not state.finished_before and not state.links
+    if first_round and not new_link and details.changes is not None:
+        return details.changes.file_count == 0
+    return None
+
+
+def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
+    """Whether a job that has ended did so anew since its last end was told, though it was never seen at work."""
+    mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
+    return has_ended and bool(state.last_end and mark) and mark != state.last_end
+
+
+def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
+    """What is told of how a round ended; None where the job API tells nothing of it."""
+    report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
+    if not _tells_question(state, details):
+        report = replace(report, question="")
+    return None if report == _NOTHING_TOLD else report
+
+
+def _tells_question(state: ThreadState, details: JobDetails) -> bool:
+    """Whether the message of an end tells what the agent asks: it mentions the requester, and is told to them."""
+    return not state.asker_id and _is_new_question(state, details)
+
+
+def _is_new_question(state: ThreadState, details: JobDetails) -> bool:
+    return bool(details.question) and digest(details.question) not in {state.question, state.answered}

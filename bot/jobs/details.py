@@ -1,0 +1,130 @@
+"""Reads the `details` of a job: what a job API tells beyond its specification (ours does), read tolerantly.
+
+Nothing of it is needed, so nothing of it makes a job unreadable: what has the wrong type counts as missing, what is too
+long is shortened, and what is too many is left out.
+"""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from bot.domain.job_details import (
+    ChangeKind,
+    Changes,
+    CheckResult,
+    CheckStatus,
+    FileChange,
+    JobDetails,
+    PlanStep,
+    PullRequest,
+    PullRequestState,
+    StepStatus,
+)
+from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.misleading_characters import without_misleading
+
+MAX_SUMMARY = 40_000
+"""Characters of an answer that are read at all."""
+MAX_WORDS = 2_000
+MAX_LINE = 200
+MAX_STEPS = 20
+MAX_FILES = 50
+MAX_CHECKS, MAX_PROBLEMS = 20, 20
+MAX_COUNT = 10**9
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+Hide = Callable[[str], str]
+"""Takes secrets out of a text."""
+Kind = TypeVar("Kind", bound=StrEnum)
+
+
+def printable_text(text: str, limit: int) -> str:
+    """Returns at most `limit` characters of text with its line breaks, without what cannot be seen or misleads."""
+    # What is cut before it is cleaned is bounded, too: a megabyte of nothing is not gone through.
+    lines = text[: 4 * limit].replace("\r\n", "\n").replace("\r", "\n")
+    cleaned = _CONTROL.sub("", without_misleading(lines)).strip()
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
+
+
+def details_from(value: Any, hide: Hide = str) -> JobDetails | None:
+    """Returns what an answer's `details` hold; None where there are none. `hide` takes secrets out of each text."""
+    if not isinstance(value, dict):
+        return None
+    return _Reader(hide).details(value)
+
+
+class _Reader:
+    def __init__(self, hide: Hide) -> None:
+        self._hide = hide
+
+    def details(self, value: dict[str, Any]) -> JobDetails:
+        return JobDetails(
+            summary=self._text(value, "summary", MAX_SUMMARY),
+            reason=self._text(value, "reason", MAX_WORDS),
+            plan=self._plan(value),
+            activity=self._line(value, "activity"),
+            question=self._text(value, "question", MAX_WORDS),
+            changes=self._changes(value.get("changes")),
+            pull_request=self._pull_request(value.get("pullRequest")),
+            revision=self._line(value, "revision"),
+        )
+
+    def _plan(self, value: dict[str, Any]) -> tuple[PlanStep, ...]:
+        steps = [
+            PlanStep(self._line(step, "title"), _one_of(StepStatus, step.get("status"), StepStatus.PENDING))
+            for step in objects_at(value, "plan")[:MAX_STEPS]
+        ]
+        return tuple(step for step in steps if step.title)
+
+    def _changes(self, value: Any) -> Changes | None:
+        if not isinstance(value, dict):
+            return None
+        files = tuple(each for each in map(self._file, objects_at(value, "files")[:MAX_FILES]) if each.path)
+        count = max(_count(value.get("fileCount")) or 0, len(files))
+        return Changes(files, count, _count(value.get("added")) or 0, _count(value.get("removed")) or 0)
+
+    def _file(self, value: dict[str, Any]) -> FileChange:
+        return FileChange(
+            self._line(value, "path"),
+            _one_of(ChangeKind, value.get("kind"), ChangeKind.CHANGED),
+            _count(value.get("added")),
+            _count(value.get("removed")),
+            self._line(value, "title"),
+        )
+
+    def _pull_request(self, value: Any) -> PullRequest | None:
+        if not isinstance(value, dict):
+            return None
+        checks = tuple(
+            CheckResult(
+                self._line(check, "name") or "check",
+                _one_of(CheckStatus, check.get("status"), CheckStatus.SKIPPED),
+                problems := self._lines(check.get("problems")),
+                max(len(check["problems"]) if isinstance(check.get("problems"), list) else 0, len(problems)),
+            )
+            for check in objects_at(value, "checks")[:MAX_CHECKS]
+        )
+        return PullRequest(_one_of(PullRequestState, value.get("state"), None), checks)
+
+    def _lines(self, value: Any) -> tuple[str, ...]:
+        texts = value[:MAX_PROBLEMS] if isinstance(value, list) else []
+        return tuple(line for line in (self._clean_line(each) for each in texts if isinstance(each, str)) if line)
+
+    def _line(self, value: dict[str, Any], name: str) -> str:
+        return self._clean_line(text_at(value, name))
+
+    def _clean_line(self, text: str) -> str:
+        return " ".join(printable_text(self._hide(text)[: 8 * MAX_LINE], 2 * MAX_LINE).split())[:MAX_LINE]
+
+    def _text(self, value: dict[str, Any], name: str, limit: int) -> str:
+        return printable_text(self._hide(text_at(value, name)), limit)
+
+
+def _one_of(kind: type[Kind], value: Any, otherwise: Any) -> Any:
+    return kind(value) if isinstance(value, str) and value in set(kind) else otherwise
+
+
+def _count(value: Any) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
+    return value if is_count else None

@@ -1,0 +1,97 @@
+"""Whether the editor can be used: for whoever sets the job server up."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import assert_never
+
+from bot.jobserver.agents.choice import agent_editor, agent_launch
+from bot.jobserver.agents.editor import AgentEditor
+from bot.jobserver.agents.text import one_line
+from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.models import PlanStep
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.settings import JobServerSettings
+
+CHECK_S = 120.0
+"""For one turn; agents that cannot reach their model try for minutes."""
+_PROMPT = "Change nothing. Answer with the word: ready"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at; `words` is one line."""
+
+    is_good: bool
+    name: str
+    words: str
+
+
+async def check_editor(settings: JobServerSettings, environment: Mapping[str, str]) -> AsyncIterator[Finding]:
+    """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model."""
+    match settings.editor:
+        case "builtin":
+            yield Finding(True, "editor", "the built-in one: it needs nothing")
+        case "command":
+            yield installed(settings.command, "")
+        case "agent":
+            async for finding in _check_agent(settings, environment):
+                yield finding
+        case _:
+            assert_never(settings.editor)
+
+
+def installed(command: Sequence[str], install: str) -> Finding:
+    """Looks for a program on the PATH."""
+    found = shutil.which(command[0])
+    missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
+    return Finding(found is not None, "installed", found or missing)
+
+
+async def _check_agent(settings: JobServerSettings, environment: Mapping[str, str]) -> AsyncIterator[Finding]:
+    try:
+        agent = agent_launch(settings, environment).agent
+        found = installed(agent.command, agent.install)
+        yield found
+        if not found.is_good:
+            return
+        sandbox = await open_sandbox(settings, settings.data_directory)
+        yield Finding(True, "sandbox", settings.sandbox)
+        editor = agent_editor(settings, sandbox, environment, time_limit=CHECK_S)
+        with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
+            async for finding in _try(editor, Path(directory)):
+                yield finding
+    except JobServerError as error:
+        yield Finding(False, "agent", one_line(str(error), 1000))
+
+
+async def _try(editor: AgentEditor, directory: Path) -> AsyncIterator[Finding]:
+    task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
+    task.workspace.copy.mkdir()
+    task.workspace.home.mkdir()
+    try:
+        yield Finding(True, "starts", await editor.version(task))
+    except EditError as error:
+        yield Finding(False, "starts", str(error))
+        return
+    began = monotonic()
+    try:
+        answer = (await editor.edit(task, _Unheard())).summary
+    except EditError as error:
+        yield Finding(False, "answers", str(error))
+        return
+    words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
+    yield Finding(bool(answer), "answers", words)
+
+
+class _Unheard:
+    def plan(self, steps: Sequence[PlanStep]) -> None: ...
+
+    def activity(self, title: str) -> None: ...
+
+    def session(self, session_id: str) -> None: ...

@@ -1,0 +1,92 @@
+"""The `typos` program: offline, with a dictionary of misspellings rather than one of all words."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from bot.jobserver.errors import EditError
+
+_TIME_LIMIT_S = 60.0
+_OUTPUT_LIMIT = 50_000_000
+_FOUND, _NOTHING_FOUND = 2, 0
+
+
+@dataclass(frozen=True)
+class Misspelling:
+    """A word that is in the dictionary of misspellings: `line` counts from 1, `offset` in bytes from its start."""
+
+    line: int
+    offset: int
+    wrong: str
+    corrections: tuple[str, ...]
+
+
+def find_misspellings(root: Path, paths: Iterable[PurePosixPath]) -> dict[PurePosixPath, list[Misspelling]]:
+    """Returns what the program finds in these files, code and all.
+
+    Raises:
+        EditError: the program is missing or failed.
+    """
+    listed = [path for path in paths if not set("\r\n") & set(str(path))]
+    if not listed:
+        return {}
+    with tempfile.TemporaryFile() as output:
+        exit_code = _run(_command(), root, listed, output.fileno())
+        output.seek(0)
+        report = output.read(_OUTPUT_LIMIT)
+    if exit_code not in {_FOUND, _NOTHING_FOUND}:
+        raise EditError(f"the spelling check ended with exit code {exit_code}")
+    return parse_report(report)
+
+
+def _command() -> Sequence[str]:
+    return (
+        _program(), "--isolated", "--no-ignore", "--hidden", "--no-check-filenames", "--format", "json",
+        "--file-list", "-",
+    )  # fmt: skip
+
+
+def _run(command: Sequence[str], root: Path, paths: Iterable[PurePosixPath], output: int) -> int:
+    listed = "".join(f"./{path}\n" for path in paths).encode(errors="surrogateescape")
+    try:
+        return subprocess.run(
+            command, cwd=root, input=listed, stdout=output, stderr=subprocess.DEVNULL, timeout=_TIME_LIMIT_S,
+            env={"PATH": "", "LC_ALL": "C.UTF-8"}, check=False,
+        ).returncode  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise EditError("the spelling check took too long") from None
+
+
+def parse_report(report: bytes) -> dict[PurePosixPath, list[Misspelling]]:
+    """Reads the program's JSON lines; a line cut short at the end is left out."""
+    found: dict[PurePosixPath, list[Misspelling]] = {}
+    for line in report.splitlines():
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        misspelling = _misspelling(entry)
+        if misspelling is not None:
+            found.setdefault(PurePosixPath(entry["path"]), []).append(misspelling)
+    return found
+
+
+def _misspelling(entry: Mapping[str, object]) -> Misspelling | None:
+    match entry:
+        case {"type": "typo", "path": str(), "line_num": int(line), "byte_offset": int(offset),
+              "typo": str(wrong), "corrections": list(corrections)}:  # fmt: skip
+            return Misspelling(line, offset, wrong, tuple(str(correction) for correction in corrections))
+    return None
+
+
+def _program() -> str:
+    beside = Path(sys.executable).with_name("typos")
+    program = str(beside) if beside.is_file() else shutil.which("typos")
+    if program is None:
+        raise EditError("the spelling program `typos` is not installed: pip install typos")
+    return program

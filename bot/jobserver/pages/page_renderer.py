@@ -1,0 +1,92 @@
+"""Renders pages in a process of its own, so that no text can stop the server."""
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import bot
+from bot.jobserver import subprocesses
+from bot.jobserver.pages.markdown import Page
+
+TIME_LIMIT_S = 10.0
+_OUTPUT_BYTES = 8_000_000
+_KNOWN_CHARACTERS = 8_000_000
+
+
+class PageRenderer:
+    """Renders one view at a time, and knows what it has rendered lately. `time_limit` is in seconds, for a view."""
+
+    def __init__(self, *, time_limit: float = TIME_LIMIT_S) -> None:
+        self._time_limit = time_limit
+        self._known = _KnownPages()
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    async def render(self, pages: Sequence[Page]) -> dict[Page, str]:
+        """Returns the HTML of those that could be rendered; the shortest come first, so that none hides another."""
+        known = {page: html for page in pages if (html := self._known.find(page)) is not None}
+        ordered = sorted(set(pages) - known.keys(), key=lambda page: len(page.text))
+        if not ordered:
+            return known
+        rendered = await self._render(ordered)
+        for page, html in rendered.items():
+            self._known.keep(page, html)
+        return known | rendered
+
+    async def _render(self, ordered: Sequence[Page]) -> dict[Page, str]:
+        output = io.BytesIO()
+        async with self._one_at_a_time:
+            with contextlib.suppress(subprocesses.ProcessTimeoutError):  # what was done until then is there
+                await subprocesses.run(
+                    self._command(ordered),
+                    stdout=subprocesses.BoundedWriter(output, _OUTPUT_BYTES),
+                    stderr=subprocesses.BoundedWriter(io.BytesIO(), 0),
+                )
+        lines = output.getvalue().split(b"\n")[:-1]
+        rendered = (_html(line) for line in lines)
+        return {page: html for page, html in zip(ordered, rendered, strict=False) if html is not None}
+
+    def _command(self, pages: Sequence[Page]) -> subprocesses.Command:
+        return subprocesses.Command(
+            (sys.executable, "-m", "bot.jobserver.pages.render_worker"),
+            Path(bot.__file__).parents[1],
+            {"PATH": os.defpath, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"},
+            self._time_limit,
+            json.dumps([[page.text, page.path, page.pictures] for page in pages]).encode(),
+        )
+
+
+class _KnownPages:
+    """What was rendered last, up to a size."""
+
+    def __init__(self) -> None:
+        self._pages: dict[Page, str] = {}
+        self._size = 0
+
+    def find(self, page: Page) -> str | None:
+        html = self._pages.pop(page, None)
+        if html is not None:
+            self._pages[page] = html  # now the last to go
+        return html
+
+    def keep(self, page: Page, html: str) -> None:
+        if self.find(page) is not None:
+            return
+        self._pages[page] = html
+        self._size += len(page.text) + len(html)
+        while self._size > _KNOWN_CHARACTERS:
+            oldest = next(iter(self._pages))
+            self._size -= len(oldest.text) + len(self._pages.pop(oldest))
+
+
+def _html(line: bytes) -> str | None:
+    """A line of the worker's; a last one that was cut off, or the words of an error, is no HTML."""
+    try:
+        html = json.loads(line)
+    except ValueError:
+        return None
+    return html if isinstance(html, str) else None

@@ -1,0 +1,174 @@
+"""Jobs that an agent does: with AGENT set, and nothing else; and what `pagehand jobserver --check` says of it."""
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from support.worlds.agent_world import PROGRAM
+from support.worlds.hostile_world import needs_bubblewrap
+from support.worlds.jobserver_world import JOB, KEY, make_bare, running, until
+
+from bot.cli.main import main
+from bot.jobserver.settings import PREFIX
+
+PAGES = {"docs/start.md": "# Start\n"}
+EDITS = """
+def turn(agent, text):
+    page = Path("docs/start.md").resolve()
+    agent.call("1", "Edit docs/start.md", locations=[{"path": str(page)}])
+    assert agent.ask("1") == "allow_once"
+    page.write_text("# Start\\n\\nNew.\\n")
+    agent.say("I added a line.")
+"""
+
+
+def command(directory: Path, script: str) -> str:
+    path = directory / "script.py"
+    path.write_text(script)
+    return shlex.join([sys.executable, str(PROGRAM), str(path)])
+
+
+async def test_an_agent_edits_as_soon_as_it_is_set(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, EDITS))
+    async with running(repository, tmp_path / "data", agent=agent) as world:
+        job = await world.done("Add a line")
+        assert (job["status"], job["model"]) == ("completed", Path(sys.executable).name)
+        assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\n\nNew.\n"
+        assert "[allowed] edit: Edit docs/start.md" in world.log(job["id"])
+
+
+async def test_an_agent_that_fails_fails_the_job_with_its_reason(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, "def turn(agent, text):\n    raise Refused(-32000, 'Log in')"))
+    async with running(repository, tmp_path / "data", agent=agent) as world:
+        job = await world.done("Add a line")
+        assert (job["status"], job["prLink"]) == ("failed", None)
+        assert "is not logged in, or its key is not valid (Log in)" in world.log(job["id"])
+
+
+CONVERSES = """
+def turn(agent, text):
+    agent.update("plan", entries=[{"content": "Write", "priority": "high", "status": "completed"}])
+    page = Path("docs/start.md").resolve()
+    agent.call("1", "Edit docs/start.md", locations=[{"path": str(page)}])
+    assert agent.ask("1") == "allow_once"
+    page.write_text(page.read_text() + text.rpartition("\\n")[2] + "\\n")
+    agent.say(f"Turn {len(agent.memory())} of {agent.session_id}, in {Path.cwd()}.")
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
+async def test_a_follow_up_goes_on_in_the_session_of_the_job(tmp_path: Path, sandbox: str) -> None:
+    if sandbox == "bubblewrap":
+        await asyncio.to_thread(needs_bubblewrap)
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, CONVERSES))
+    async with running(repository, tmp_path / "data", agent=agent, sandbox=sandbox) as world:
+        job = await world.done("one")
+        details = job["details"]
+        assert details["summary"].startswith("Turn 1 of session-1, in ")
+        assert sandbox == "none" or "/workspace/copy" in details["summary"]
+        assert details["plan"] == [{"title": "Write", "status": "completed"}]
+        await world.message(job["id"], "two")
+        again = await world.ended(job["id"])
+        assert again["details"]["summary"] == details["summary"].replace("Turn 1", "Turn 2")
+        assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\none\ntwo\n"
+
+
+ASKS = """
+def turn(agent, text):
+    agent.call("1", "npm test", kind="execute")
+    if agent.ask("1") == "allow_once":
+        Path("tested.md").write_text("x")
+        agent.say("Tested.")
+"""
+
+
+async def test_a_question_of_an_agent_is_the_jobs_and_a_reply_answers_it(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = shlex.split(command(tmp_path, ASKS))
+    async with running(repository, tmp_path / "data", agent=agent, permissions="ask") as world:
+        job = await world.done("Test it")
+        assert "- `npm test`\n" in job["details"]["question"]
+        assert job["prLink"] is None
+        await world.message(job["id"], "Yes, go on")
+        again = await world.ended(job["id"])
+        assert (again["details"]["summary"], again["details"].get("question")) == ("Tested.", None)
+        assert again["prLink"]
+
+
+async def test_a_job_that_is_cancelled_tells_its_agent(tmp_path: Path) -> None:
+    waits = """
+def turn(agent, text):
+    agent.call("1", "Wait")
+    agent.cancelled.wait()
+    print("told to stop", file=__import__("sys").stderr, flush=True)
+    return "cancelled"
+"""
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    async with running(repository, tmp_path / "data", agent=shlex.split(command(tmp_path, waits))) as world:
+        job = (await world.create("go")).json()
+
+        async def waits_now() -> bool:
+            return bool((await world.job(job["id"])).get("details", {}).get("activity") == "Wait")
+
+        await until(waits_now)
+        (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
+        ended = await world.ended(job["id"])
+        assert ended["status"] == "completed"
+        assert ended["details"]["reason"].startswith("stopped by")
+        assert "told to stop" in world.log(job["id"])
+
+
+def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
+    values: dict[str, Any] = {"REPOSITORY": "/srv/docs", "API_KEY": KEY, "DATA_DIRECTORY": str(directory), **given}
+    environment = {PREFIX + name: value for name, value in values.items()}
+    ended = CliRunner().invoke(main, ["jobserver", "--check"], env=environment, catch_exceptions=False)
+    return ended.exit_code, ended.output.splitlines()
+
+
+def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Path) -> None:
+    script = "def turn(agent, text):\n    agent.say(text.rpartition(': ')[2])"
+    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none")
+    assert code == 0
+    assert lines[:3] == [
+        f"ok   installed  {sys.executable}", "ok   sandbox    none", "ok   starts     scripted 1.2.3",
+    ]  # fmt: skip
+    assert lines[3].startswith("ok   answers    “ready”, after ")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("def turn(agent, text):\n    raise Refused(-32000, 'Log in')", "FAIL answers    python"),
+        ("def turn(agent, text):\n    pass", "FAIL answers    nothing was said"),
+        ("raise SystemExit('no such model')", "FAIL starts     python"),
+    ],
+)
+def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script: str, said: str) -> None:
+    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none")
+    assert code == 1
+    assert lines[-1].startswith(said)
+    assert not any(line.startswith("FAIL") for line in lines[:-1])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"AGENT": "/nothing/here acp"}, "FAIL installed  there is no program /nothing/here here"),
+        ({"AGENT": "opencode"}, "FAIL agent      opencode needs to be told its model"),
+        ({"EDITOR": "command", "COMMAND": "/nothing/here"}, "FAIL installed  there is no program /nothing/here here"),
+        ({"EDITOR": "command", "COMMAND": sys.executable}, f"ok   installed  {sys.executable}"),
+        ({}, "ok   editor     the built-in one: it needs nothing"),
+    ],
+)
+def test_a_check_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:
+    code, lines = checked(tmp_path, **given)
+    assert code == said.startswith("FAIL")
+    assert len(lines) == 1
+    assert lines[0].startswith(said)

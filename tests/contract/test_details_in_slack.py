@@ -1,0 +1,101 @@
+"""What a job tells beyond its specification, as Slack takes it: one message an end, and who asked, with the thread's
+address.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from support.worlds.slack_world import SlackWorld, slack_world
+
+from bot.domain.job_details import (
+    Answer,
+    ChangeKind,
+    Changes,
+    CheckResult,
+    CheckStatus,
+    FileChange,
+    JobReport,
+    PlanStep,
+    Progress,
+    StepStatus,
+)
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import AnswerRequested, Notice
+from bot.domain.notices.posts import JobFinished
+from bot.domain.requests import Requester
+from bot.domain.threads import ThreadState
+from bot.slack.sending.requesters import SlackRequesters
+
+LINK = "https://git.example/team/guides/pull/7"
+REPORT = JobReport(
+    answer=Answer("# Done\n\nI told <!channel> & **you**: [good.example](https://evil.example)", "0a", cut=True),
+    reason="stopped by Ben <!here>",
+    question="Which of them, <@U0ANA>?",
+    unchanged=False,
+    changes=Changes((FileChange("a.md", ChangeKind.ADDED, 3, 0, "Getting <started>"),), 13, 40, 2),
+    failed_checks=(CheckResult("links", CheckStatus.FAILED, ("a.md:3 leads <nowhere>",), 4),),
+)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[SlackWorld]:
+    async with slack_world(names_within=2.0) as made:
+        yield made
+
+
+async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -> None:
+    thread = await world.posted()
+    message = JobFinished(LINK, new=True, report=REPORT)
+    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
+    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
+    kinds = [block["type"] for block in posted.blocks or []]
+    assert kinds == ["section", "markdown", "section", "section", "section", "actions"]
+    shown = f"{posted.text} {posted.blocks}"
+    assert not any(each in shown for each in ("<!channel>", "<!here>", "<@U0ANA>", "[good.example](https://evil"))
+    assert "Getting &lt;started&gt;, new (+3)" in posted.text
+    assert "13 files (+40 \N{MINUS SIGN}2):" in posted.text
+    assert "and 12 more" in posted.text
+    assert "and 3 more" in posted.text
+    labels = [element["text"]["text"] for element in (posted.blocks or [])[-1]["elements"]]
+    assert labels == ["Open the pull request", "Show all"]
+
+
+async def test_the_whole_of_a_long_answer_reaches_one_person_in_as_many_messages_as_it_takes(world: SlackWorld) -> None:
+    thread = await world.posted()
+    told = AnswerRequested(world.id("ben"), "0a", text="# Title\n\n" + "A line of `words`.\n" * 1_000)
+    await world.chat.tell(thread, Notice(1, "th1/click", "th1", told, created_at=0.0))
+    seen = list(world.workspace.state.ephemerals(world.workspace.channels["docs"], world.id("ben")))
+    assert len(seen) == 3
+    assert "".join(str(message.blocks) for message in seen).count("A line of") == 1_000
+
+
+async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
+    thread = await world.posted()
+    plan = (PlanStep("Read <it>", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
+    state = ThreadState(job=Job("j1", "active"), progress=Progress(plan, "Editing a.md"))
+    await world.chat.update_card(replace(thread, state=state))
+    (card,) = world.workspace.channels.messages("docs")[-1:]
+    assert card.text.splitlines()[-4:] == [
+        ":white_check_mark: Read &lt;it&gt;",
+        ":hourglass_flowing_sand: Write",
+        ":white_circle: Check",
+        "_Now: Editing a.md_",
+    ]
+
+
+async def test_who_asked_has_a_name_an_id_and_the_threads_address(world: SlackWorld) -> None:
+    thread, ana = await world.posted(), world.id("ana")
+    found = await SlackRequesters(world.client, world.people).requester(ana, thread.channel_id, thread.ts or "")
+    assert (found.name, found.id) == ("ana", ana)
+    assert found.url is not None
+    assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")
+
+
+async def test_what_cannot_be_had_of_who_asked_is_left_out(world: SlackWorld) -> None:
+    requesters = SlackRequesters(world.client, world.people)
+    channel_id = world.workspace.channels["docs"].id
+    assert await requesters.requester("U0NOBODY", channel_id, "") == Requester("U0NOBODY", "U0NOBODY")
+    assert await requesters.requester("U0NOBODY", channel_id, "1.000001") == Requester("U0NOBODY", "U0NOBODY")
+    await world.workspace.stop()
+    assert await requesters.requester("U0NOBODY", channel_id, "2.000001") == Requester("U0NOBODY", "U0NOBODY")

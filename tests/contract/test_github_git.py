@@ -1,0 +1,209 @@
+"""git over http with a credential that nobody but git sees."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+from support.oracles.process_watch import watching
+from support.servers.github_server import GitHubServer, github_server
+from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
+from support.worlds.github_world import as_app, branch_with_a_commit, connected, settings_for
+
+from bot.jobserver.errors import GitError
+from bot.jobserver.pull_requests.github.authentication import GitCredentials, PersonalToken
+from bot.jobserver.repository.git import Git, GitResult
+from bot.jobserver.repository.refusals import explain
+
+BRANCH = "pagehand/1"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
+    async with github_server(tmp_path / "github") as running:
+        yield running
+
+
+async def git_for(server: GitHubServer, tmp_path: Path, **identity: Any) -> tuple[Git, Path]:
+    """git with credentials, and a clone with a commit that is to be pushed."""
+    async with connected(server, **identity) as github:
+        git = Git.for_settings(settings_for(server, **identity), github.credentials)
+        return git, await clone_with_a_commit(git, tmp_path)
+
+
+async def clone_with_a_commit(git: Git, tmp_path: Path) -> Path:
+    copy = tmp_path / f"copy-{uuid.uuid4().hex}"
+    await git.clone(copy)
+    await git.run(copy, "checkout", "--quiet", "-B", BRANCH, "refs/remotes/origin/main")
+    (copy / "new.md").write_text("New.\n")
+    await git.run(copy, "add", "--all")
+    await git.run(copy, "commit", "--quiet", "-m", "Add a page")
+    return copy
+
+
+async def refused(git: Git, copy: Path) -> str:
+    result: GitResult = await git.push(copy, "HEAD", BRANCH)
+    assert result.exit_code
+    assert "planted-secret" not in result.errors
+    return explain(result.errors) or result.errors
+
+
+async def test_a_branch_is_cloned_and_pushed_and_no_trace_of_the_token_is_left(
+    server: GitHubServer, tmp_path: Path
+) -> None:
+    token = f"planted-secret-{uuid.uuid4().hex}"
+    server.tokens = {token: ALL_PERMISSIONS}
+    async with watching(token, tmp_path) as watched:
+        git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
+        assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+        assert await git.has_branch(copy, BRANCH)
+    assert watched.found == []
+    assert any("remote-http" in command for command in watched.commands)
+    assert server.repository.git.head(BRANCH) == (await git.run(copy, "rev-parse", "HEAD")).strip()
+    (tmp_path / "watched-text").unlink()
+    kept = [path for place in (tmp_path, Path("/dev/shm")) for path in place.rglob("*") if path.is_file()]  # noqa: S108
+    assert [path for path in kept if token.encode() in path.read_bytes()] == []
+
+
+async def test_the_watch_would_notice(tmp_path: Path) -> None:
+    token, pipe = f"planted-secret-{uuid.uuid4().hex}", asyncio.subprocess.PIPE
+    environment = {"PATH": os.environ["PATH"], "TOKEN": token}
+    careless = await asyncio.create_subprocess_exec("sh", "-c", "read line", "sh", token, stdin=pipe, env=environment)
+    async with watching(token, tmp_path) as watched:
+        pass  # it looks once at least
+    await careless.communicate(b"")
+    assert {found.partition(" ")[0] for found in watched.found} == {"environ", "cmdline"}
+
+
+async def test_the_file_with_the_credential_is_only_ours_and_gone_when_git_was_cancelled(
+    server: GitHubServer, tmp_path: Path
+) -> None:
+    token = f"planted-secret-{uuid.uuid4().hex}"  # other tests push at the same time
+    server.tokens = {token: ALL_PERMISSIONS}
+    git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
+    reached, modes = asyncio.Event(), list[tuple[int, int]]()
+    folders = set[Path]()
+
+    def look() -> None:
+        for folder in Path("/dev/shm").glob("pagehand-git-*"):  # noqa: S108
+            if (folder / "credentials").exists() and token in (folder / "credentials").read_text():
+                folders.add(folder)
+                modes.append((folder.stat().st_mode & 0o777, (folder / "credentials").stat().st_mode & 0o777))
+        reached.set()
+
+    server.before_push = look
+    task = asyncio.create_task(git.push(copy, "HEAD", BRANCH))
+    await reached.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert set(modes) == {(0o700, 0o600)}
+    assert not any(folder.exists() for folder in folders)
+
+
+async def test_another_host_gets_no_credential(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    authorizations = list[str | None]()
+
+    async def elsewhere(request: web.Request) -> web.Response:
+        authorizations.append(request.headers.get("Authorization"))
+        return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+
+    async def redirecting(request: web.Request) -> web.Response:
+        assert request.headers.get("Authorization", "") == ""
+        raise web.HTTPFound(f"http://localhost:{ports[0]}{request.rel_url}")
+
+    async with listening(elsewhere) as first, listening(redirecting) as second:
+        ports = [first]
+        address = f"http://127.0.0.1:{second}"
+        source = GitCredentials(address, PersonalToken(TOKEN))
+        lured = Git(f"{address}/acme/docs.git", git.environment, is_local=False, credentials=source)
+        assert "does not accept the token" in await refused(lured, copy)
+    assert authorizations
+    assert set(authorizations) == {None}
+
+
+class listening:  # noqa: N801 - reads as a function
+    """A server that answers everything in one way; gives its port."""
+
+    def __init__(self, handler: object) -> None:
+        self._runner = web.ServerRunner(web.Server(handler), access_log=None)  # type: ignore[arg-type]
+
+    async def __aenter__(self) -> int:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        return int(self._runner.addresses[0][1])
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+
+@pytest.mark.parametrize("redirects", [False, True])
+async def test_a_renamed_repository_is_followed(server: GitHubServer, tmp_path: Path, redirects: bool) -> None:  # noqa: FBT001
+    git, copy = await git_for(server, tmp_path)
+    server.repository.rename("acme-inc", "handbook")
+    server.redirects_git = redirects
+    assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+    assert server.repository.git.head(BRANCH)
+
+
+async def test_an_app_pushes_and_a_revoked_token_is_replaced_once(server: GitHubServer, tmp_path: Path) -> None:
+    async with connected(server, **as_app()) as github:
+        git = Git.for_settings(settings_for(server, **as_app()), github.credentials)
+        copy = await clone_with_a_commit(git, tmp_path)
+        server.tokens.clear()
+        assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+        assert len(server.token_requests) == 2
+        server.tokens.clear()
+        server.is_installed = False
+        with pytest.raises(GitError, match="the GitHub App is not installed for this repository"):
+            await git.push(copy, "HEAD", "pagehand/2")
+
+
+async def test_a_token_that_was_revoked_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    server.tokens.clear()
+    assert "does not accept the token or password: make a new token" in await refused(git, copy)
+    with pytest.raises(GitError, match="ls-remote: the repository's host does not accept the token"):
+        await git.has_branch(copy, BRANCH)
+
+
+async def test_a_token_that_may_only_read_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    server.tokens[TOKEN] -= {"contents:write"}
+    words = await refused(git, copy)
+    assert "Contents: read and write" in words
+    assert "Permission to acme/docs.git denied" in words
+
+
+async def test_a_repository_that_is_not_shown_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    server.repository.name = "elsewhere"
+    assert "shows no such repository" in await refused(git, copy)
+
+
+async def test_a_protected_branch_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    server.repository.git.protect("pagehand/*")
+    words = await refused(git, copy)
+    assert "the branch is protected at its host: exempt branches that begin with pagehand/" in words
+    assert "Changes must be made through a pull request." in words
+
+
+async def test_a_push_that_loses_a_race_leaves_the_others_commit(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    theirs = list[str]()
+    server.before_push = lambda: theirs.append(branch_with_a_commit(server, BRANCH, "theirs.md"))
+    words = await refused(git, copy)
+    assert "rejected" in words or "failed to update ref" in words or "cannot lock ref" in words
+    assert server.repository.git.head(BRANCH) == theirs[-1]
+
+
+async def test_a_host_that_cannot_be_reached_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    git, copy = await git_for(server, tmp_path)
+    nowhere = Git("http://127.0.0.1:1/acme/docs.git", git.environment, is_local=False, credentials=git.credentials)
+    assert "cannot be reached: check the network" in await refused(nowhere, copy)

@@ -1,0 +1,115 @@
+"""A job server whose repository and pull requests are at GitHub, from the prompt to the merge and beyond."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from support.servers.github_server import GitHubServer, github_server
+from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
+from support.worlds.github_world import as_app
+from support.worlds.jobserver_world import JobServerWorld, running
+
+from bot.jobserver.errors import JobServerError
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
+    async with github_server(tmp_path / "github") as made:
+        yield made
+
+
+def world(server: GitHubServer, tmp_path: Path, identity: dict[str, Any]) -> Any:
+    return running(server.repository.git.path, tmp_path / "data", address=server.repository_url, **identity)
+
+
+@pytest.mark.parametrize("identity", [{"github_token": SecretStr(TOKEN)}, as_app()], ids=["token", "app"])
+async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_its_merge_another(
+    server: GitHubServer, tmp_path: Path, identity: dict[str, Any]
+) -> None:
+    async with world(server, tmp_path, identity) as jobs:
+        made: JobServerWorld = jobs
+        job = await made.done('Replace "colour" with "color"')
+        assert job["prLink"] == f"{server.url}/acme/docs/pull/1"
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"] == f"{server.url}/acme/docs/pull/1"
+        assert '> Replace "name" with "code"' in server.pull_request(1).body
+        server.merge(1)
+        (await made.message(job["id"], 'Replace "Every" with "Each"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"] == f"{server.url}/acme/docs/pull/2"
+    assert server.repository.git.git("show", f"{server.pull_request(2).sha}:colours.md") == "Each color has a code."
+    kept = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"planted-secret" in path.read_bytes()] == []
+
+
+async def test_a_token_that_is_not_accepted_stops_the_start_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    with pytest.raises(JobServerError, match="the repository's host does not accept the token"):
+        async with world(server, tmp_path, {"github_token": SecretStr("planted-secret-old")}):
+            pass
+
+
+async def test_a_push_that_is_refused_fails_the_job_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    server.repository.git.protect("pagehand/*")
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert job["status"] == "failed"
+        assert "the branch is protected at its host" in made.log(job["id"])
+
+
+async def test_what_somebody_else_pushed_meanwhile_stays(server: GitHubServer, tmp_path: Path) -> None:
+    git = server.repository.git
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        branch = server.pull_request(1).branch
+
+        def push_first() -> None:
+            server.before_push = lambda: None
+            git.commit(branch, {"theirs.md": "Theirs.\n"}, "A person's commit")
+
+        server.before_push = push_first
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["status"] == "completed"
+    assert git.git("show", f"{branch}:theirs.md") == "Theirs."
+    assert git.git("show", f"{branch}:colours.md") == "Every color has a code."
+
+
+async def test_a_rejected_commit_does_not_come_back(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.close(1)
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
+    second = server.pull_request(2)
+    assert second.branch != server.pull_request(1).branch
+    assert server.repository.git.git("show", f"{second.sha}:colours.md") == "Every colour has a code."
+
+
+async def test_a_merged_branch_that_was_deleted_is_no_obstacle(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.merge(1, delete_branch=True)
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
+
+
+async def test_a_repository_that_is_renamed_meanwhile_works_on(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, as_app()) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.repository.rename("acme-inc", "handbook")
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["status"] == "completed"
+    assert '> Replace "name" with "code"' in server.pull_request(1).body
+
+
+async def test_what_github_refuses_is_a_reason_and_the_next_message_opens_it(
+    server: GitHubServer, tmp_path: Path
+) -> None:
+    server.tokens[TOKEN] -= {"pull_requests:write"}
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert job["status"] == "failed"
+        assert "give it the permission Pull requests: read and write" in made.log(job["id"])
+        server.tokens[TOKEN] = ALL_PERMISSIONS
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/1")

@@ -1,0 +1,129 @@
+"""Local pull requests as they are kept: through an update of their database, and until they are forgotten."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from support.worlds.jobserver_world import KEY, git, make_bare
+
+from bot.jobserver.errors import PullRequestNotFoundError
+from bot.jobserver.models import PullRequestState, Requester
+from bot.jobserver.pull_requests.interface import NewPullRequest
+from bot.jobserver.pull_requests.local.local_pull_requests import LIST_LENGTH, LocalPullRequests
+from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
+from bot.jobserver.pull_requests.local.table import STEPS
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.settings import JobServerSettings
+
+KEPT = timedelta(days=90)
+NEW = NewPullRequest("change", "A change", "> Change it", Requester(name="Ben", url="https://slack.example/p1"))
+
+
+@dataclass
+class Clock:
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Kept:
+    pull_requests: LocalPullRequests
+    clock: Clock
+    mirror: Path
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    repository = make_bare(tmp_path / "manual.git", {"a.md": "a\n"})
+    copy = tmp_path / "manual.git-copy"
+    git(copy, "checkout", "--quiet", "-b", "change")
+    (copy / "a.md").write_text("b\n")
+    git(copy, "commit", "--quiet", "--all", "-m", "Change")
+    git(copy, "push", "--quiet", str(repository), "change")
+    return repository
+
+
+@asynccontextmanager
+async def opened(repository: Path, data: Path) -> AsyncIterator[Kept]:
+    settings = JobServerSettings(repository=str(repository), api_key=SecretStr(KEY))
+    mirror, clock = Mirror(Git.for_settings(settings), data / "mirror.git"), Clock()
+    async with open_local_pull_requests(
+        mirror, data / "pulls.sqlite3", base="main", public_url="http://here", now=clock, keep_ended=KEPT
+    ) as pull_requests:
+        yield Kept(pull_requests, clock, mirror.directory)
+
+
+async def test_a_file_of_the_first_version_keeps_its_rows(repository: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    head = git(repository, "rev-parse", "change").strip()
+    with closing(sqlite3.connect(data / "pulls.sqlite3", isolation_level=None)) as database:
+        database.executescript(STEPS[0])
+        database.execute("PRAGMA user_version = 1")
+        row = ("change", "main", "Old", "Words", "closed", head, head, "2025-12-31T00:00:00+00:00")
+        database.execute(
+            "INSERT INTO pull_requests (branch, base, title, description, state, base_commit, head_commit, created_at, "
+            "ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '2025-12-31T12:00:00+00:00')",
+            row,
+        )
+    async with opened(repository, data) as kept:
+        [old] = (await kept.pull_requests.list(None, 1)).rows
+        assert (old.title, old.state, old.ended_by) == ("Old", PullRequestState.CLOSED, None)
+        assert (await kept.pull_requests.open(NEW)).number == 2
+
+
+async def test_a_branch_has_one_open_pull_request_and_the_newest_is_found(repository: Path, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "data") as kept:
+        first = await kept.pull_requests.open(NEW)
+        assert await kept.pull_requests.open(NEW) == first
+        await kept.pull_requests.close(first.number, by="Ada")
+        found = await kept.pull_requests.find("change")
+        assert found is not None
+        assert found.state is PullRequestState.CLOSED
+        second = await kept.pull_requests.open(NEW)
+        assert second.number == 2
+        assert await kept.pull_requests.find("change") == second
+        rows = (await kept.pull_requests.list(None, 1)).rows
+        assert [(row.number, row.ended_by, row.requested_by, row.request_url) for row in rows] == [
+            (2, None, "Ben", "https://slack.example/p1"),
+            (1, "Ada", "Ben", "https://slack.example/p1"),
+        ]
+
+
+async def test_the_list_has_pages(repository: Path, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "data") as kept:
+        for number in range(1, LIST_LENGTH + 2):
+            new = NewPullRequest(f"change-{number}", "A change", "")
+            await kept.pull_requests._table.insert(new, base="main", base_commit="", head_commit="")
+            await kept.pull_requests._table.end(number, PullRequestState.CLOSED, by="Ada")
+        pages = [await kept.pull_requests.list(PullRequestState.CLOSED, page) for page in (1, 2, 3)]
+        assert [(page.page, page.pages, len(page.rows)) for page in pages] == [
+            (1, 2, LIST_LENGTH),
+            (2, 2, 1),
+            (2, 2, 1),
+        ]
+        assert pages[0].counts.closed == LIST_LENGTH + 1
+        assert not (await kept.pull_requests.list(PullRequestState.OPEN, 1)).rows
+
+
+async def test_what_ended_long_ago_is_forgotten_with_its_commits(repository: Path, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "data") as kept:
+        closed = await kept.pull_requests.open(NEW)
+        await kept.pull_requests.close(closed.number, by="Ada")
+        kept.clock.now += KEPT
+        opened_later = await kept.pull_requests.open(NEW)
+        assert await kept.pull_requests.delete_ended(KEPT) == 1
+        assert await kept.pull_requests.delete_ended(KEPT) == 0
+        with pytest.raises(PullRequestNotFoundError):
+            await kept.pull_requests.contents(closed.number)
+        assert (await kept.pull_requests.contents(opened_later.number)).change.totals.files == 1
+        refs = git(kept.mirror, "for-each-ref", "--format=%(refname)", "refs/pulls").split()
+        assert refs == [f"refs/pulls/{opened_later.number}/head"]

@@ -1,0 +1,91 @@
+"""What every keeper of pull requests does, whichever it is: the local one, and GitHub."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from support.servers.github_server import github_server
+from support.servers.github_server_git import BareRepository
+from support.worlds.github_world import connected
+
+from bot.jobserver.models import PullRequestState, Requester
+from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
+from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.settings import JobServerSettings
+
+BRANCH = "pagehand/1"
+NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requester(name="Ada"))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A keeper, the repository, and what a person does there without it."""
+
+    keeper: PullRequests
+    repository: BareRepository
+    merge: Callable[[int], object]
+
+
+async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
+    repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
+    settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
+    keeper = await stack.enter_async_context(
+        open_local_pull_requests(
+            Mirror(Git.for_settings(settings), tmp_path / "mirror.git"),
+            tmp_path / "pulls.sqlite3",
+            base="main",
+            public_url="http://127.0.0.1:8765",
+            now=lambda: datetime.now(UTC),
+            keep_ended=timedelta(days=1),
+        )
+    )  # fmt: skip
+    return Kept(keeper, repository, lambda _: repository.merge(BRANCH, "main", "Merged by hand"))
+
+
+async def at_github(tmp_path: Path, stack: AsyncExitStack) -> Kept:
+    server = await stack.enter_async_context(github_server(tmp_path / "github"))
+    connection = await stack.enter_async_context(connected(server))
+    return Kept(connection.pull_requests("main"), server.repository.git, server.merge)
+
+
+@pytest.fixture(params=[local, at_github], ids=["local", "github"])
+async def kept(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kept]:
+    async with AsyncExitStack() as stack:
+        made: Kept = await request.param(tmp_path, stack)
+        made.repository.commit(BRANCH, {"new.md": "New.\n"}, "Add a page")
+        yield made
+
+
+class TestEveryKeeper:
+    async def test_none_is_found_before_one_is_opened(self, kept: Kept) -> None:
+        assert await kept.keeper.find(BRANCH) is None
+
+    async def test_an_opened_one_is_found_with_number_link_and_state(self, kept: Kept) -> None:
+        opened = await kept.keeper.open(NEW)
+        assert (opened.number, opened.branch, opened.state) == (1, BRANCH, PullRequestState.OPEN)
+        assert opened.link.startswith("http://127.0.0.1:")
+        assert await kept.keeper.find(BRANCH) == opened
+        assert await kept.keeper.find("pagehand/other") is None
+
+    async def test_it_is_updated_as_often_as_one_likes(self, kept: Kept) -> None:
+        opened = await kept.keeper.open(NEW)
+        for _ in range(2):
+            await kept.keeper.update(opened, "> make that shorter\n\nMade it shorter.")
+        assert await kept.keeper.find(BRANCH) == opened
+
+    async def test_a_merge_is_seen_and_the_next_one_is_another(self, kept: Kept) -> None:
+        opened = await kept.keeper.open(NEW)
+        kept.merge(opened.number)
+        found = await kept.keeper.find(BRANCH)
+        assert found
+        assert (found.number, found.state) == (opened.number, PullRequestState.MERGED)
+        kept.repository.commit(BRANCH, {"more.md": "More.\n"}, "Add another page")
+        again = await kept.keeper.open(NEW)
+        assert again.number != opened.number
+        assert await kept.keeper.find(BRANCH) == again

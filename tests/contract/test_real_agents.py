@@ -1,0 +1,185 @@
+"""Coding agents as they come from their registry, driven by the agent editor; only their model is the tests' own.
+
+They run in bubblewrap where it works. Left out, saying so, where a program cannot be installed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.agents.packages import NotInstalled
+from support.agents.real_agents import KEY, REAL_AGENTS
+from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
+from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
+
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings.sandbox import SandboxSettings
+
+AMERICAN = "# Colors\n\nA color.\n"
+SHORTER = "# Colors\n"
+STOPS_WITHIN_S = 5.0
+HEAVY = {"opencode"}
+"""Seven seconds of a core for each start."""
+
+
+def tried(*names: str) -> pytest.MarkDecorator:
+    """For each of these agents."""
+    marks = {name: [pytest.mark.heavy, pytest.mark.timeout(300)] for name in HEAVY}
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
+    )
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> Sandbox:
+    try:
+        return await open_sandbox(SandboxSettings(sandbox="bubblewrap"), tmp_path / "data")
+    except JobServerError:
+        return NoSandbox()
+
+
+@pytest.fixture
+async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
+    try:
+        async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path) as world:
+            yield world
+            await nothing_runs(world)
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+async def asking_world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
+    """Without a sandbox, where ending what an agent left is harder."""
+    try:
+        async with real_agent_world(REAL_AGENTS[name], NoSandbox(), tmp_path, permissions="ask") as world:
+            yield world
+            await nothing_runs(world)
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
+async def nothing_runs(world: RealAgentWorld) -> None:
+    """What was killed may be seen for a moment more."""
+    async with asyncio.timeout(STOPS_WITHIN_S):
+        while world.running():  # noqa: ASYNC110 (other processes tell nobody that they ended)
+            await asyncio.sleep(0.01)
+
+
+async def stopped(world: RealAgentWorld, editing: asyncio.Task[object]) -> None:
+    """Cancels an edit, and waits till all of it has ended."""
+    async with asyncio.timeout(STOPS_WITHIN_S):
+        editing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await editing
+        await nothing_runs(world)
+
+
+@tried()
+async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealAgentWorld) -> None:
+    world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("I made **it** American."))
+    world.model.script.on("Make that shorter", WriteFile(world.path(PAGE), SHORTER), Say("Only the title is left."))
+
+    first = await world.edit("Make it American")
+    assert world.page.read_text(encoding="utf-8") == AMERICAN
+    assert first.summary == "I made **it** American."
+    assert first.question == first.reason == ""
+    assert world.progress.activities
+    assert {request.key for request in world.model.requests} == {KEY}
+
+    before = len(world.model.requests)
+    world.restart()
+    second = await world.edit("Make that shorter")
+    assert world.page.read_text(encoding="utf-8") == SHORTER
+    assert second.summary == "Only the title is left."
+    asked = world.model.requests[before]
+    assert asked.holds("Make it American")
+    assert asked.holds(first.summary)
+    # Told by the agent from its own session as what the model said, not quoted again by the editor.
+    is_remembered = any(part.speaker is Speaker.MODEL and first.summary in part.text for part in asked.parts)
+    assert is_remembered == REAL_AGENTS[name].agent.resumes
+    assert len(world.progress.sessions) == (1 if is_remembered else 2)
+
+
+@tried()
+async def test_a_cancelled_turn_ends_in_time_and_leaves_nothing_running(world: RealAgentWorld) -> None:
+    world.model.script.on("Think about it", Hang())
+    editing = asyncio.create_task(world.edit("Think about it"))
+    await world.model.until_hanging()
+    assert world.running()
+    await stopped(world, editing)
+
+
+@tried()
+async def test_a_key_that_the_model_does_not_take_fails_with_that_reason(name: str, world: RealAgentWorld) -> None:
+    world.model.script.on("Make it American", Refuse(401, "this key is not known here"))
+    with pytest.raises(EditError) as failed:
+        await world.edit("Make it American")
+    reason = str(failed.value)
+    assert name in reason
+    assert "key is not valid" in reason or "this key is not known here" in reason
+    assert KEY not in reason
+    assert KEY not in world.log.read_text(encoding="utf-8")
+
+
+TOLD = {"codex": "high demand", "goose": "the model is out of order"}
+"""Codex has words of its own."""
+
+
+@tried(*TOLD)
+async def test_a_turn_that_failed_is_a_failure_though_the_agent_calls_it_done(name: str, world: RealAgentWorld) -> None:
+    world.model.script.on("Make it American", Refuse(500, "the model is out of order"))
+    with pytest.raises(EditError, match=TOLD[name]):
+        await world.edit("Make it American")
+    assert "[end_turn]" in world.log.read_text(encoding="utf-8")
+
+
+@tried("claude", "gemini", "goose", "opencode")
+async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: RealAgentWorld, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    steps = WriteFile(str(outside), "x\n"), RunCommand(f"echo x > {outside}"), Say("I was not allowed to.")
+    world.model.script.on("Write it elsewhere", *steps)
+    result = await world.edit("Write it elsewhere")
+    assert not outside.exists()
+    assert world.model.requests
+    assert result.reason.startswith("It wanted to do what is not allowed here")
+
+
+@tried("codex")
+async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
+    world: RealAgentWorld, tmp_path: Path
+) -> None:
+    """Codex asks for nothing there: it reads files by its shell only, and its own sandbox cannot start in ours."""
+    if isinstance(world.sandbox, NoSandbox):
+        pytest.skip("bubblewrap does not work here")
+    outside = tmp_path / "outside.md"
+    steps = RunCommand(f"cat {PAGE}"), RunCommand(f"echo x > {outside}"), WriteFile(str(outside), "x\n"), Say("Read.")
+    world.model.script.on("Read the page", *steps)
+    assert (await world.edit("Read the page")).summary == "Read."
+    results = [part.text for part in world.model.requests[-1].parts if part.speaker is Speaker.TOOL]
+    assert "A colour." in results[0]
+    assert len(results) == 3
+    assert not outside.exists()
+
+
+@tried("claude", "goose")
+async def test_a_command_that_a_person_allowed_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
+    world = asking_world
+    command = f"echo begun > begun.md && tail -f {PAGE}"
+    for prompt in ("Watch the page", "yes, do that"):
+        world.model.script.on(prompt, RunCommand(command), Say("I watched it."))
+
+    asked = await world.edit("Watch the page")
+    assert command in asked.question
+    assert not (world.workspace.copy / "begun.md").exists()
+
+    editing = asyncio.create_task(world.edit("yes, do that"))
+    async with asyncio.timeout(60):
+        while not any(line.startswith("tail -f") for line in world.running()):
+            assert not editing.done()
+            await asyncio.sleep(0.02)
+    await stopped(world, editing)

@@ -1,0 +1,135 @@
+"""What a job API tells beyond its specification, from the poll to the thread: said once, shown when asked for."""
+
+import pytest
+from support.fakes.ports import FakeRequesters
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.job_details import JobDetails, PlanStep, StepStatus, digest
+from bot.domain.notices.messages import AnswerMissing, AnswerRequested
+from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
+from bot.errors import JobApiUncertain, JobApiUnreachable
+
+LINK = "https://git.example/1"
+LONG = "All of it. " * 500
+
+
+async def finished(world: CoreWorld, details: JobDetails) -> str:
+    """A job that ended with these details; returns its thread's ts."""
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK, details)
+    await world.pass_time(30)
+    return ts
+
+
+async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> AnswerRequested:
+    thread = await world.thread(ts)
+    await world.service.show_answer(BEN, "C1", thread.id, digest(answer), source_key=key)
+    await world.settle()
+    return world.chat.told_as(AnswerRequested)[-1]
+
+
+async def test_an_answer_is_said_with_its_end_and_no_other_post(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary="Done.", revision="a1"))
+    assert world.chat.said(ts) == ["job_started", "job_finished"]
+    (end,) = world.chat.posted_as(JobFinished)
+    assert end.report is not None
+    assert end.report.answer is not None
+    assert end.report.answer.text == "Done."
+
+
+async def test_the_whole_of_an_answer_is_fetched_when_somebody_asks_for_it(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    told = await press(world, ts, LONG)
+    assert (told.person_id, told.text, told.missing) == ("UBEN", LONG, None)
+
+
+async def test_the_whole_of_an_answer_is_never_recorded(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    await press(world, ts, LONG)
+    await press(world, ts, LONG)
+    assert len(world.chat.told_as(AnswerRequested)) == 1, "the same click, delivered again"
+    assert LONG not in repr((await world.thread(ts)).state)
+
+
+async def test_an_answer_that_is_gone_is_told_politely(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    world.job_api.show("job-1", "completed", LINK, JobDetails(summary="Another one."))
+    assert (await press(world, ts, LONG, "a")).missing is AnswerMissing.NEWER
+    world.job_api.show("job-1", "completed", LINK)
+    assert (await press(world, ts, LONG, "b")).missing is AnswerMissing.GONE
+    world.job_api.faults = [JobApiUnreachable("down")]
+    assert (await press(world, ts, LONG, "c")).missing is AnswerMissing.NOT_NOW
+    del world.job_api.jobs["job-1"]
+    assert (await press(world, ts, LONG, "d")).missing is AnswerMissing.GONE
+
+
+async def test_the_reason_of_a_failure_is_told(world: CoreWorld) -> None:
+    await world.started()
+    world.job_api.show("job-1", "failed", None, JobDetails(reason="The model's key is not accepted."))
+    await world.pass_time(30)
+    (failed,) = world.chat.posted_as(JobFailed)
+    assert failed.report is not None
+    assert failed.report.reason == "The model's key is not accepted."
+
+
+async def test_a_question_goes_to_whoever_wrote_what_it_is_about_and_the_next_reply_answers_it(
+    world: CoreWorld,
+) -> None:
+    ts = await finished(world, JobDetails(summary="Done."))
+    await world.reply(ts, "shorter", "5.1", BEN)
+    await world.pass_time(5)
+    world.job_api.show("job-1", "active", None, JobDetails(question="Which?"))
+    await world.pass_time(60)
+    assert world.chat.posted_as(QuestionAsked) == [QuestionAsked("Which?", "UBEN")]
+    assert (await world.thread(ts)).state.question
+    await world.reply(ts, "the first", "6.1", ANA)
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["shorter", "the first"]
+    assert not (await world.thread(ts)).state.question
+    assert len(world.chat.posted_as(QuestionAsked)) == 1
+
+
+async def test_a_plan_that_changes_fast_edits_the_card_seldom_and_polls_without_news_not_at_all(
+    world: CoreWorld,
+) -> None:
+    await world.started()
+    before = world.chat.calls.count("update_card")
+    for number in range(30):
+        plan = (PlanStep(f"Step {number}", StepStatus.IN_PROGRESS),)
+        world.job_api.show("job-1", "active", None, JobDetails(plan=plan, activity=f"At {number}"))
+        await world.pass_time(1)
+    edits = world.chat.calls.count("update_card") - before
+    assert 2 <= edits <= 30 / 4 + 1
+    await world.pass_time(60)
+    settled = world.chat.calls.count("update_card")
+    await world.pass_time(300)
+    assert world.chat.calls.count("update_card") == settled
+
+
+@pytest.fixture
+def telling(world: CoreWorld) -> CoreWorld:
+    """A world whose job API is told who asked."""
+    world.idempotent, world.requesters = True, FakeRequesters()
+    return world.assemble()
+
+
+async def test_who_asked_goes_with_each_request(telling: CoreWorld) -> None:
+    ts = await telling.started()
+    await telling.reply(ts, "shorter", "5.1", BEN)
+    await telling.pass_time(5)
+    assert [each.id for each in telling.job_api.requesters if each] == ["UANA", "UBEN"]
+
+
+async def test_a_request_that_is_sent_again_says_the_same_about_who_asked(telling: CoreWorld) -> None:
+    telling.job_api.after = [JobApiUncertain("cut"), JobApiUncertain("cut")]
+    await telling.started()
+    await telling.pass_time(60)
+    assert len(telling.job_api.requesters) == 3
+    assert len(set(telling.job_api.requesters)) == 1
+    assert telling.requesters is not None
+    assert telling.requesters.asked == ["UANA"]
+
+
+async def test_who_asked_is_told_to_no_job_api_that_was_not_said_to_take_it(world: CoreWorld) -> None:
+    await world.started()
+    assert world.job_api.requesters == [None]

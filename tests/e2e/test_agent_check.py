@@ -1,0 +1,117 @@
+"""`pagehand jobserver --check`, as whoever sets a server up runs it, with a real agent's program."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.agents.packages import NotInstalled, package_of, program_folder
+from support.agents.real_agents import KEY, REAL_AGENTS
+from support.servers.github_server import github_server
+from support.servers.github_server_state import TOKEN
+from support.servers.model_script import Refuse, Say
+from support.servers.model_server import ModelServer
+
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.settings.sandbox import SandboxSettings
+
+GOOSE = REAL_AGENTS["goose"]
+"""The quickest to start."""
+ASKED = "Answer with the word: ready"
+PATH = os.environ["PATH"]
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelServer]:
+    async with ModelServer().running() as server:
+        yield server
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> str:
+    try:
+        await open_sandbox(SandboxSettings(sandbox="bubblewrap"), tmp_path / "data")
+    except JobServerError:
+        return "none"
+    return "bubblewrap"
+
+
+@pytest.fixture
+def installed() -> str:
+    """A PATH on which goose is."""
+    try:
+        return f"{program_folder(package_of(GOOSE.agent))}:{PATH}"
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
+async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> tuple[int | None, str]:
+    prefix = "PAGEHAND_JOBSERVER_"
+    settings = {
+        "REPOSITORY": str(tmp_path),
+        "API_KEY": "planted-key-of-the-job-server",
+        "DATA_DIRECTORY": str(tmp_path / "data"),
+        "SANDBOX": sandbox,
+        "AGENT": "goose",
+        "MODEL": str(GOOSE.model),
+    }
+    environment = {"PATH": path, **GOOSE.variables(model.url)} | {
+        prefix + name: value for name, value in settings.items()
+    }
+    program = Path(sys.executable).with_name("pagehand")
+    process = await asyncio.create_subprocess_exec(
+        program, "jobserver", "--check", env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_an_agent_that_is_installed_and_answers(
+    installed: str, tmp_path: Path, model: ModelServer, sandbox: str
+) -> None:
+    model.script.on(ASKED, Say("ready"))
+    code, output = await check(installed, tmp_path, model, sandbox)
+    assert code == 0, output
+    found = [line.split()[:2] for line in output.splitlines()]
+    assert found == [["ok", name] for name in ("installed", "sandbox", "starts", "answers")]
+    assert "“ready”" in output
+
+
+async def test_an_agent_whose_key_is_not_taken(
+    installed: str, tmp_path: Path, model: ModelServer, sandbox: str
+) -> None:
+    model.script.on(ASKED, Refuse(401, "this key is not known here"))
+    code, output = await check(installed, tmp_path, model, sandbox)
+    assert code == 1
+    assert output.splitlines()[-1].startswith("FAIL answers")
+    assert "this key is not known here" in output
+    assert KEY not in output
+
+
+async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer) -> None:
+    code, output = await check("/usr/bin:/bin", tmp_path, model, "none")
+    assert code == 1
+    assert output.startswith("FAIL installed")
+    assert GOOSE.agent.install in output
+    assert not model.requests
+
+
+async def test_what_a_token_may_do_at_github(tmp_path: Path) -> None:
+    prefix = "PAGEHAND_JOBSERVER_"
+    async with github_server(tmp_path / "github") as github:
+        settings = {"REPOSITORY": github.repository_url, "API_KEY": "planted-key-of-the-job-server"}
+        for token, code, words in ((TOKEN, 0, "the repository acme/docs can be read"), ("expired", 1, "token")):
+            environment = {"PATH": PATH} | {
+                prefix + name: value for name, value in (settings | {"GITHUB_TOKEN": token}).items()
+            }
+            process = await asyncio.create_subprocess_exec(
+                Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
+                env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            output = (await process.communicate())[0].decode()
+            assert process.returncode == code, output
+            assert words in output
+            assert token not in output

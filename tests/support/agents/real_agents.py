@@ -1,0 +1,39 @@
+"""The agents that are tried as real programs, and what makes them ask the test's model only."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bot.jobserver.agents import named
+from bot.jobserver.agents.named import Agent
+
+KEY = "planted-key-of-the-model"
+
+
+@dataclass(frozen=True)
+class RealAgent:
+    """`variables` are what whoever runs the server would set, by the model's address; `model` is the setting."""
+
+    agent: Agent
+    variables: Callable[[str], Mapping[str, str]]
+    model: str | None = None
+
+
+REAL_AGENTS = {
+    "claude": RealAgent(named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}),
+    # The model's name is one that Codex knows: it adds a warning to its answers otherwise.
+    "codex": RealAgent(
+        named.CODEX, lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY}, model="gpt-5.5"
+    ),
+    "gemini": RealAgent(named.GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
+    "goose": RealAgent(
+        named.GOOSE,
+        lambda url: {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY},
+        model="gpt-4o",
+    ),
+    # One of those that it knows without asking for their list.
+    "opencode": RealAgent(
+        named.OPENCODE,
+        lambda url: {"ANTHROPIC_BASE_URL": f"{url}/v1", "ANTHROPIC_API_KEY": KEY},
+        model="anthropic/claude-sonnet-4-5",
+    ),
+}

@@ -1,0 +1,113 @@
+"""What the scripted model is asked, and what it says: the same for all wire formats."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+
+class Speaker(StrEnum):
+    """Whose part of a conversation it is; what an agent adds as instructions is the user's, too."""
+
+    USER = "user"
+    MODEL = "model"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a conversation, its text as it was sent."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What an agent sent. `tools`: what the model may call, with the JSON schema of the arguments, or None for a tool
+    that takes plain text. `answer_schema`: the JSON schema that the answer has to follow.
+    """
+
+    parts: Sequence[Part]
+    tools: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    answer_schema: Mapping[str, Any] | None = None
+    stream: bool = False
+    key: str = ""
+
+    def holds(self, text: str) -> bool:
+        return any(text in part.text for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Say:
+    """The turn ends with this answer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class WriteFile:
+    """The model calls the agent's own tool for writing a file; the path is absolute, as the agent sees it."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """The model calls the agent's own tool for running a shell command."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """The model's service answers with an error."""
+
+    status: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No answer, until the agent gives up or the server is stopped."""
+
+
+Step: TypeAlias = Say | WriteFile | RunCommand | Refuse | Hang
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool that the agent announced. `takes_text`: it gets the argument `input` as it is, not as JSON."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    takes_text: bool = False
+
+
+Reply: TypeAlias = Say | ToolCall
+
+
+class Script:
+    """Knows what the model says to which prompt."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, tuple[Step, ...]] = {}
+
+    def on(self, prompt: str, *steps: Step) -> None:
+        """Whoever sends a prompt with this text gets these steps, one for each result of a tool that came since."""
+        self._turns[prompt] = steps
+
+    def next_step(self, parts: Sequence[Part]) -> Step | None:
+        """What comes next in the newest turn, the same when asked again; None where the script has nothing of it."""
+        for index in reversed(range(len(parts))):
+            part = parts[index]
+            if part.speaker is Speaker.USER and (prompt := self._newest_in(part.text)) is not None:
+                steps = self._turns[prompt]
+                results = sum(later.speaker is Speaker.TOOL for later in parts[index:])
+                return steps[min(results, len(steps) - 1)]
+        return None
+
+    def _newest_in(self, text: str) -> str | None:
+        found = [prompt for prompt in self._turns if prompt in text]
+        return max(found, key=text.rfind, default=None)

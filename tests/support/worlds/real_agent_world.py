@@ -1,0 +1,102 @@
+"""An agent's program as it comes from its registry, driven by the agent editor, with a model of the test's own."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.agents.packages import package_of, program_folder
+from support.agents.process_marks import MARK, marked_processes
+from support.agents.real_agents import RealAgent
+from support.fakes.fake_progress import FakeProgress
+from support.servers.model_server import ModelServer
+
+from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.agents.editor import AgentEditor
+from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
+from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings import JobServerSettings
+
+PAGE = "colours.md"
+SERVER_KEY = "planted-key-of-the-job-server"
+
+
+@dataclass
+class RealAgentWorld:
+    """One job's workspace, as the job server keeps it. Every edit starts the program anew.
+
+    `environment` is the server's, `mark` the value of a variable that all processes of the agent have.
+    """
+
+    settings: JobServerSettings
+    environment: Mapping[str, str]
+    sandbox: Sandbox
+    workspace: Workspace
+    model: ModelServer
+    mark: str
+    progress: FakeProgress = field(default_factory=FakeProgress)
+    conversation: list[Exchange] = field(default_factory=list)
+    editor: AgentEditor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """What the server kept in memory is gone."""
+        self.editor = agent_editor(self.settings, self.sandbox, self.environment)
+
+    async def edit(self, prompt: str) -> EditResult:
+        session = self.progress.sessions[-1] if self.progress.sessions else None
+        task = EditTask(prompt, self.workspace, self.log, tuple(self.conversation), session)
+        result = await self.editor.edit(task, self.progress)
+        self.conversation.append(Exchange(prompt, result.summary))
+        return result
+
+    @property
+    def page(self) -> Path:
+        return self.workspace.copy / PAGE
+
+    @property
+    def log(self) -> Path:
+        return self.workspace.copy.parent / "job.log"
+
+    def path(self, name: str) -> str:
+        """A path, relative to the copy, as the agent's tools have to name it."""
+        return str(self.sandbox.prepare(Program(("true",)), self.workspace).copy / name)
+
+    def running(self) -> list[str]:
+        """What still runs of all that the agent started."""
+        return marked_processes(self.mark)
+
+
+@asynccontextmanager
+async def real_agent_world(
+    real: RealAgent, sandbox: Sandbox, folder: Path, **settings: Any
+) -> AsyncIterator[RealAgentWorld]:
+    """A copy with one page, and an empty HOME. Installs the program where that was not done before.
+
+    Raises:
+        NotInstalled: it cannot be had here.
+    """
+    programs = program_folder(package_of(real.agent))
+    workspace = Workspace(folder / "copy", folder / "home")
+    for directory in (workspace.copy, workspace.home):
+        directory.mkdir()
+    (workspace.copy / PAGE).write_text("# Colours\n\nA colour.\n", encoding="utf-8")
+    mark = uuid.uuid4().hex
+    async with ModelServer().running() as model:
+        environment = {**real.variables(model.url), "PATH": f"{programs}:{os.environ['PATH']}", MARK: mark}
+        values: dict[str, Any] = {
+            "repository": str(folder / "repository"),
+            "api_key": SERVER_KEY,
+            "agent": (real.agent.name,),
+            "model": real.model,
+            "pass_environment": ("PATH", MARK),
+            "sandbox": "none" if isinstance(sandbox, NoSandbox) else "bubblewrap",
+        }
+        configured = JobServerSettings(**(values | settings))
+        yield RealAgentWorld(configured, environment, sandbox, workspace, model, mark)

@@ -1,0 +1,171 @@
+"""When a turn has failed whatever its agent claims, how errors are said, and what an answer asks."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.jobserver.agents.conversation import asks_something, first_prompt, last_paragraph, next_prompt
+from bot.jobserver.agents.editor import says_yes
+from bot.jobserver.agents.failures import (
+    TurnEnd,
+    codex_failure,
+    goose_failure,
+    nested,
+    never,
+    request_failed,
+    stopped_early,
+)
+from bot.jobserver.agents.progress import ANSWER_LIMIT, Answer
+from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
+from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.executor.foreign_text import MAX_QUESTION
+
+
+def end(answer: str = "", stop: str = "end_turn", **more: Any) -> TurnEnd:
+    return TurnEnd(stop, answer, **more)
+
+
+def failure(severity: str | None, title: str | None = "Too many requests") -> dict[str, Any]:
+    told = {"category": "rate_limit", "severity": severity, "title": title}
+    return {"jetbrains": {"air": {"sessionFailure": told}}}
+
+
+@pytest.mark.parametrize(
+    ("turn", "failed"),
+    [
+        (end("Done."), None),
+        (end("Done.", meta=failure("error")), "Too many requests"),
+        (end("Slow down.", meta=failure("error", None)), "Slow down."),
+        (end("Done.", meta=failure("warning")), None),
+        (end("Done.", has_usage=False), None),
+        (end("Done.", was_system_error=True), None),
+        (end("High demand.", has_usage=False, was_system_error=True), "High demand."),
+        (end(has_usage=False, was_system_error=True), "a system error"),
+        (end("Done.", meta={"jetbrains": ["x"]}), None),
+    ],
+)
+def test_codex_tells_errors_as_its_answer(turn: TurnEnd, failed: str | None) -> None:
+    assert codex_failure(turn) == failed
+
+
+def test_goose_tells_errors_as_its_answer() -> None:
+    said = "Ran into this error: Server error: on fire.\n\nPlease retry."
+    assert goose_failure(end(said)) == "Ran into this error: Server error: on fire. Please retry."
+    assert goose_failure(end("It is described how one ran into this error.")) is None
+    assert never(end(said)) is None
+
+
+def test_an_unknown_stop_is_no_success() -> None:
+    assert stopped_early(end()) is None
+    assert "does not know" in (stopped_early(end(stop="new")) or "")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "data", "said"),
+    [
+        (-32000, "Log in", None, "not logged in, or its key is not valid (Log in); set K"),
+        (401, '{"error": {"message": "the key is wrong", "code": 401}}', None, "valid (the key is wrong); set K"),
+        (429, "slow", {"details": "down"}, "no more requests just now (slow down)"),
+        (-32603, "Internal error", {"details": "on fire"}, "x failed: on fire"),
+        (-32603, "Internal error: on fire", {"errorKind": "server"}, "x failed: Internal error: on fire"),
+        (-32603, "Error", "on fire", "x failed: Error: on fire"),
+        (500, "{not json", None, "x failed: {not json"),
+        (500, '{"error": ["x"]}', None, 'x failed: {"error": ["x"]}'),
+        (500, "two\nlines" + "x" * 5000, None, "x failed: two lines"),
+    ],
+)  # fmt: skip
+def test_an_error_of_the_protocol_in_words(code: int, message: str, data: Any, said: str) -> None:
+    words = request_failed("x", code, message, data, login="set K")
+    assert said in words
+    assert len(words) < 400
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
+def test_whatever_stands_in_foreign_values_is_no_error_of_ours(value: Any) -> None:
+    assert request_failed("x", 1, "m", value, login="")
+    nested(value, "a", "b")
+    codex_failure(end(meta=value if isinstance(value, dict) else {}))
+
+
+@pytest.mark.parametrize("prompt", ["/logout", "!ls", "--help", "", "\n", "make that shorter"])
+def test_a_prompt_stands_last_and_never_first(prompt: str) -> None:
+    for told in (first_prompt(prompt), first_prompt(prompt, [Exchange("/a", "!b")]), next_prompt(prompt, ["npm test"])):
+        assert told.endswith(f"\n\n{prompt}")
+        assert told[0].isalpha()
+
+
+@pytest.mark.parametrize(
+    ("answer", "asks"),
+    [
+        ("Which one?", True),
+        ("Two fit.\n\n**Which one?**", True),
+        ("Which one?\n\n", True),
+        ("Which one? I took none.", False),
+        ("", False),
+        ("哪一个？", True),  # noqa: RUF001 - that is what it is about
+    ],
+)
+def test_a_question_ends_with_its_mark(answer: str, asks: bool) -> None:  # noqa: FBT001
+    assert asks_something(answer) is asks
+    assert last_paragraph("a\n\nb\nc?\n") == "b\nc?"
+
+
+def test_a_yes_begins_with_the_word() -> None:
+    assert all(map(says_yes, ["yes", " Yes!", "YES, do", "yes\nplease"]))
+    assert not any(map(says_yes, ["yesterday", "no, yes", "", "ye s"]))
+
+
+def test_what_was_refused_is_a_question_only_where_it_may_be_asked() -> None:
+    refused = ["npm test", None, "rm `x`"]
+    asked = result(end("I would."), refused, askable(refused), is_changed=True)
+    assert asked == EditResult("I would.", question=permission_question(["npm test", "rm `x`"]))
+    assert "- `npm test`\n- `` rm `x` ``" in asked.question
+    assert result(end("Done."), refused, [], is_changed=True) == EditResult("Done.")
+    assert result(end(), [None], askable([None]), is_changed=False).reason == refusal_reason([None])
+    assert result(end(), [], [], is_changed=False) == EditResult()
+
+
+def test_all_that_a_yes_lets_through_is_shown() -> None:
+    shown = askable([f"{number}{'x' * 1200}" for number in range(20)])
+    question = permission_question(shown)
+    assert all(what in question for what in shown)
+    assert 0 < len(question) < MAX_QUESTION
+    assert "`echo ⏎ rm x`" in permission_question(["echo\nrm x"])
+
+
+@given(st.text(alphabet="`a \n", min_size=1, max_size=20))
+def test_no_text_ends_the_code_that_it_is_shown_in(text: str) -> None:
+    line = permission_question([text]).split("\n")[2].removeprefix("- ")
+    assert text.replace("\n", " ⏎ ") in line
+    fence = line[: len(line) - len(line.lstrip("`"))]
+    assert line.endswith(fence)
+    assert fence not in line[len(fence) : -len(fence)]
+
+
+def test_an_answer_is_what_is_said_last() -> None:
+    answer = Answer()
+    answer.add("First. ")
+    answer.interrupt()
+    assert answer.text == "First."
+    answer.interrupt()
+    answer.add("Last.")
+    assert answer.text == "Last."
+    for _ in range(5):
+        answer.add("x" * ANSWER_LIMIT)
+    assert len(answer.text) <= ANSWER_LIMIT + 1
+    assert answer.text.endswith("x…")
+
+
+@given(st.text(), st.integers(2, 50))
+def test_one_line_is_one_bounded_line(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+
+
+def test_secrets_are_taken_out_the_longest_first() -> None:
+    redact = Redactor(["12345678", "1234567890", "short", ""])
+    assert redact("a 1234567890 b 12345678 c short") == "a [secret] b [secret] c short"

@@ -1,0 +1,189 @@
+"""What an agent may do when it asks, and how a tool call is put together from what was told of it."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any, get_args
+
+import pytest
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolCallStart, ToolCallUpdate, ToolKind
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, answer, concerns_the_copy_only
+from bot.jobserver.agents.tool_calls import ToolCall, ToolCalls
+
+COPY = Path("/workspace/copy")
+KINDS = ("allow_always", "allow_once", "reject_always", "reject_once")
+
+
+def options(*kinds: str) -> list[PermissionOption]:
+    return [PermissionOption.model_validate({"optionId": f"{n}", "name": k, "kind": k}) for n, k in enumerate(kinds)]
+
+
+def chosen(*kinds: str, allowed: bool) -> str | None:
+    outcome = answer(options(*kinds), allowed=allowed).outcome
+    return kinds[int(outcome.option_id)] if isinstance(outcome, AllowedOutcome) else None
+
+
+def update(call_id: str = "1", **fields: Any) -> ToolCallUpdate:
+    return ToolCallUpdate.model_validate({"toolCallId": call_id, **fields})
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> CopyPaths:
+    real = tmp_path / "copy"
+    (real / "docs").mkdir(parents=True)
+    (tmp_path / "secret").write_text("x")
+    (real / "link").symlink_to(tmp_path / "secret")
+    (real / "up").symlink_to("..")
+    (real / "loop").symlink_to("loop")
+    return CopyPaths(COPY, real)
+
+
+@pytest.mark.parametrize(
+    ("path", "relative"),
+    [
+        ("/workspace/copy/docs/a.md", "docs/a.md"),
+        ("docs/a.md", "docs/a.md"),
+        ("./docs//./b.md", "docs/b.md"),
+        ("/workspace/copy", "."),
+        ("new/folder/page.md", "new/folder/page.md"),
+    ],
+)
+def test_paths_in_the_copy(paths: CopyPaths, path: str, relative: str) -> None:
+    assert paths.relative(path) == PurePosixPath(relative)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/workspace/copy-of-others/a.md",
+        "/workspace/home/.ssh/id",
+        "../home/x",
+        "docs/../../home/x",
+        "/",
+        "",
+        "~/.ssh/id",
+        "~root",
+        "file:///etc/passwd",
+        "https://example.com/a.md",
+        "link",
+        "/workspace/copy/link",
+        "up/secret",
+        "loop",
+        "a\0b",
+        "../copy/a.md",
+        "docs/../b.md",
+        "up/../secret",
+    ],
+)
+def test_paths_elsewhere_also_by_way_of_a_link(paths: CopyPaths, path: str) -> None:
+    assert paths.relative(path) is None
+
+
+@given(st.text(alphabet="/.~ab\0:", max_size=30))
+def test_no_path_leads_out(path: str) -> None:
+    copy = Path("/nowhere/copy")
+    relative = CopyPaths(copy, copy).relative(path)
+    assert relative is None or (".." not in relative.parts and not relative.is_absolute())
+
+
+@pytest.mark.parametrize("kind", get_args(ToolKind))
+def test_only_files_of_the_copy_are_allowed(paths: CopyPaths, kind: str) -> None:
+    inside = ToolCall("x", kind, ("docs/a.md",))
+    is_about_files = kind in {"read", "search", "edit", "delete", "move"}
+    assert concerns_the_copy_only(inside, paths.relative) is is_about_files
+    assert not concerns_the_copy_only(ToolCall("x", kind, ("docs/a.md", "/etc/passwd")), paths.relative)
+    assert not concerns_the_copy_only(ToolCall("x", kind), paths.relative)
+
+
+@pytest.mark.parametrize("path", [".claude/settings.json", "docs/.git/config", "opencode.json", ".mcp.json", ".git"])
+def test_an_agents_own_settings_are_read_but_not_changed(paths: CopyPaths, path: str) -> None:
+    assert not concerns_the_copy_only(ToolCall("x", "edit", (path,)), paths.relative)
+    assert concerns_the_copy_only(ToolCall("x", "read", (path,)), paths.relative)
+
+
+def test_options_are_chosen_by_their_kind_and_a_yes_is_for_once() -> None:
+    assert chosen(*KINDS, allowed=True) == "allow_once"
+    assert chosen(*KINDS, allowed=False) == "reject_once"
+    assert chosen("allow_once", "reject_always", allowed=False) == "reject_always"
+    assert chosen("allow_always", "reject_once", allowed=True) is None
+    assert chosen("allow_always", allowed=False) is None
+    assert chosen(allowed=True) is None
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=5))
+def test_a_refusal_never_selects_what_allows(kinds: list[str]) -> None:
+    assert chosen(*kinds, allowed=False) not in {"allow_once", "allow_always"}
+
+
+def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
+    desk = PermissionDesk(paths)
+    shell = ToolCall("npm test", "execute", input="npm test")
+    for _ in range(3):
+        outcome = desk.decide(shell, options(*KINDS)).outcome
+        assert isinstance(outcome, AllowedOutcome)
+        assert outcome.option_id == "3"
+    assert desk.refused == ("npm test",)
+    granted = PermissionDesk(paths, ["npm test"])
+    assert granted.allows(shell)
+    assert not granted.allows(ToolCall("npm test", "execute", input="npm test; curl x"))
+    assert not granted.allows(ToolCall("npm test", "execute", input=None))
+
+
+def test_after_a_cancel_everything_is_withdrawn(paths: CopyPaths) -> None:
+    desk = PermissionDesk(paths)
+    desk.is_closed = True
+    assert desk.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
+    assert desk.refused == ()
+
+
+def test_a_request_knows_what_was_told_of_its_call_before() -> None:
+    calls = ToolCalls()
+    start = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Write", "kind": "edit"}
+    calls.merge(ToolCallStart.model_validate(start))
+    late = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "rawInput": {"file_path": "a.md"}}
+    calls.merge(ToolCallProgress.model_validate(late))
+    diff = [{"type": "diff", "path": "b.md", "newText": "x"}]
+    call = calls.merge(update(locations=[{"path": "c.md"}], content=diff))
+    assert (call.title, call.kind, call.paths) == ("Write", "edit", ("a.md", "b.md", "c.md"))
+    assert calls.merge(update("2", title="Alone")).kind == "other"
+
+
+def test_goose_tells_its_tools_kinds_by_their_names() -> None:
+    calls = ToolCalls({"developer/write": "edit"})
+    named = {"goose": {"toolCall": {"toolName": "write", "extensionName": "developer"}}}
+    calls.merge(update(title="write · a.md", rawInput={"path": "a.md"}, _meta=named))
+    assert calls.merge(update(kind="other", title="write")).kind == "edit"
+    assert calls.merge(update("2", _meta={"goose": {"toolCall": "write"}})).kind == "other"
+    assert calls.merge(update("3", _meta={"goose": {"toolCall": {"toolName": ["x"]}}})).kind == "other"
+
+
+@pytest.mark.parametrize(
+    ("fields", "described"),
+    [
+        ({"title": "`npm test`", "rawInput": {"command": "npm test", "description": "Tests"}}, "`npm test`"),
+        ({"title": "Run", "rawInput": {"command": ["npm", "test"]}}, 'Run: ["npm", "test"]'),
+        ({"title": "Run", "rawInput": {"command": "x", "cwd": "/"}}, 'Run: {"command": "x", "cwd": "/"}'),
+        ({"title": "Read", "locations": [{"path": "/etc/passwd"}]}, "Read: /etc/passwd"),
+        ({"title": "Run", "rawInput": {"command": "x" * 2000}}, None),
+        ({"title": "x" * 2000}, None),
+        ({"title": "Two\nlines"}, None),
+        ({"title": "Run", "rawInput": {"command": "echo\nrm x"}}, "Run: echo\nrm x"),
+        ({"title": "Run", "rawInput": {"command": "echo \u202e x"}}, None),
+        ({"title": "Run", "rawInput": {"command": "echo \x1b[8m x"}}, None),
+    ],
+)
+def test_a_call_is_described_whole_or_not_at_all(fields: dict[str, Any], described: str | None) -> None:
+    assert ToolCalls().merge(update(**fields)).described() == described
+
+
+def test_what_is_kept_of_calls_is_bounded() -> None:
+    calls = ToolCalls()
+    for number in range(600):
+        calls.merge(update(str(number), title="x" * 10_000, rawInput={"path": "y" * 50_000, "content": "z" * 50_000}))
+    assert "0" not in calls
+    assert "599" in calls
+    call = calls.merge(update("599", locations=[{"path": f"{n}.md"} for n in range(500)]))
+    assert len(str(call)) < 1000
+    assert not concerns_the_copy_only(ToolCall("x", "edit", call.paths), CopyPaths(COPY, COPY).relative)

@@ -1,0 +1,283 @@
+"""What follows from the details of a job: said once, shown at most so often, and nothing where there are none."""
+
+import itertools
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.job_details import (
+    NO_DETAILS,
+    SHOWN_ANSWER,
+    Changes,
+    FileChange,
+    JobDetails,
+    JobReport,
+    PlanStep,
+    Progress,
+    PullRequest,
+    PullRequestState,
+    StepStatus,
+    digest,
+)
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import NewNotice, NoticeMessage
+from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
+from bot.domain.observe import JobObserved, Polling, decide, open_round
+from bot.domain.threads import ThreadState
+
+POLLING = Polling()
+LINK = "https://example.org/pull/1"
+WHICH = "Which of the two guides?"
+
+
+def job(status: str = "active", details: JobDetails | None = None, link: str | None = None) -> Job:
+    return Job("j1", status, pr_link=link, details=details)
+
+
+class Play:
+    """Looks at a job, `every` seconds apart."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.state = ThreadState()
+        self.now = 1_000.0
+        self.every = every
+        self.told: list[NewNotice] = []
+        self.cards = 0
+
+    def see(self, *jobs: Job) -> list[NewNotice]:
+        """Returns what is told because of the last of these looks."""
+        news: list[NewNotice] = []
+        for each in jobs:
+            decision = decide(self.state, JobObserved(each), self.now, POLLING)
+            self.state, self.now, news = decision.state, self.now + self.every, list(decision.notices)
+            self.told += news
+            self.cards += decision.card_changed
+        return news
+
+    def follow_up(self, asker_id: str = "") -> None:
+        self.state = open_round(self.state, self.now, POLLING, asker_id)
+
+
+def report(news: list[NewNotice]) -> JobReport:
+    (message,) = [each.message for each in news if isinstance(each.message, JobFinished | JobFailed)]
+    assert message.report is not None
+    return message.report
+
+
+def questions(news: list[NewNotice]) -> list[tuple[str, str]]:
+    return [(m.question, m.person_id) for m in (each.message for each in news) if isinstance(m, QuestionAsked)]
+
+
+def test_without_details_nothing_is_told_of_an_end_but_its_status() -> None:
+    play = Play()
+    (finished,) = play.see(job(), job("completed", link=LINK))
+    assert finished.message == JobFinished(LINK, new=True, report=None)
+    play.follow_up()
+    (failed,) = play.see(job("failed", NO_DETAILS))
+    assert failed.message == JobFailed(report=None)
+    assert play.state.progress == Progress()
+
+
+def test_an_answer_goes_with_the_message_of_its_end_and_is_kept_nowhere_else() -> None:
+    play = Play()
+    (finished,) = play.see(job(), job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK))
+    answer = report([finished]).answer
+    assert answer is not None
+    assert (answer.text, answer.cut) == ("I *shortened* it.", False)
+    assert "shortened" not in repr(play.state)
+    assert play.see(job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK)) == []
+
+
+def test_a_long_answer_is_cut_between_words_and_known_by_its_digest() -> None:
+    summary = "word " * 2_000
+    answer = report(Play().see(job(), job("completed", JobDetails(summary=summary)))).answer
+    assert answer is not None
+    assert answer.text.endswith("word…")
+    assert len(answer.text) <= SHOWN_ANSWER + 1
+    assert (answer.id, answer.cut) == (digest(summary), True)
+
+
+def test_a_follow_up_that_leaves_the_branch_as_it_was_changed_nothing() -> None:
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
+    play.follow_up()
+    told = report(play.see(job(), job("completed", JobDetails(reason="It is short already.", revision="a1"), LINK)))
+    assert (told.unchanged, told.reason, told.changes) == (True, "It is short already.", None)
+    play.follow_up()
+    assert report(play.see(job(), job("completed", JobDetails(revision="b2"), LINK))).unchanged is False
+
+
+def test_whether_anything_was_changed_is_not_claimed_where_it_is_not_told() -> None:
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
+    play.follow_up()
+    assert report(play.see(job(), job("completed", JobDetails(summary="Done again."), LINK))).unchanged is None
+    play.follow_up()
+    told = report(play.see(job(), job("completed", JobDetails(revision="a1"), LINK)))
+    assert told.unchanged is True, "the commit of the round before the last is still the newest that was told"
+
+
+def test_a_first_round_without_changes_and_link_changed_nothing() -> None:
+    assert report(Play().see(job(), job("completed", JobDetails(changes=Changes())))).unchanged is True
+    one = Changes((FileChange("a.md"),), 1)
+    assert report(Play().see(job(), job("completed", JobDetails(changes=one)))).changes == one
+
+
+def test_a_new_pull_request_is_news_whatever_its_commit() -> None:
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
+    play.follow_up()
+    assert report(play.see(job(), job("completed", JobDetails(revision="a1"), "https://x.org/2"))).unchanged is False
+
+
+def test_an_end_that_was_never_seen_at_work_is_told_by_its_details() -> None:
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
+    play.follow_up()
+    assert play.see(job("completed", JobDetails(summary="Done.", revision="a1"), LINK)) == []
+    (again,) = play.see(job("completed", JobDetails(summary="Shorter now.", revision="b2"), LINK))
+    assert again.message.kind == "job_finished"
+    assert play.see(job("completed", JobDetails(summary="Shorter still.", revision="c3"), LINK)) == []
+
+
+def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -> None:
+    play, asking = Play(), job(details=JobDetails(question=WHICH))
+    play.see(job())
+    assert questions(play.see(asking)) == [(WHICH, "")]
+    assert play.state.question
+    assert play.see(asking, asking) == []
+    play.follow_up("UBEN")
+    assert play.see(asking) == [], "it still stands there, but is answered"
+    assert not play.state.question
+    play.see(job())
+    assert questions(play.see(asking)) == [(WHICH, "UBEN")], "asked anew"
+
+
+def test_a_question_that_comes_with_an_end_is_part_of_its_message() -> None:
+    play = Play()
+    told = play.see(job(), job("completed", JobDetails(question=WHICH)))
+    assert (report(told).question, questions(told)) == (WHICH, [])
+    assert play.state.question
+
+
+def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.")))
+    play.follow_up("UBEN")
+    told = play.see(job(), job("completed", JobDetails(summary="Well.", question=WHICH)))
+    assert (report(told).question, questions(told)) == ("", [(WHICH, "UBEN")])
+    assert play.state.asker_id == "", "whom it was about is not kept any longer"
+
+
+def test_a_question_that_was_asked_at_work_is_not_repeated_by_the_end() -> None:
+    play = Play()
+    play.see(job(), job(details=JobDetails(question=WHICH)))
+    told = play.see(job("completed", JobDetails(summary="I wait.", question=WHICH)))
+    assert report(told).question == ""
+
+
+def steps(done: int, of: int = 30) -> tuple[PlanStep, ...]:
+    return tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < done else StepStatus.PENDING) for n in range(of))
+
+
+def test_a_card_is_edited_at_most_every_few_seconds_and_ends_up_to_date() -> None:
+    play = Play(every=0.5)
+    play.see(job())
+    before, began = play.cards, play.now
+    for done in range(60):
+        play.see(job(details=JobDetails(plan=steps(done), activity=f"Reading page {done}")))
+    assert 2 <= play.cards - before <= (play.now - began) / POLLING.card_every + 1
+    play.see(job("completed", JobDetails(plan=steps(60)), LINK))
+    assert play.state.progress == Progress()
+
+
+def test_a_look_that_shows_the_same_progress_leaves_no_trace() -> None:
+    play, working = Play(), job(details=JobDetails(plan=steps(1), activity="Reading"))
+    play.see(job(), working)
+    before, cards = play.state, play.cards
+    play.see(working, working)
+    assert (play.state, play.cards) == (before, cards)
+
+
+def test_a_step_that_is_done_has_the_job_polled_more_often_and_what_it_does_just_now_does_not() -> None:
+    play = Play()
+    play.see(job())
+    changed_at = play.state.changed_at
+    play.see(job(details=JobDetails(activity="Reading")))
+    assert play.state.changed_at == changed_at
+    play.see(job(details=JobDetails(plan=steps(1))))
+    assert play.state.changed_at > changed_at
+
+
+def test_what_became_of_the_pull_request_is_on_the_card() -> None:
+    play = Play()
+    play.see(job(), job("completed", link=LINK))
+    merged = JobDetails(pull_request=PullRequest(PullRequestState.MERGED))
+    assert play.see(job("completed", merged, LINK)) == []
+    assert play.state.progress.pull_request is PullRequestState.MERGED
+
+
+any_details = st.none() | st.builds(
+    JobDetails,
+    summary=st.sampled_from(["", "Done.", "Done again."]),
+    reason=st.sampled_from(["", "No such page."]),
+    question=st.sampled_from(["", WHICH, "Why?"]),
+    plan=st.sampled_from([(), steps(1), steps(2)]),
+    activity=st.sampled_from(["", "Reading"]),
+    revision=st.sampled_from(["", "a1", "b2"]),
+    changes=st.sampled_from([None, Changes(), Changes((FileChange("a.md"),), 1)]),
+)
+looks = st.lists(
+    st.tuples(
+        st.booleans(),
+        st.builds(job, st.sampled_from(["active", "completed", "failed", "queued"]), any_details),
+        st.floats(0.5, 60.0),
+    ),
+    max_size=30,
+)
+
+
+@given(looks)
+def test_whatever_is_told_each_end_is_told_once_and_each_question_once_till_it_is_answered(
+    history: list[tuple[bool, Job, float]],
+) -> None:
+    play, ends, last_question = Play(), [], ""
+    for follow_up, seen, passed in history:
+        if follow_up and play.state.job:
+            play.follow_up()
+            last_question = ""
+        play.now += passed
+        decision = decide(play.state, JobObserved(seen), play.now, POLLING)
+        play.state = decision.state
+        question = seen.details.question if seen.details else ""
+        for message in (notice.message for notice in decision.notices):
+            if isinstance(message, JobFinished | JobFailed):
+                ends.append((play.state.round, message.kind))
+                assert message.report is None or seen.details is not None, "claimed without details"
+            asked = _asked(message)
+            assert not asked or (asked == question and asked != last_question), "asked twice"
+        last_question = question
+        assert play.state.job is None or play.state.job.details is None, "what agents wrote is not kept"
+    assert len(ends) == len(set(ends))
+
+
+def _asked(message: NoticeMessage) -> str:
+    if isinstance(message, JobFinished | JobFailed):
+        return message.report.question if message.report else ""
+    return message.question if isinstance(message, QuestionAsked) else ""
+
+
+@given(st.lists(st.tuples(any_details, st.floats(0.1, 9.0)), max_size=40))
+def test_however_fast_an_agent_gets_further_its_card_is_edited_at_most_every_few_seconds(
+    history: list[tuple[JobDetails | None, float]],
+) -> None:
+    play, edits = Play(every=0.0), []
+    play.see(job())
+    for details, passed in history:
+        play.now += passed
+        plain = replace(details, question="") if details else None
+        before = play.cards
+        assert play.see(job(details=plain)) == []
+        edits += [play.now] if play.cards > before else []
+    assert all(later - earlier >= POLLING.card_every for earlier, later in itertools.pairwise(edits))

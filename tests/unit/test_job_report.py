@@ -1,0 +1,110 @@
+"""The words about an end: what was told is said, and nothing more."""
+
+import pytest
+
+from bot.domain.job_details import (
+    Answer,
+    Changes,
+    FileChange,
+    JobReport,
+    PlanStep,
+    Progress,
+    PullRequestState,
+    StepStatus,
+)
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
+from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
+from bot.domain.threads import Thread, ThreadState
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+
+LINK = "https://git.example/1"
+THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
+
+
+def words(message: NoticeMessage) -> str:
+    made = messages(THREAD, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
+    return "\n".join(each.text for each in made)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            JobFinished(LINK, again=True, report=JobReport(unchanged=True, reason="It is short already.")),
+            f"Finished again. Nothing was changed:\n>It is short already.\nThe pull request is as it was:\n<{LINK}>",
+        ),
+        (JobFinished(report=JobReport(unchanged=True)), "Finished. Nothing was changed."),
+        (
+            JobFinished(report=JobReport(reason="stopped by Ben")),
+            "Finished without a pull request:\n>stopped by Ben",
+        ),
+        (
+            JobFinished(LINK, again=True, report=JobReport(unchanged=False)),
+            f"Finished again. The pull request was changed:\n<{LINK}>",
+        ),
+        (
+            JobFinished(LINK, new=True, report=JobReport(unchanged=False, reason="stopped by Ben")),
+            f"Finished.\n>stopped by Ben\nThere is a pull request:\n<{LINK}>",
+        ),
+        (
+            JobFinished(LINK, again=True, report=JobReport(answer=Answer("It *is*.", "0a"))),
+            (
+                "Finished again, with the same link as before. The job API does not tell whether the pull request has "
+                f"changed, or is still open:\n<{LINK}>\nIt *is*."
+            ),
+        ),
+        (
+            JobFailed(JobReport(reason="No such key.")),
+            (
+                "The agent reports that the job failed:\n>No such key.\nReply here to have it try again, or start "
+                "afresh with `/docs`."
+            ),
+        ),
+        (
+            JobFinished(LINK, new=True, report=JobReport(changes=Changes((FileChange("a.md", added=1),), 1, 1, 0))),
+            f"Finished. There is a pull request:\n<{LINK}>\nThe pull request changes 1 file (+1):\n• a.md (+1)",
+        ),
+        (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
+    ],
+)
+def test_what_was_told_of_an_end_is_said(message: NoticeMessage, said: str) -> None:
+    assert words(message) == f"<@U0ANA> {said}"
+
+
+def test_a_question_mentions_whoever_it_is_for() -> None:
+    assert words(QuestionAsked("Which?", "U0BEN")).startswith("<@U0BEN> The agent asks:")
+
+
+def test_why_the_whole_of_an_answer_cannot_be_shown_is_said() -> None:
+    told = {words(AnswerRequested("U0BEN", "0a", missing=why)) for why in AnswerMissing}
+    assert len(told) == len(AnswerMissing)
+
+
+def card_text(state: ThreadState) -> str:
+    return card(Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1", state=state), MessageContext()).text
+
+
+def test_a_card_without_details_is_as_it_was() -> None:
+    assert card_text(ThreadState(job=Job("j1", "active"))).endswith("*Active: the agent is at work*")
+
+
+def test_a_card_that_waits_for_an_answer_says_so() -> None:
+    assert "reply in the thread to answer" in card_text(ThreadState(job=Job("j1", "completed"), question="0a"))
+
+
+@pytest.mark.parametrize("became", [PullRequestState.MERGED, PullRequestState.CLOSED])
+def test_a_card_says_what_became_of_the_pull_request(became: PullRequestState) -> None:
+    state = ThreadState(job=Job("j1", "completed", pr_link=LINK), progress=Progress(pull_request=became))
+    assert f"Finished: the pull request is {became}" in card_text(state)
+    assert f"<{LINK}> ({became})" in card_text(state)
+
+
+def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
+    plan = tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20))
+    text = card_text(ThreadState(job=Job("j1", "active"), progress=Progress(plan)))
+    assert "Step 15" in text
+    assert "Step 5" not in text
+    assert "_15 of 20 steps done_" in text

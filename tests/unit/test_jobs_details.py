@@ -1,0 +1,154 @@
+"""Details are read tolerantly: whatever is wrong with them, the job stays readable, and what is kept is bounded."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.job_details import (
+    ChangeKind,
+    Changes,
+    CheckResult,
+    CheckStatus,
+    FileChange,
+    JobDetails,
+    PlanStep,
+    PullRequest,
+    PullRequestState,
+    StepStatus,
+)
+from bot.domain.requests import Requester
+from bot.errors import JobApiUnreadable
+from bot.jobs.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
+from bot.jobs.wire import MAX_BODY, parse_job, prompt_body
+
+
+def parsed(details: Any) -> JobDetails | None:
+    return parse_job(json.dumps({"id": "j1", "status": "active", "details": details}).encode()).details
+
+
+WHOLE = {
+    "summary": "I did **it**.\n\n- one",
+    "reason": "because",
+    "plan": [{"title": "Read", "status": "completed"}, {"title": "Write", "status": "in_progress"}, {"title": "Check"}],
+    "activity": "Writing",
+    "question": "Which?",
+    "changes": {
+        "files": [{"path": "a.md", "kind": "added", "added": 3, "removed": None, "title": "A"}],
+        "fileCount": 12,
+        "added": 30,
+        "removed": 4,
+    },
+    "pullRequest": {
+        "number": 7,
+        "state": "merged",
+        "checks": [{"name": "links", "status": "failed", "problems": ["a.md:3 leads nowhere", "b"]}],
+    },
+    "revision": "abc123",
+}
+
+
+def test_all_that_ours_tells_is_read() -> None:
+    assert parsed(WHOLE) == JobDetails(
+        summary="I did **it**.\n\n- one",
+        reason="because",
+        plan=(
+            PlanStep("Read", StepStatus.COMPLETED),
+            PlanStep("Write", StepStatus.IN_PROGRESS),
+            PlanStep("Check", StepStatus.PENDING),
+        ),
+        activity="Writing",
+        question="Which?",
+        changes=Changes((FileChange("a.md", ChangeKind.ADDED, 3, None, "A"),), 12, 30, 4),
+        pull_request=PullRequest(
+            PullRequestState.MERGED,
+            (CheckResult("links", CheckStatus.FAILED, ("a.md:3 leads nowhere", "b"), 2),),
+        ),
+        revision="abc123",
+    )
+
+
+@pytest.mark.parametrize("details", [None, 1, "text", [], [1], True])
+def test_details_that_are_no_object_are_none(details: Any) -> None:
+    assert parsed(details) is None
+
+
+def test_a_job_without_details_has_none() -> None:
+    assert parse_job(b'{"id": "j1", "status": "active"}').details is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*WHOLE, "files", "title"]), inner),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*WHOLE]), JSON))
+def test_no_details_make_a_job_unreadable(details: dict[str, Any]) -> None:
+    assert parsed(details) is not None
+
+
+def test_what_is_too_long_or_too_many_is_bounded() -> None:
+    found = parsed(
+        {
+            "summary": "e" * 1_000_000,
+            "reason": "x" * 9_000,
+            "activity": "y" * 9_000,
+            "plan": [{"title": "z" * 900}] * 1_000,
+            "pullRequest": {"checks": [{"name": "n", "status": "failed", "problems": ["p"] * 900}]},
+        }
+    )
+    assert found is not None
+    assert found.pull_request is not None
+    assert (len(found.summary), len(found.reason), len(found.activity)) == (MAX_SUMMARY, MAX_WORDS, MAX_LINE)
+    assert (len(found.plan), max(len(step.title) for step in found.plan)) == (MAX_STEPS, MAX_LINE)
+    assert (len(found.pull_request.checks[0].problems), found.pull_request.checks[0].problem_count) == (20, 900)
+
+
+def test_of_a_hundred_thousand_files_the_first_are_kept_and_their_number() -> None:
+    found = parsed({"changes": {"files": [{"path": "a"}] * 100_000, "fileCount": 100_000, "added": -1, "removed": 1e9}})
+    assert found is not None
+    assert found.changes is not None
+    assert (len(found.changes.files), found.changes.file_count) == (MAX_FILES, 100_000)
+    assert (found.changes.added, found.changes.removed) == (0, 0)
+
+
+@pytest.mark.parametrize("depth", [150, 100_000])
+def test_deep_nesting_ends_in_a_job_or_in_our_error(depth: int) -> None:
+    body = b'{"id": "j1", "status": "active", "details": {"plan": ' + b"[" * depth + b"]" * depth + b"}}"
+    try:
+        assert parse_job(body).details == JobDetails()
+    except JobApiUnreadable:
+        assert depth > 150
+
+
+def test_a_body_that_is_longer_than_any_details_is_not_read() -> None:
+    with pytest.raises(JobApiUnreadable):
+        parse_job(json.dumps({"id": "j", "status": "active", "details": {"summary": "x" * MAX_BODY}}).encode())
+
+
+def test_control_characters_and_what_misleads_are_taken_out_and_line_breaks_stay() -> None:
+    found = parsed({"summary": "a\x00\x1b[31m\u202eb\r\n\tc", "activity": "one\ntwo\u2028three"})
+    assert found is not None
+    assert (found.summary, found.activity) == ("a[31mb\n\tc", "one twothree")
+
+
+def test_a_secret_in_any_text_is_hidden_before_it_is_cut() -> None:
+    text = json.dumps(WHOLE).replace("Which?", "x" * (MAX_WORDS - 5) + "SECRET9").replace("links", "SECRET9 links")
+    body = f'{{"id": "j1", "status": "active", "details": {text}}}'.encode()
+    found = parse_job(body, lambda words: words.replace("SECRET9", "***")).details
+    assert "SECRET" not in repr(found)
+    assert "*** links" in repr(found)
+
+
+def test_who_asked_goes_into_the_body_only_where_it_is_given() -> None:
+    assert json.loads(prompt_body("Do it")) == {"prompt": "Do it"}
+    asked = Requester("Ana", "U0ANA", "https://slack.example/p1")
+    assert json.loads(prompt_body("Do it", asked)) == {
+        "prompt": "Do it",
+        "requestedBy": {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"},
+    }
+    assert json.loads(prompt_body("Do it", Requester("Ana", "U0ANA")))["requestedBy"] == {"name": "Ana", "id": "U0ANA"}
