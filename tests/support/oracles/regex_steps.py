@@ -282,5 +282,7 @@ def deep() -> Iterator[None]:
     """Room for a step within a step within a step."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200_000)
-    yield
-    sys.setrecursionlimit(limit)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)  # with room for it, C code that recurses would overflow the stack
