@@ -1,5 +1,6 @@
 """The repository's files out of the mirror and back: real git, and what a hostile program may leave in between."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -345,10 +346,20 @@ async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
     assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index"}
 
 
-async def test_packing_keeps_what_is_named(world: World) -> None:
+async def test_packing_waits_until_it_is_worth_it_and_keeps_what_is_named(world: World) -> None:
     commit = await pushed(world, "docs/start.md", "Ours\n")
-    await world.mirror.pack()
+    assert not await world.repository.pack()
+    await asyncio.to_thread(many_objects, world.mirror.directory)
+    assert await world.repository.pack()
+    assert not await world.repository.pack()
     assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
+
+
+def many_objects(mirror: Path) -> None:
+    names = [mirror.parent / f"object{number}" for number in range(2_100)]
+    for number, name in enumerate(names):
+        name.write_text(f"{number}")
+    git(mirror, "hash-object", "-w", *map(str, names))
 
 
 async def test_a_repository_out_of_reach_is_said(world: World) -> None:

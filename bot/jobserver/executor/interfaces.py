@@ -18,6 +18,10 @@ class JobRepository(Repository, Protocol):
         """Deletes a branch; one that is not there is no error. Raises GitError."""
         ...
 
+    async def pack(self) -> bool:
+        """Makes what is kept of the repository small again, if that is worth it; returns whether it did."""
+        ...
+
 
 class Records(Protocol):
     """Where the executor writes down how far an instruction is. Implemented by store.instruction_queue."""

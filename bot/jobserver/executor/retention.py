@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.store.retention import JobRetention
 
@@ -23,6 +24,7 @@ class Retention:
         jobs: JobRetention,
         folders: JobFolders,
         branches: BranchRemoval,
+        repository: JobRepository,
         *,
         archive_after: timedelta,
         keep_for: timedelta,
@@ -30,6 +32,7 @@ class Retention:
         self._jobs = jobs
         self._folders = folders
         self._branches = branches
+        self._repository = repository
         self._archive_after = archive_after
         self._keep_for = keep_for
 
@@ -52,6 +55,8 @@ class Retention:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self._jobs.delete_answers)
         await self._branches.run()
+        if await self._repository.pack():
+            logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:
         """Deletes the folders first: what a crash leaves is found again by its row."""

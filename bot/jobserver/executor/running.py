@@ -49,6 +49,7 @@ async def running_jobs(
         retained,
         folders,
         BranchRemoval(retained, neighbours.repository, neighbours.pull_requests),
+        neighbours.repository,
         archive_after=settings.archive_after,
         keep_for=settings.keep_for,
     )

@@ -90,6 +90,10 @@ class GitRepository:
             raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
         await self._mirror.set_branch(branch, None)
 
+    async def pack(self) -> bool:
+        """Makes the mirror small and quick again, if it has become neither; returns whether it did."""
+        return await self._mirror.pack()
+
     async def newest(self, branch: str) -> str | None:
         return await self._mirror.revision(branch)
 

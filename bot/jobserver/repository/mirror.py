@@ -7,6 +7,9 @@ from pathlib import Path
 from bot.jobserver.errors import GitError
 from bot.jobserver.repository.git import Git
 
+_MOST_LOOSE = 2_000
+"""Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
+_MOST_PACKS = 20
 # Names the heading above a change instead of any line; git knows these two by itself.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n"
 
@@ -48,10 +51,15 @@ class Mirror:
             target = (commit,) if commit else ()
             await self.run("update-ref", *(() if commit else ("-d",)), f"refs/heads/{branch}", *target)
 
-    async def pack(self) -> None:
-        """Packs what has come together, and drops what nothing has named for two weeks."""
-        if self.directory.exists():
-            await self.run("gc", "--quiet", "--prune=2.weeks.ago")
+    async def pack(self) -> bool:
+        """Packs what has come together, if it is much, and drops what nothing has named for two weeks.
+
+        Returns whether it did. Jobs can go on meanwhile: what they just made is not two weeks old.
+        """
+        if not self.directory.exists() or not _is_much(await self.run("count-objects", "-v")):
+            return False
+        await self.run("gc", "--quiet", "--cruft", "--prune=2.weeks.ago")  # or what nothing names stays loose till then
+        return True
 
     async def run(self, *arguments: str) -> str:
         return await self.git.run(self.directory, *arguments)
@@ -69,3 +77,9 @@ class Mirror:
 
 def _refspec(branch: str) -> str:
     return f"+refs/heads/{branch}:refs/heads/{branch}"
+
+
+def _is_much(counted: str) -> bool:
+    """Whether `git count-objects -v` tells of many loose objects or packs."""
+    counts = dict(line.split(": ", 1) for line in counted.splitlines() if ": " in line)
+    return int(counts.get("count", 0)) > _MOST_LOOSE or int(counts.get("packs", 0)) > _MOST_PACKS

@@ -64,6 +64,7 @@ class ExecutorWorld:
             self.retained,
             self.folders,
             BranchRemoval(self.retained, self.repository, self.pull_requests),
+            self.repository,
             archive_after=archive_after,
             keep_for=keep_for,
         )
