@@ -137,17 +137,17 @@ def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Pa
     code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none")
     assert code == 0
     assert lines[:3] == [
-        f"ok   installed  {sys.executable}", "ok   sandbox    none", "ok   starts     scripted 1.2.3",
+        f"ok   installed      {sys.executable}", "ok   sandbox        none", "ok   starts         scripted 1.2.3",
     ]  # fmt: skip
-    assert lines[3].startswith("ok   answers    “ready”, after ")
+    assert lines[3].startswith("ok   answers        “ready”, after ")
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("def turn(agent, text):\n    raise Refused(-32000, 'Log in')", "FAIL answers    python"),
-        ("def turn(agent, text):\n    pass", "FAIL answers    nothing was said"),
-        ("raise SystemExit('no such model')", "FAIL starts     python"),
+        ("def turn(agent, text):\n    raise Refused(-32000, 'Log in')", "FAIL answers        python"),
+        ("def turn(agent, text):\n    pass", "FAIL answers        nothing was said"),
+        ("raise SystemExit('no such model')", "FAIL starts         python"),
     ],
 )
 def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script: str, said: str) -> None:
@@ -160,11 +160,14 @@ def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"AGENT": "/nothing/here acp"}, "FAIL installed  there is no program /nothing/here here"),
-        ({"AGENT": "opencode"}, "FAIL agent      opencode needs to be told its model"),
-        ({"EDITOR": "command", "COMMAND": "/nothing/here"}, "FAIL installed  there is no program /nothing/here here"),
-        ({"EDITOR": "command", "COMMAND": sys.executable}, f"ok   installed  {sys.executable}"),
-        ({}, "ok   editor     the built-in one: it needs nothing"),
+        ({"AGENT": "/nothing/here acp"}, "FAIL installed      there is no program /nothing/here here"),
+        ({"AGENT": "opencode"}, "FAIL agent          opencode needs to be told its model"),
+        (
+            {"EDITOR": "command", "COMMAND": "/nothing/here"},
+            "FAIL installed      there is no program /nothing/here here",
+        ),
+        ({"EDITOR": "command", "COMMAND": sys.executable}, f"ok   installed      {sys.executable}"),
+        ({}, "ok   editor         the built-in one: it needs nothing"),
     ],
 )
 def test_a_check_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:

@@ -103,7 +103,10 @@ async def test_what_a_token_may_do_at_github(tmp_path: Path) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     async with github_server(tmp_path / "github") as github:
         settings = {"REPOSITORY": github.repository_url, "API_KEY": "planted-key-of-the-job-server"}
-        for token, code, words in ((TOKEN, 0, "the repository acme/docs can be read"), ("expired", 1, "token")):
+        for token, code, words in (
+            (TOKEN, 0, "the repository acme/docs can be read"),
+            ("planted-old-token", 1, "does not accept the token"),
+        ):
             environment = {"PATH": PATH} | {
                 prefix + name: value for name, value in (settings | {"GITHUB_TOKEN": token}).items()
             }

@@ -509,7 +509,7 @@ async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
         await here.bot()
         await here.marked(missed)
         here.gate.touch()
-        await here.told(ts, "Finished again, with the same link as before")
+        await here.told(ts, "Finished again. The pull request was changed")
         await here.jobs.ended(_job_id(here))
         assert here.pages().split() == ["First.", "Second.", "Third."]
         assert here.said(ts).count("Finished. There is a pull request") == 1
@@ -528,7 +528,7 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
         await here.told(ts, "Finished. There is a pull request")
         await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "Finished again, with the same link as before")
+        await here.told(ts, "Finished again. The pull request was changed")
         assert (await here.workspace.people["ben"].press("docs", ts, "show_prompt")).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
@@ -580,7 +580,7 @@ async def test_a_scope_that_is_not_vital_is_a_warning_in_the_log_and_the_health(
         ts = await here.ask("First.")
         await here.told(ts, "Finished.")
         await here.workspace.people["ana"].say("docs", "Second.", thread_ts=ts)
-        await here.told(ts, "Finished again,")
+        await here.told(ts, "Finished again.")
         async with aiohttp.ClientSession() as asking, asking.get(f"http://127.0.0.1:{port}/health") as answer:
             health = await answer.json()
         assert (answer.status, health["ok"]) == (200, True)

@@ -147,7 +147,7 @@ async def _steer(page: Page) -> None:
     await expect(mine.locator('[data-name="eyes"]')).to_have_count(0)
     passed = await page.evaluate("window.passed")
     assert passed.index("eyes") < passed.index("white_check_mark")
-    again = "Finished again, with the same link as before"
+    again = "Finished again. The pull request was changed"
     await expect(replies(page).last).to_contain_text(again, timeout=PATIENCE * 1000)
     await expect(mine).to_have_count(1)
 
@@ -195,7 +195,7 @@ async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_noti
     assert "Ask @ben first." in str(card.blocks)
     reply = await ben.say("docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts)
     assert gia.id in reply.text
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     branch = _branch_with(shared, "docs/people.md")
     assert "Ask @ben first." in _page(shared, branch, "docs/people.md")
     assert "Then ask @gia too." in _page(shared, branch, "docs/more.md")
@@ -235,7 +235,7 @@ async def test_an_aside_stays_between_people(shared: Demo) -> None:
     ben = shared.workspace.people["ben"]
     aside = await ben.say("docs", "// Add a page called Secret with the text: Two.", thread_ts=card.ts)
     sent = await ben.say("docs", "Add a page called Third with the text: Three.", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     assert list(sent.reactions) == ["white_check_mark"]
     assert aside.reactions == {}
     branch = _branch_with(shared, "docs/asides.md")
@@ -251,7 +251,7 @@ async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo)
     await ben.edit("docs", edited.ts, "Add a page called Second with the text: Two.")
     deleted = await ben.say("docs", "Add a page called Slip with the text: Three.", thread_ts=card.ts)
     await ben.delete("docs", deleted.ts)
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     assert list(edited.reactions) == ["white_check_mark"]
     branch = _branch_with(shared, "docs/edits.md")
     assert "Two." in _page(shared, branch, "docs/second.md")
@@ -263,7 +263,7 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
     await _told(shared, "docs", card.ts, "Finished. There is a pull request")
     gia = shared.workspace.people["gia"]
     reply = await gia.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     shared.workspace.state.edit(
         reply, gia.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
     )
@@ -272,7 +272,7 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
     assert "Add a page called Late" in offer.text
     assert (await gia.press("docs", offer.ts, "send_new_words")).ok
     await _told_alone(shared, "docs", "on their way", "gia")
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before", nth=1)
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed", nth=1)
     assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
     assert list(reply.reactions) == ["white_check_mark"]
     offers = [m for name in ("ana", "ben", "gia") for m in shared.workspace.people[name].ephemerals("docs") if m.blocks]
@@ -290,7 +290,7 @@ async def test_what_a_reply_holds_besides_words_is_explained_in_the_thread(share
         "docs", "@pagehand Add a page called Beside with the text: Two.", thread_ts=card.ts, files=["d.png"]
     )
     await _told(shared, "docs", card.ts, "Your words go to the agent, but not 1 file (d.png)")
-    await _told(shared, "docs", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     assert [list(message.reactions) for message in (alone, beside)] == [["warning"], ["white_check_mark"]]
     said = [message.text for message in shared.workspace.channels.thread("docs", card.ts)]
     assert len([text for text in said if "cannot pass that on yet" in text]) == 2
@@ -316,7 +316,7 @@ async def test_a_partner_is_told_that_their_reply_is_not_sent(shared: Demo) -> N
     sent = await shared.workspace.people["ana"].say(
         "partners", "Add a page called Last with the text: 3.", thread_ts=card.ts
     )
-    await _told(shared, "partners", card.ts, "Finished again, with the same link as before")
+    await _told(shared, "partners", card.ts, "Finished again. The pull request was changed")
     assert list(sent.reactions) == ["white_check_mark"]
     assert reply.reactions == {}
     assert "Theirs" not in git(shared.repository, "log", "--format=%B", _branch_with(shared, "docs/partners.md"))

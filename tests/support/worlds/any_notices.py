@@ -5,6 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from hypothesis import strategies as st
 
+from bot.domain.job_details import Answer, digest
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.notices.posts import Delivery, Post, UnknownNotice
 
@@ -23,6 +24,8 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
     if kind is UnknownNotice:
         held = st.dictionaries(st.sampled_from(["person_id", "text", "words"]), texts)
         return st.builds(UnknownNotice, texts, held, st.sampled_from([Delivery.POST, Delivery.EPHEMERAL]))
+    if kind is Answer:
+        return st.builds(Answer, texts, st.builds(digest, texts), cut=st.booleans())
     hints = get_type_hints(kind)
     values = {
         field.name: _values(hints[field.name], texts)
