@@ -10,6 +10,8 @@ from bot.jobserver.agents.tool_calls import ToolCall
 
 _FILE_KINDS = frozenset({"read", "search", "edit", "delete", "move"})
 _READING_KINDS = frozenset({"read", "search"})
+_MOST_REFUSED = 20
+"""Calls of a turn that are remembered as refused."""
 _AGENT_SETTINGS = frozenset({
     ".agents", ".claude", ".codex", ".gemini", ".git", ".goose", ".mcp.json", ".opencode", "opencode.json",
     "opencode.jsonc",
@@ -94,6 +96,3 @@ class PermissionDesk:
 
     def allows(self, call: ToolCall) -> bool:
         return call.described() in self._granted or concerns_the_copy_only(call, self._paths.relative)
-
-
-_MOST_REFUSED = 20
