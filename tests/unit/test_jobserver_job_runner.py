@@ -193,6 +193,17 @@ async def test_a_message_that_comes_as_the_queue_ends_is_not_forgotten(jobs: Job
     await runner.stop()
 
 
+async def test_what_was_said_is_told_with_the_end(jobs: Jobs) -> None:
+    job_id = await jobs.add("one")
+    instruction = await jobs.queue.next_instruction(job_id)
+    assert instruction
+    said = JobDetails(summary="Done.", question="Is that right?")
+    await jobs.queue.record_answer(instruction, said)
+    assert (await jobs.get(job_id)).details is None
+    await jobs.queue.finish(instruction, Outcome(details=said))
+    assert await jobs.details(job_id) == said
+
+
 class Held:
     """An execution that goes on until it is cancelled, or until `go`."""
 

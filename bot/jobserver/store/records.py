@@ -101,7 +101,10 @@ class Cancellation:
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # A failure is not hidden by what the next instruction said.
-    details = details.model_copy(update={"reason": row["failure"] or details.reason})
+    told: dict[str, str | None] = {"reason": row["failure"] or details.reason}
+    if row["status"] == Status.ACTIVE:
+        told |= {"summary": None, "question": None}  # told with the end: what was changed is still being pushed
+    details = details.model_copy(update=told)
     return AgentJob(
         id=row["id"],
         status=Status(row["status"]),
