@@ -111,4 +111,5 @@ def _name(prompt: str) -> str:
 def _finish_active(world: ProcessWorld, job_ids: Iterable[str]) -> None:
     for job_id in job_ids:
         if world.fake_job_api.jobs[job_id]["status"] == "active":
-            world.fake_job_api.show(job_id, "completed", f"https://git.example/stray/{job_id}")
+            details = {"summary": f"This is the stray end of {job_id}.", "revision": f"stray {job_id}"}
+            world.fake_job_api.show(job_id, "completed", f"https://git.example/stray/{job_id}", details=details)

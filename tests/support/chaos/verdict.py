@@ -188,9 +188,9 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
         if others > 1 or not any(link in message.text for message in said):
             yield _count(scenario, link, others)
     for answer in scenario.answers:
-        times = sum(answer in message.text for message in said)
-        if not 1 <= times <= scenario.ends[answer]:
-            yield _count(scenario, answer, times)
+        by = [key_in_thread(message) for message in said if answer in message.text]
+        if not 1 <= len(by) <= scenario.ends[answer]:
+            yield _count(scenario, f"{answer} by {by}", len(by))
     if again := ends_told_again(scenario):
         yield Broken(Promise.SAID_ONCE, f"{scenario.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_in_thread(message)))]
