@@ -1,5 +1,7 @@
 """The checks that run programs: Vale where it is installed, and commands of the team's own, in the sandbox."""
 
+import asyncio
+import gc
 import json
 import os
 import shutil
@@ -103,6 +105,18 @@ async def test_a_command_sees_the_changed_files_and_ends_in_time(copy: Path) -> 
     found = await results(copy, ("grep", "-q", "new", "docs/start.md"), ("sleep", "60"), time_limit=1.0)
     assert found["grep"].status is CheckStatus.PASSED
     assert found["sleep"].problems == ("it took longer than 1 s",)
+
+
+async def test_checks_that_are_cancelled_leave_nothing_behind(copy: Path) -> None:
+    checking = asyncio.create_task(results(copy, ("sleep", "60"), ("true",)))
+    async with asyncio.timeout(10):
+        while not list(copy.parent.glob("check-*")):  # noqa: ASYNC110 (the first command's HOME)
+            await asyncio.sleep(0.01)
+    checking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await checking
+    gc.collect()  # a coroutine that nobody awaited would warn now
+    assert not list(copy.parent.glob("check-*"))
 
 
 async def test_a_thousand_problems_are_cut_in_words(copy: Path) -> None:

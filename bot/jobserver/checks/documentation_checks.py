@@ -28,6 +28,9 @@ _OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
     (front_matter.NAME, front_matter.unreadable_front_matter),
 )
 
+_Check = Callable[[], Awaitable[list[str]]]
+"""Finds a check's problems."""
+
 
 class DocumentationChecks:
     """Implements `Checks`. `commands` are the team's own, each a program with its arguments."""
@@ -40,11 +43,11 @@ class DocumentationChecks:
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
         change = Change(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
-        waiting = [(name, _in_a_thread(check, change)) for name, check in _OWN]
+        checks: list[tuple[str, _Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in _OWN]
         if vale.has_settings(copy):
-            waiting.append((vale.NAME, self._style(change, copy)))
-        waiting += [(command[0], self._command(command, copy)) for command in self._commands]
-        return tuple([await _result(name, problems) for name, problems in waiting])
+            checks.append((vale.NAME, partial(self._style, change, copy)))
+        checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]
+        return tuple([await _result(name, check) for name, check in checks])
 
     async def _style(self, change: Change, copy: Path) -> list[str]:
         if not vale.is_installed():
@@ -71,9 +74,9 @@ def _is_past(moment: float) -> bool:
     return time.monotonic() > moment
 
 
-async def _result(name: str, problems: Awaitable[list[str]]) -> CheckResult:
+async def _result(name: str, check: _Check) -> CheckResult:
     try:
-        found = await problems
+        found = await check()
     except CheckCouldNotRunError as error:
         return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=_told([str(error)]))
     except TimeoutError:
