@@ -114,6 +114,34 @@ async def test_new_changed_moved_and_deleted_files_come_back(world: World) -> No
                            "docs/new page.md", "start.md"}  # fmt: skip
 
 
+async def test_a_file_that_was_written_anew_as_it_was_has_not_changed(world: World) -> None:
+    def rewrite(copy: Path) -> None:
+        for path in list(copy.rglob("*.*")):
+            data = path.read_bytes()
+            path.unlink()
+            path.write_bytes(data)
+
+    start = await world.checked_out()
+    rewrite(world.copy)
+    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+
+
+async def test_what_was_taken_once_can_be_taken_back(world: World) -> None:
+    start = await world.checked_out()
+    (world.copy / "docs/new.md").write_text("New\n")
+    (world.copy / "docs/start.md").unlink()
+    assert (await world.repository.collect(start.tree, world.copy)).tree != start.tree
+    (world.copy / "docs/new.md").unlink()
+    (world.copy / "docs/start.md").write_text(FILES["docs/start.md"])
+    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+
+
+async def test_a_file_with_a_line_break_in_its_name_comes_back(world: World) -> None:
+    found = await world.collected(lambda copy: (copy / "docs/new\npage.md").write_text("New\n"))
+    listed = git(world.mirror.directory, "ls-tree", "-r", "-z", "--name-only", found.tree).split("\0")
+    assert "docs/new\npage.md" in listed
+
+
 async def test_a_file_edited_within_the_same_second_to_the_same_size_is_seen(world: World) -> None:
     start = await world.checked_out()
     status = (world.copy / "docs/start.md").stat()
@@ -343,7 +371,7 @@ async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     in_mirror = sum(path.stat().st_size for path in world.mirror.directory.rglob("*") if path.is_file())
     assert in_mirror < 1_000_000
-    assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index"}
+    assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index", "copy.stamps"}
 
 
 async def test_packing_waits_until_it_is_worth_it_and_keeps_what_is_named(world: World) -> None:

@@ -77,6 +77,8 @@ def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> Swept:
 
 def is_git_directory(name: str) -> bool:
     """Whether any file system takes this name for a git directory (git's own rules for NTFS and HFS+)."""
+    if name.isascii() and "git" not in name.lower():
+        return False  # nearly all
     visible = _INVISIBLE.sub("", name)
     return any(_GIT_DIRECTORY.fullmatch(part) for part in visible.split("\\"))
 

@@ -28,6 +28,7 @@ _CONFIG = (
     "core.quotePath=false",
     "core.protectHFS=true",
     "core.protectNTFS=true",
+    "checkout.workers=0",  # as many as there are cores
     "protocol.ext.allow=never",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",

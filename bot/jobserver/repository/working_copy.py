@@ -1,11 +1,12 @@
 """The files that an editor works on: out of the mirror, and back into it. The git directory never is in their reach."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from bot.jobserver.repository.file_stamps import load_stamps, save_stamps, stamps
 from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.interface import Collected
@@ -33,6 +34,7 @@ class ChangeLimits:
 @dataclass(frozen=True)
 class _Entry:
     mode: str
+    blob: str
     path: PurePosixPath
 
 
@@ -44,11 +46,13 @@ class WorkingCopy:
         self._directory = directory
         self._limits = limits
         self._index = directory.with_name(f"{directory.name}.index")
+        self._stamps = directory.with_name(f"{directory.name}.stamps")
 
     async def check_out(self, tree: str) -> None:
         """Writes the tree's files into the directory, which is empty."""
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
+        await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
 
     async def collect(self, tree: str) -> Collected:
         """Takes back what was changed since `tree` was checked out.
@@ -56,8 +60,8 @@ class WorkingCopy:
         Raises:
             GitError: git cannot read the files.
         """
-        if not self._index.exists():
-            await self._run("read-tree", tree)
+        await asyncio.to_thread(self._index.unlink, missing_ok=True)
+        await self._run("read-tree", tree)
         before = await self._entries(tree)
         folders = {parent for entry in before for parent in entry.path.parents}
         swept = await asyncio.to_thread(sweep, self._directory, folders)
@@ -72,21 +76,36 @@ class WorkingCopy:
         limit = self._limits.max_files
         return f"{files:,} files were changed, more than the {limit:,} that one instruction may change: none was taken"
 
-    async def _changed(self, before: Iterable[_Entry], swept: Swept) -> list[PurePosixPath]:
+    async def _changed(self, before: Collection[_Entry], swept: Swept) -> list[PurePosixPath]:
         """Returns the paths that are new, changed or gone, without those that are not the editor's to change."""
         fixed = {entry.path for entry in before if entry.mode == _Mode.REPOSITORY}
         links = {entry.path for entry in before if entry.mode == _Mode.LINK}
         closed = fixed | links
-        names = _paths(await self._run("diff-files", "-z", "--name-only"))
-        names += _paths(await self._run("ls-files", "-z", "--others"))
         return [
             path
-            for path in names
+            for path in await self._differing({entry.path: entry.blob for entry in before})
             if not swept.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
             and not (path in links and (self._directory / path).exists())  # a link is a small text file there
         ]
+
+    async def _differing(self, blobs: Mapping[PurePosixPath, str]) -> list[PurePosixPath]:
+        """Returns the files that are not as these blobs of git, what is gone first."""
+        there = await asyncio.to_thread(stamps, self._directory)
+        known = await asyncio.to_thread(load_stamps, self._stamps)
+        touched = [path for path, stamp in there.items() if known.get(path) != stamp]
+        # Programs write files anew that they did not change: only their contents tell.
+        hashes = await self._hashes([path for path in touched if path in blobs])
+        gone = [path for path in blobs if path not in there]
+        return gone + [path for path in touched if path not in blobs or hashes.get(path) != blobs[path]]
+
+    async def _hashes(self, paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:
+        """Returns the blobs that files would be, without those whose names hold a line break."""
+        told = [path for path in paths if "\n" not in str(path)]
+        lines = "".join(f"{path}\n" for path in told).encode(errors="surrogateescape")
+        output = await self._run("hash-object", "--stdin-paths", stdin=lines) if told else ""
+        return dict(zip(told, output.split(), strict=True))
 
     async def _sort_out(self, changed: list[PurePosixPath], swept: Swept) -> tuple[list[PurePosixPath], list[str]]:
         """Returns what is taken, and in words what is not."""
@@ -122,7 +141,7 @@ class WorkingCopy:
 
     async def _entries(self, tree: str) -> list[_Entry]:
         listed = (await self._run("ls-tree", "-r", "-z", "--full-tree", tree)).split("\0")
-        return [_Entry(line.split(" ", 1)[0], PurePosixPath(line.partition("\t")[2])) for line in listed if line]
+        return [_entry(line) for line in listed if line]
 
     async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self._mirror.git.run(self._directory, *arguments, stdin=stdin, place=self._place)
@@ -134,6 +153,12 @@ class WorkingCopy:
             "GIT_WORK_TREE": str(self._directory),
             "GIT_INDEX_FILE": str(self._index),
         }
+
+
+def _entry(line: str) -> _Entry:
+    facts, _, path = line.partition("\t")
+    mode, _, blob = facts.split(" ")
+    return _Entry(mode, blob, PurePosixPath(path))
 
 
 def _paths(output: str) -> list[PurePosixPath]:
