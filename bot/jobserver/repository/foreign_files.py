@@ -37,7 +37,7 @@ class Swept:
 
     def covers(self, path: PurePosixPath) -> bool:
         """Whether this path, or a folder above it, was removed."""
-        return path in self.paths or any(parent in self.paths for parent in path.parents)
+        return bool(self.paths) and (path in self.paths or any(parent in self.paths for parent in path.parents))
 
     def note(self, path: PurePosixPath, words: str) -> None:
         if path not in self.paths:
