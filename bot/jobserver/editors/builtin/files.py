@@ -3,7 +3,7 @@
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -22,25 +22,19 @@ class WorkingFiles:
 
     def paths(self) -> list[PurePosixPath]:
         """Returns every page that is a plain file of at most 5 MB, sorted; those nearest to the root first."""
-        return sorted((path for path in self._walk() if is_page(path)), key=lambda path: (len(path.parts), path))
+        found = self._walk(lambda name: is_page(PurePosixPath(name)))
+        return sorted(found, key=lambda path: (len(path.parts), path))
 
     def navigation_files(self) -> list[PurePosixPath]:
-        return [path for path in self._walk() if path.name in NAVIGATION_FILES]
+        return list(self._walk(NAVIGATION_FILES.__contains__))
 
-    def _walk(self) -> Iterator[PurePosixPath]:
+    def _walk(self, is_wanted: Callable[[str], bool]) -> Iterator[PurePosixPath]:
         for folder, folders, files in os.walk(self.root, followlinks=False):
             folders[:] = [name for name in folders if name.lower() not in _SKIPPED_FOLDERS]
-            for name in files:
-                path = PurePosixPath(Path(folder, name).relative_to(self.root).as_posix())
-                if (is_page(path) or name in NAVIGATION_FILES) and self._is_plain(Path(folder, name)):
-                    yield path
-
-    @staticmethod
-    def _is_plain(path: Path) -> bool:
-        with contextlib.suppress(OSError):
-            status = path.lstat()
-            return stat.S_ISREG(status.st_mode) and status.st_size <= _SIZE_LIMIT
-        return False
+            inside = PurePosixPath(Path(folder).relative_to(self.root).as_posix())
+            for name in filter(is_wanted, files):
+                if _is_plain(f"{folder}/{name}"):
+                    yield inside / name
 
     def read(self, path: PurePosixPath) -> str | None:
         """Returns the text of a file with its line ends as they are; None if it is not UTF-8 text."""
@@ -80,3 +74,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _is_plain(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        return stat.S_ISREG(status.st_mode) and status.st_size <= _SIZE_LIMIT
+    return False
