@@ -35,7 +35,7 @@ def a_start(thread: str = "t1", **changes: Any) -> Request:
     request = Request(
         f"{thread}-start", thread, RequestKind.START, f"command/{thread}", "UANA", "Do it", "", 1_700_000_000.0
     )
-    return replace(request, **changes)
+    return replace(request, **{"state": RequestState.WAITING, **changes})
 
 
 def a_follow_up(written_at: str, thread: str = "t1", **changes: Any) -> Request:
@@ -44,7 +44,7 @@ def a_follow_up(written_at: str, thread: str = "t1", **changes: Any) -> Request:
     request = Request(
         name, thread, RequestKind.FOLLOW_UP, f"message/{name}", "UBEN", written_at, written_at, 1_700_000_000.0
     )
-    return replace(request, **changes)
+    return replace(request, **{"state": RequestState.WAITING, **changes})
 
 
 def a_post(key: str, job: str = "job-1", repository: str = "") -> NewNotice:
