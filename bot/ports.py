@@ -39,6 +39,14 @@ class JobApi(Protocol):
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
 
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat. Only where `can_cancel`."""
+
+    def can_cancel(self, project_id: str) -> bool:
+        """Whether the project's job API can cancel a job, which is not of the specification."""
+
 
 class Chat(Protocol):
     """What Pagehand says in Slack. Every method raises only ChatError's classes, within a bounded time."""

@@ -19,10 +19,12 @@ from bot.jobs.http_errors import JobApiOperation, error_for_status, error_withou
 from bot.jobs.job_api_proxy import job_api_proxy
 from bot.jobs.rate_limit_gate import RateLimitGate
 from bot.jobs.settings import JobApiSettings
-from bot.jobs.wire import MAX_BODY, MAX_WORDS, error_message_in, parse_job, printable_line, prompt_body
+from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, printable_line, prompt_body
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
+_CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
+"""Not of the specification: Pagehand's own job server has it."""
 
 
 class HttpJobApi:
@@ -74,6 +76,17 @@ class HttpJobApi:
         url = self._url(_MESSAGE_PATH, project_id, job_id)
         body = prompt_body(prompt, requester)
         return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
+
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat."""
+        url = self._url(_CANCEL_PATH, project_id, job_id)
+        return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+
+    def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
+        """Whether `cancel` is there."""
+        return self._settings.can_cancel
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""

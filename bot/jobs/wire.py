@@ -133,6 +133,17 @@ def prompt_body(prompt: str, requested_by: Requester | None = None) -> bytes:
     return body.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
+class CancelBody(_Wire):
+    """The body of a cancel, which is not of the specification."""
+
+    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
+
+
+def cancel_body(requested_by: Requester | None = None) -> bytes:
+    """Returns the bytes to send."""
+    return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
 def parse_job(body: bytes, hide: Hide = str) -> Job:
     """Reads an Agent job. Raises JobApiUnreadable for any other bytes. `hide` takes secrets out of its details."""
     problem = _why_not_a_job(body)

@@ -47,6 +47,8 @@ class FakeJobApi:
         self.after: list[JobApiError] = []
         self.outdated_answers: list[Job] = []
         self.polls = 0
+        self.cancels = True
+        self.cancelled: list[str] = []
         self.requesters: list[Requester | None] = []
 
     async def create(
@@ -71,6 +73,21 @@ class FakeJobApi:
         self.show(job_id, "active")
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
+
+    def can_cancel(self, project_id: str) -> bool:
+        return self.cancels
+
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        self.cancelled.append(job_id)
+        if not self.jobs[job_id].ended:
+            self.show(job_id, "completed", self.jobs[job_id].pr_link)
+        self._fail(self.after)
+        return self.jobs[job_id]
 
     async def get(self, project_id: str, job_id: str) -> Job:
         self.polls += 1
