@@ -22,20 +22,21 @@ class ReplyMode(StrEnum):
 
 
 class ProjectReason(StrEnum):
-    """Why a request is for a project."""
+    """Why a job is for its project."""
 
     ONLY_ONE = "only_one"
     SAID = "said"
-    """The request names it."""
+    """Its person named it."""
     THREAD = "thread"
-    """An earlier job of its thread is for it."""
+    """The thread had a job for it already."""
     CHANNEL = "channel"
+    """It is the channel's."""
     WORDS = "words"
-    """A word in the request is the project's."""
+    """Words of the request route to it."""
     DEFAULT = "default"
-    """The person's own."""
+    """It is what this person prefers."""
     CHOSEN = "chosen"
-    """The person was asked."""
+    """Its person was asked."""
 
 
 @dataclass(frozen=True)

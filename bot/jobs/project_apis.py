@@ -1,13 +1,21 @@
 """Several projects, each with a job API of its own: its own address, key, connections and rate limits."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.domain.jobs import Job
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.errors import NoSuchProject
-from bot.jobs.client import HttpJobApi
+from bot.ports import JobApi
+
+
+class OpenJobApi(JobApi, Protocol):
+    """A job API with connections that are to be closed at the end."""
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +23,7 @@ class ProjectJobApi:
     """A project's job API. `project_id` is what that calls the project."""
 
     project_id: str
-    job_api: HttpJobApi
+    job_api: OpenJobApi
 
 
 class ProjectJobApis:
@@ -29,19 +37,34 @@ class ProjectJobApis:
         self._by_name = by_name
 
     async def create(
-        self, project: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Starts a job."""
         of = self._of(project)
-        return await of.job_api.create(of.project_id, prompt, idempotency_key=idempotency_key, requester=requester)
+        return await of.job_api.create(
+            of.project_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
+        )
 
     async def send_message(
-        self, project: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Sends a follow-up to a job."""
         of = self._of(project)
         return await of.job_api.send_message(
-            of.project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester
+            of.project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
         )
 
     async def cancel(
@@ -55,6 +78,16 @@ class ProjectJobApis:
         """Whether the project's job API can cancel."""
         of = self._find(project)
         return of is not None and of.job_api.can_cancel(of.project_id)
+
+    def takes_files(self, project: str) -> bool:
+        """Whether the project's job API takes files."""
+        of = self._find(project)
+        return of is not None and of.job_api.takes_files(of.project_id)
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        """Gives the project's job API a file; safe to repeat."""
+        of = self._of(project)
+        return await of.job_api.upload(of.project_id, content, name=name, mimetype=mimetype)
 
     async def get(self, project: str, job_id: str) -> Job:
         """Reads a job."""

@@ -107,12 +107,14 @@ class JobApiVariables(Settings):
         )
 
     def _project(self, table: ProjectTable) -> ProjectSettings:
+        abilities = self._abilities(table)
         job_api = JobApiSettings(
             base_url=table.url or self.job_api_url or "",
             api_key=table.key or self.job_api_key or SecretStr(""),
             get_path=table.get_path or self.job_api_get_path,
             timeout=table.timeout or self.job_api_timeout,
-            can_cancel=self._abilities(table).cancel,
+            can_cancel=abilities.cancel,
+            takes_files=abilities.files,
         )
         channels = self.projects_file.channels if self.projects_file else ()
         named = (channel.id for channel in channels if _is_of(channel, table))

@@ -110,12 +110,12 @@ class JobPoller(JobApiWorker[DuePoll]):
         if thread.state.job is None:
             return JobNotFound()
         try:
-            job = await self._job_api.get(thread.project_id, thread.state.job.id)
+            job = await self._job_api.get(thread.project, thread.state.job.id)
         except JobApiError as error:
             if thread.state.outage_since is None:
                 logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, error)
-            return self._failure(thread.project_id, error)
-        self.record_answer(thread.project_id)
+            return self._failure(thread.project, error)
+        self.record_answer(thread.project)
         return JobObserved(job)
 
     def _failure(self, project: str, error: JobApiError) -> Observation:

@@ -90,7 +90,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
-        if item.uncertain and not self._abilities(item.thread.project_id).idempotent:
+        if item.uncertain and not self._abilities(item.thread.project).idempotent:
             outcome: SendOutcome = Uncertain("the process that sent it ended before the answer came")
         else:
             request = await self._with_requester(await self._with_names(item.request), item.thread)
@@ -132,7 +132,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """
         if self._requesters is None or request.requester is not None or request.attempts > 1:
             return request
-        if not self._abilities(thread.project_id).requester:
+        if not self._abilities(thread.project).requester:
             return request
         requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
         await self.record(lambda tx: self._keep_requester(tx, request.id, requester))
@@ -148,20 +148,20 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         try:
             job = await self._call(request, thread)
         except JobApiError as error:
-            return self._failure(request, thread.project_id, error)
-        self.record_answer(thread.project_id)
+            return self._failure(request, thread.project, error)
+        self.record_answer(thread.project)
         return Accepted(job)
 
     async def _call(self, request: Request, thread: Thread) -> Job:
         if request.kind is RequestKind.START:
             return await self._job_api.create(
-                thread.project_id, request.text, idempotency_key=request.id, requester=request.requester
+                thread.project, request.text, idempotency_key=request.id, requester=request.requester
             )
         if thread.state.job is None:
             raise JobGone("the thread has no job")
         job_id = thread.state.job.id
         return await self._job_api.send_message(
-            thread.project_id, job_id, request.text, idempotency_key=request.id, requester=request.requester
+            thread.project, job_id, request.text, idempotency_key=request.id, requester=request.requester
         )
 
     def _failure(self, request: Request, project: str, error: JobApiError) -> SendOutcome:
@@ -193,7 +193,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             return
         if isinstance(outcome, Accepted):
             # A server that runs a key once may repeat its first answer.
-            repeated = self._abilities(thread.project_id).idempotent and request.attempts > 1
+            repeated = self._abilities(thread.project).idempotent and request.attempts > 1
             outdated = repeated or _observed(thread.state) != _observed(item.thread.state)
             outcome = replace(outcome, outdated=outdated)
         state = replace(thread.state, asker_id=_asker_id(request, thread))  # the end of an earlier round may be told

@@ -15,6 +15,7 @@ from bot.runtime.supervisor import Supervisor
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
@@ -88,11 +89,14 @@ class Scheduler:
             people=people,
             requesters=requesters,
         )
+        preparer = RequestPreparer(
+            store, settings.for_chat(clock, self.wake_senders), project=settings.projects.names[0]
+        )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
         outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders), answers=answers)
-        self.workers: tuple[Worker[Any], ...] = (sender, poller, outbox)
-        self._senders: tuple[Worker[Any], ...] = (sender, outbox)
+        self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox)
+        self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox)
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (sender, poller)
         self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)
