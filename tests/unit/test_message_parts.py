@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.mentions import mention
 from bot.domain.slack_files import FileMode, ForwardedMessage, SlackFile
 from bot.domain.thread_messages import LinkPreview
-from bot.slack.message_parts.attachments import forwarded_of, previews_of
+from bot.slack.message_parts.attachments import forwarded_of, only_forwarded_of, previews_of
 from bot.slack.message_parts.block_text import block_text
 from bot.slack.message_parts.files import files_of
 from bot.slack.message_parts.thread_messages import thread_message
@@ -110,6 +110,14 @@ def test_a_forwarded_message() -> None:
     assert previews_of({"attachments": [SHARE]}) == ()
     linked = SHARE | {"is_share": None, "author_id": None}
     assert forwarded_of({"attachments": [linked]})[0].author == "Ben"
+
+
+def test_a_message_that_words_link_to_is_not_forwarded() -> None:
+    """Where there are no words, it is."""
+    linked = {"attachments": [SHARE | {"is_share": None}]}
+    assert only_forwarded_of({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked}) == ()
+    assert len(only_forwarded_of({"text": " ", **linked})) == 1
+    assert len(only_forwarded_of({"text": "see", "attachments": [SHARE]})) == 1
 
 
 @pytest.mark.parametrize(

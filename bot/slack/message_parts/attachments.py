@@ -23,8 +23,20 @@ _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 
 def forwarded_of(message: Any) -> tuple[ForwardedMessage, ...]:
     """Returns the messages that a message passes on or links to."""
-    found = [attachment for attachment in objects_at(message, "attachments") if is_message(attachment)]
+    return tuple(_forwarded(found) for found in _messages(message)[:MOST_FORWARDED])
+
+
+def only_forwarded_of(message: Any) -> tuple[ForwardedMessage, ...]:
+    """Returns the messages that a message passes on. One that its words link to, and that Slack shows some time after
+    it was written, is not among them, unless there are no words.
+    """
+    has_words = bool(text_at(message, "text").strip())
+    found = [attachment for attachment in _messages(message) if attachment.get("is_share") is True or not has_words]
     return tuple(_forwarded(attachment) for attachment in found[:MOST_FORWARDED])
+
+
+def _messages(message: Any) -> list[dict[str, Any]]:
+    return [attachment for attachment in objects_at(message, "attachments") if is_message(attachment)]
 
 
 def previews_of(message: Any) -> tuple[LinkPreview, ...]:
