@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeVar
 
 from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import Thread
 from bot.errors import ChatNotInChannel, JobApiError, JobGone
 
@@ -35,8 +36,8 @@ class FakeClock:
 class FakeJobApi:
     """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
 
-    `requesters` are those that came with the calls. `outdated_answers` are what the next messages are answered with, in
-    turn, in place of the job as it then is.
+    `requesters` and `files` are those that came with the calls. `outdated_answers` are what the next messages are
+    answered with, in turn, in place of the job as it then is.
     """
 
     def __init__(self) -> None:
@@ -47,12 +48,23 @@ class FakeJobApi:
         self.after: list[JobApiError] = []
         self.outdated_answers: list[Job] = []
         self.polls = 0
+        self.cancels = True
+        self.cancelled: list[str] = []
+        self.files: list[tuple[UploadedFile, ...]] = []
+        self.uploaded: dict[str, bytes] = {}
         self.requesters: list[Requester | None] = []
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
+        self.files.append(tuple(files))
         self._fail(self.faults)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
         self.jobs[job.id] = job
@@ -61,9 +73,17 @@ class FakeJobApi:
         return job
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
+        self.files.append(tuple(files))
         self._fail(self.faults)
         if job_id not in self.jobs:
             raise JobGone("no such job")
@@ -72,7 +92,31 @@ class FakeJobApi:
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    def takes_files(self, project: str) -> bool:
+        return True
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        self._fail(self.faults)
+        file = UploadedFile(sha256(content).hexdigest(), name, mimetype)
+        self.uploaded[file.id] = content
+        return file
+
+    def can_cancel(self, project: str) -> bool:
+        return self.cancels
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        self.cancelled.append(job_id)
+        if not self.jobs[job_id].ended:
+            self.show(job_id, "completed", self.jobs[job_id].pr_link)
+        self._fail(self.after)
+        return self.jobs[job_id]
+
+    async def get(self, project: str, job_id: str) -> Job:
         self.polls += 1
         self._fail(self.faults)
         if job_id not in self.jobs:
