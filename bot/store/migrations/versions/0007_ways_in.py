@@ -34,7 +34,8 @@ _KINDS = (
 )
 _OPEN = ("received", "preparing", "waiting", "sending")
 _STATES = (*_OPEN, "accepted", "rejected", "uncertain", "withdrawn", "awaiting_person")
-_OPTIONS = '{"way_in":"command","quiet":false,"project_said":"","project_reason":"only_one"}'
+_OPTIONS = r'{"way_in"\:"command","quiet"\:false,"project_said"\:"","project_reason"\:"only_one"}'
+"""A colon that is not escaped would be a parameter."""
 _THREAD_COLUMNS = {"card_ts": "ts", "number": "0", "origin": "'card'", "options": f"'{_OPTIONS}'"}
 """The new columns, with their values in the rows that there are: till now a card began its thread."""
 _REQUEST_COLUMNS = {"team_id": "''", "attachments": "''", "context": "NULL", "merged_into": "''"}
