@@ -33,6 +33,9 @@ class ServicePort(Protocol):
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         """Shows a person the whole of a request."""
 
+    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
+        """Shows a person a job's id, to copy."""
+
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""
 
