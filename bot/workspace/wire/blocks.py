@@ -107,10 +107,10 @@ def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
     value: Any = checked
     path = ""
     for step in loc:
-        if (isinstance(value, list) and isinstance(step, int)) or (isinstance(value, dict) and step in value):
-            value = value[step]
-        else:
+        in_list, in_object = isinstance(value, list) and isinstance(step, int), isinstance(value, dict) and step in value
+        if not (in_list or in_object):
             continue
+        value = value[step]
         path += f"/{step}"
     return path, str(loc[-1]) if loc else ""
 
