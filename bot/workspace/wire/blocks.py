@@ -107,8 +107,8 @@ def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
     value: Any = checked
     path = ""
     for step in loc:
-        in_list, in_object = isinstance(value, list) and isinstance(step, int), isinstance(value, dict) and step in value
-        if not (in_list or in_object):
+        in_list = isinstance(value, list) and isinstance(step, int)
+        if not (in_list or (isinstance(value, dict) and step in value)):
             continue
         value = value[step]
         path += f"/{step}"
