@@ -139,7 +139,7 @@ class App:
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(edges.store, project_id=config.job_api_project, on_commit=self._wake_senders)
+        self.service = Service(edges.store, on_commit=self._wake_senders)
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
@@ -200,6 +200,7 @@ class App:
         edges = self._edges
         settings = SchedulerSettings(
             owner=self.owner,
+            project=config.job_api_project,
             job_api_timeout=config.job_api_timeout,
             idempotent=config.job_api_idempotent,
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),

@@ -5,39 +5,68 @@ from typing import Protocol, TypeVar
 
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Notice, Reaction
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import Thread
+from bot.people_store_ports import Audit, Drafts, Homes, Preferences
 from bot.store_ports import (
     Claims,
-    DatabaseCheck,
     EarlyReplies,
     NoticeQueue,
     Notices,
     Polls,
     RequestQueue,
     Requests,
-    Retention,
     Threads,
 )
+from bot.upkeep_store_ports import DatabaseCheck, Retention
 
 T = TypeVar("T")
 
 
 class JobApi(Protocol):
-    """The job API (specification, part 4). Every method raises only JobApiError's classes, within a bounded time."""
+    """The job API (specification, part 4); projects go by their names. Every method raises only JobApiError's classes,
+    within a bounded time.
+    """
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
-        """Starts a job. `requester` goes with it where the server is known to take it."""
+        """Starts a job. `requester` and `files` go with it where the server is known to take them."""
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Sends a follow-up to a job."""
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    async def get(self, project: str, job_id: str) -> Job:
         """Reads a job."""
+
+    def can_cancel(self, project: str) -> bool:
+        """Whether the project's job API can cancel a job."""
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job is at and what it has yet to do; safe to repeat. Only where `can_cancel`."""
+
+    def takes_files(self, project: str) -> bool:
+        """Whether the project's job API takes files."""
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        """Gives the job API a file; safe to repeat. Only where `takes_files`."""
 
 
 class Chat(Protocol):
@@ -154,6 +183,34 @@ class HasEarlyReplies(Protocol):
     def early_replies(self) -> EarlyReplies: ...
 
 
+class HasAudit(Protocol):
+    """A transaction with the audit trail."""
+
+    @property
+    def audit(self) -> Audit: ...
+
+
+class HasDrafts(Protocol):
+    """A transaction with drafts."""
+
+    @property
+    def drafts(self) -> Drafts: ...
+
+
+class HasPreferences(Protocol):
+    """A transaction with what people prefer."""
+
+    @property
+    def preferences(self) -> Preferences: ...
+
+
+class HasHomes(Protocol):
+    """A transaction with App Homes."""
+
+    @property
+    def homes(self) -> Homes: ...
+
+
 class HasRetention(Protocol):
     """A transaction with deleting."""
 
@@ -162,7 +219,18 @@ class HasRetention(Protocol):
 
 
 class Transaction(
-    HasNow, HasThreads, HasRequestQueue, HasNoticeQueue, HasPolls, HasEarlyReplies, HasRetention, Protocol
+    HasNow,
+    HasThreads,
+    HasRequestQueue,
+    HasNoticeQueue,
+    HasPolls,
+    HasEarlyReplies,
+    HasRetention,
+    HasAudit,
+    HasDrafts,
+    HasPreferences,
+    HasHomes,
+    Protocol,
 ):
     """One database transaction, whole: all of it happens, or nothing.
 

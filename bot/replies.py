@@ -10,11 +10,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.permissions import may_steer
 from bot.domain.requests import (
     NO_WORDS,
+    NOT_SENT_YET,
     Attachments,
     Person,
     RejectionReason,
@@ -24,7 +26,7 @@ from bot.domain.requests import (
     RequestState,
 )
 from bot.domain.settle import rejection
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, ThreadOptions
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
 
 _ON_ITS_WAY = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.ACCEPTED})
@@ -41,6 +43,29 @@ def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
     return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction))
 
 
+async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
+    """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread got
+    its first job a moment ago.
+    """
+    thread = Thread(
+        id=request_id(asked.source_key),
+        team_id=asked.person.team_id,
+        channel_id=asked.channel_id,
+        requester_id=asked.person.id,
+        prompt=asked.prompt,
+        project="",
+        created_at=tx.now,
+        ts=asked.thread_ts or None,
+        origin=asked.origin,
+        options=ThreadOptions(asked.way_in, quiet=bool(asked.quiet), project_said=asked.project_said),
+    )
+    if not await tx.threads.add(thread):
+        return False
+    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt)
+    start = replace(start, written_at=asked.message_ts, attachments=asked.attachments, context=asked.context)
+    return await tx.requests.add(start)
+
+
 async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
     """Records a reply in a job's thread: as a follow-up, or with the reason why it cannot be one."""
     before = await tx.requests.find_by_reply(thread.id, reply.message_ts) if reply.edited_at else ()
@@ -52,12 +77,13 @@ async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply) -> 
         return
     request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text)
     request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
+    request = replace(request, attachments=reply.attachments)
     if reply.withdrawn:
         # Kept all the same: what was written before the edit or the deletion may come later.
         await tx.requests.add(replace(request, text="", state=RequestState.WITHDRAWN))
         return
     request = await _checked(tx, thread, request)
-    if await tx.requests.add(request, due_in=SETTLING):
+    if await tx.requests.add(request):
         await _explain(tx, request, reply.attachments)
 
 
@@ -77,7 +103,7 @@ async def _revise(tx: RequestTransaction, thread: Thread, before: Sequence[Reque
     """Records a newer version of a reply. What was made of it last is what it changes."""
     request = before[-1]
     after = revised(request, reply)
-    reopened = after.state is RequestState.WAITING and request.state is not RequestState.WAITING
+    reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
     if after == request:
         return
     if reopened and not may_steer(reply.person, thread):
@@ -85,7 +111,7 @@ async def _revise(tx: RequestTransaction, thread: Thread, before: Sequence[Reque
         return
     if reopened:
         after = await _checked(tx, thread, after)
-    await tx.requests.save(after, due_in=SETTLING)
+    await tx.requests.save(after)
     if reopened:
         await _explain(tx, after, reply.attachments)
     elif after.state is not request.state:
@@ -118,7 +144,7 @@ async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> 
 async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments) -> None:
     """Puts the reaction on the reply of a request that was just recorded, and says what of it is not sent."""
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction_of(request.state)))
-    sent = request.state is RequestState.WAITING
+    sent = request.state in NOT_SENT_YET
     if request.problem == NO_WORDS or (sent and attachments):
         await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=sent))
     elif not sent:
@@ -136,14 +162,14 @@ async def send_new_words(tx: RequestTransaction, thread: Thread, request: Reques
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up
     await _explain(tx, follow_up, Attachments())
-    waits = follow_up.state is RequestState.WAITING
+    waits = follow_up.state in NOT_SENT_YET
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 
 
 async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
     """The thread of a reply, locked. Of one whose deletion alone is known, it is that of what was made of it."""
     if reply.thread_ts:
-        return await tx.threads.find_by_card(reply.channel_id, reply.thread_ts)
+        return await tx.threads.find_newest(reply.channel_id, reply.thread_ts)
     request = await tx.requests.get(request_id(source_key_of(reply)))
     return await tx.threads.get(request.thread_id) if request else None
 
@@ -172,6 +198,7 @@ def new_request(thread: Thread, kind: RequestKind, source_key: str, person: Pers
         text=text,
         written_at="",
         recorded_at=thread.created_at,
+        team_id=person.team_id,
     )
 
 

@@ -5,39 +5,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
+from bot.domain.actions import Action
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
-    CARD_CHANGED,
-    ActionAnswer,
-    ActionAnswered,
     AnswerRequested,
     NewNotice,
     PromptRequested,
-    Reaction,
 )
-from bot.domain.observe import with_problem
-from bot.domain.permissions import may_steer
+from bot.domain.preferences import Preference
 from bot.domain.requests import (
-    NO_ATTACHMENTS,
-    Attachments,
     Person,
-    RejectionReason,
     Reply,
-    Request,
-    RequestKind,
-    RequestState,
 )
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
-from bot.ports import HasEarlyReplies, HasNotices, HasThreads, Store
+from bot.ports import HasDrafts, HasEarlyReplies, HasHomes, HasNotices, HasPreferences, HasThreads, Store
 from bot.replies import (
     RequestTransaction,
-    catch_up,
     new_request,
-    reaction_notice,
     record_reply,
-    request_id,
-    send_new_words,
+    record_start,
     thread_of,
 )
 
@@ -52,49 +40,27 @@ class PromptTransaction(HasThreads, HasNotices, Protocol):
     """What showing a prompt or an answer touches."""
 
 
+class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
+    """What somebody's preferences touch."""
+
+
 class Service:
     """The use cases. `on_commit` is called after each commit, to wake the workers that have work now."""
 
-    def __init__(self, store: Store, *, project_id: str, on_commit: Callable[[], None]) -> None:
+    def __init__(self, store: Store, *, on_commit: Callable[[], None]) -> None:
         self._store = store
-        self._project_id = project_id
         self._on_commit = on_commit
 
-    async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
-        """Records a job to start, with the card that the channel gets first."""
-
-        async def work(tx: RequestTransaction) -> None:
-            thread = Thread(
-                id=request_id(source_key),
-                team_id=person.team_id,
-                channel_id=channel_id,
-                requester_id=person.id,
-                prompt=prompt,
-                project_id=self._project_id,
-                created_at=tx.now,
-            )
-            if not await tx.threads.add(thread):
-                return
-            await tx.requests.add(new_request(thread, RequestKind.START, source_key, person, prompt))
-            await tx.notices.add(thread.id, CARD_CHANGED)
-
-        await self._store.transact(work, urgent=True)
+    async def start(self, asked: NewJob) -> None:
+        """Records a job to start, by whatever way it was asked for."""
+        await self._store.transact(lambda tx: record_start(tx, asked), urgent=True)
         self._on_commit()
 
-    async def steer(
-        self,
-        person: Person,
-        channel_id: str,
-        thread_ts: str,
-        message_ts: str,
-        text: str,
-        *,
-        attachments: Attachments = NO_ATTACHMENTS,
-    ) -> bool:
-        """Records a reply; `text` is empty where it holds no words. False, and nothing recorded, where it is not in the
-        thread of a job that is known, or where what is known of that cannot be read.
+    async def receive(self, reply: Reply) -> bool:
+        """Records a message in a thread. False, and nothing recorded, where it is not in the thread of a job that is
+        known, or where what is known of that cannot be read.
         """
-        return await self.revise(Reply(person, channel_id, thread_ts, message_ts, text, attachments))
+        return await self.revise(reply)
 
     async def revise(self, reply: Reply) -> bool:
         """Records what a reply says as of an edit or a deletion, whatever order these come in. False: see `steer`."""
@@ -119,33 +85,14 @@ class Service:
             self._on_commit()
         return recorded
 
-    async def send_again(self, person: Person, channel_id: str, request_id: str, *, source_key: str) -> None:
-        """Sends a request again of which it is not known whether it arrived, because a person asks for it."""
+    async def act(self, action: Action) -> None:
+        """Records what somebody wants done about a job; whether they may, and what comes of it, is found out later."""
 
         async def work(tx: RequestTransaction) -> None:
-            found = await _locked(tx, request_id, channel_id)
-            if found is None or await tx.notices.has(found[1].id, keys.action_answered(source_key)):
-                return
-            request, thread = found
-            # Where a person belongs to is told less exactly of a click than of a message: whoever wrote it may.
-            allowed = may_steer(person, thread) or person.id == request.person_id
-            answer = await _again(tx, thread, request) if allowed else ActionAnswer.OTHER_WORKSPACE
-            await tx.notices.add(thread.id, _answered(person, source_key, answer))
-
-        await self._store.transact(work, urgent=True)
-        self._on_commit()
-
-    async def send_new_words(self, person: Person, edited_id: str, *, source_key: str) -> None:
-        """Sends what a reply says after an edit, as a follow-up, because its person asks for it. They may do so in a
-        direct message, where they are asked if that cannot be in the channel. `edited_id`: the request that was edited.
-        """
-
-        async def work(tx: RequestTransaction) -> None:
-            request = await tx.requests.get(edited_id)
-            thread = await tx.threads.get(request.thread_id) if request else None
-            if request is not None and thread is not None:
-                answer = await send_new_words(tx, thread, request, person)
-                await tx.notices.add(thread.id, _answered(person, source_key, answer))
+            thread = await _thread_of(tx, action)
+            if thread is not None:
+                request = new_request(thread, action.kind, action.source_key, action.person, action.argument)
+                await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()
@@ -176,32 +123,46 @@ class Service:
         await self._store.transact(work, urgent=True)
         self._on_commit()
 
+    async def draft(self, person_id: str, place: str) -> str:
+        """What somebody typed into a modal that was opened here, and did not submit."""
+        return await self._store.transact(lambda tx: tx.drafts.get(person_id, place))
 
-def _answered(person: Person, source_key: str, answer: ActionAnswer) -> NewNotice:
-    return NewNotice(keys.action_answered(source_key), ActionAnswered(person.id, answer))
+    async def save_draft(self, person_id: str, place: str, text: str) -> None:
+        """Keeps what somebody typed; nothing: forgets it."""
+
+        async def work(tx: HasDrafts) -> None:
+            if text.strip():
+                await tx.drafts.save(person_id, place, text)
+            else:
+                await tx.drafts.delete(person_id, place)
+
+        await self._store.transact(work)
+
+    async def preference(self, person_id: str) -> Preference:
+        """What somebody prefers."""
+        return await self._store.transact(lambda tx: tx.preferences.get(person_id))
+
+    async def save_preference(self, person_id: str, preference: Preference) -> None:
+        """Keeps what somebody prefers."""
+
+        async def work(tx: PreferenceTransaction) -> None:
+            await tx.preferences.save(person_id, preference)
+            await tx.homes.changed(person_id, due_in=0.0)
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def open_home(self, person_id: str, *, page: int = 0) -> None:
+        """Has somebody's Home published, from now on whenever it changes."""
+        await self._store.transact(lambda tx: tx.homes.opened(person_id, page=page), urgent=True)
+        self._on_commit()
 
 
-async def _locked(tx: RequestTransaction, request_id: str, channel_id: str) -> tuple[Request, Thread] | None:
-    """The request and its thread, locked."""
-    request = await tx.requests.get(request_id)
-    thread = await tx.threads.get(request.thread_id) if request else None
-    if request is None or thread is None or thread.channel_id != channel_id:
-        return None
-    return request, thread
-
-
-async def _again(tx: RequestTransaction, thread: Thread, request: Request) -> ActionAnswer:
-    handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.TOO_OLD
-    if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
-        return ActionAnswer.ALREADY_ACCEPTED
-    if request.latest_text == "":
-        return ActionAnswer.WITHDRAWN
-    await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
-    await catch_up(tx, replace(request, state=RequestState.WAITING))
-    if request.kind is RequestKind.FOLLOW_UP:
-        await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
-    else:
-        state = with_problem(thread.state, None)
-        await tx.threads.save_state(thread.id, state, poll_in=None)
-        await tx.notices.add(thread.id, CARD_CHANGED)
-    return ActionAnswer.SENT_AGAIN
+async def _thread_of(tx: RequestTransaction, action: Action) -> Thread | None:
+    if action.argument and not action.thread_id and not action.card_ts:
+        request = await tx.requests.get(action.argument)
+        return await tx.threads.get(request.thread_id) if request else None
+    if action.card_ts:
+        return await tx.threads.find_by_card(action.channel_id, action.card_ts)
+    thread = await tx.threads.get(action.thread_id)
+    return thread if thread is None or action.channel_id in {"", thread.channel_id} else None

@@ -5,13 +5,13 @@ Which of them a transaction has is told in `bot.ports`; which rows are locked, a
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.requests import Reply, Request, Requester, RequestState
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.threads import Thread, ThreadOptions, ThreadState
 
 
 @dataclass(frozen=True)
@@ -50,30 +50,6 @@ class PollResult:
     """Seconds till the next poll; None ends the polling."""
 
 
-@dataclass(frozen=True)
-class LongOpenJobs:
-    """How many jobs have been open for long without a change, and for how many seconds the oldest has."""
-
-    count: int
-    oldest: float
-
-
-@dataclass(frozen=True)
-class Deleted:
-    """How much was deleted; false where that is nothing."""
-
-    jobs: int = 0
-    requests: int = 0
-    notices: int = 0
-    early_replies: int = 0
-
-    def __add__(self, other: "Deleted") -> "Deleted":
-        return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
-
-    def __bool__(self) -> bool:
-        return any(astuple(self))
-
-
 class Threads(Protocol):
     """The threads, with what is known of their jobs."""
 
@@ -83,16 +59,32 @@ class Threads(Protocol):
     async def get(self, thread_id: str) -> Thread | None:
         """The thread, locked till the end of the transaction."""
 
-    async def find_by_card(self, channel_id: str, ts: str) -> Thread | None:
+    async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
+        """The newest job's thread among those of the Slack thread that begins with this `ts`, locked till the end of
+        the transaction.
+        """
+
+    async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
         """The thread whose card has this `ts`, locked till the end of the transaction."""
+
+    async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
+        """Records for which project a thread's job is, and why."""
+
+    async def detach(self, thread_id: str) -> None:
+        """Has replies in the Slack thread not count for this job any more: it will never have a card."""
+
+    async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
+        """The threads whose jobs somebody asked for, newest first; not locked."""
 
     async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
         """Saves what is known, raises the thread's revision (so that the result of a poll under way is dropped), and
         has the job polled in that many seconds (None: no more). Whoever polls meanwhile keeps the claim till that ends.
         """
 
-    async def set_card(self, thread_id: str, ts: str) -> None:
-        """Records where the card was posted. Requests of the thread can go out from now on."""
+    async def set_card(self, thread_id: str, card_ts: str) -> None:
+        """Records where the card was posted, which begins the thread where nothing else does. Requests of the thread
+        can go out from now on.
+        """
 
 
 class Requests(Protocol):
@@ -136,7 +128,26 @@ class Requests(Protocol):
 
 
 class RequestQueue(Requests, Protocol):
-    """The same, and sending them."""
+    """The same, preparing and sending them."""
+
+    async def claim_received(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
+        """Takes requests that are to be prepared, in whatever order, and marks them PREPARING."""
+
+    async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
+        """Records what preparing made of a request that the caller holds: its state, problem and context; one that
+        waits to be sent is due in that many seconds. Frees the claim.
+        """
+
+    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
+        """Somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
+
+    async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
+        """Has waiting follow-ups of the thread, which is locked, go out with one that `owner` has claimed: each is
+        claimed like that one, and names it.
+        """
+
+    async def merged_into(self, request_id: str) -> Sequence[Request]:
+        """The requests that go out with this one, in the order they were written, locked."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
         """Takes due requests: the first open one of each thread (a start before follow-ups, these by `written_at`),
@@ -244,34 +255,3 @@ class Claims(Protocol):
         """Frees all that `owner` holds: polls as they were; notices and requests that it holds become due at once, as
         uncertain (what was not begun can be put back by `settle` and `postpone` before).
         """
-
-
-class Retention(Protocol):
-    """Deleting."""
-
-    async def delete_finished(self, *, before: float, limit: int) -> int:
-        """Deletes at most `limit` threads, with all that belongs to them, that did not change since `before` and in
-        which nothing is open: no polling, no request, no notice. Returns how many.
-        """
-
-    async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
-        """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and
-        requests and notices of theirs in others; at most `limit` of each. Nothing deleted: nothing is left.
-        """
-
-    async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
-        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, and
-        the early replies. Nothing deleted: nothing is left.
-        """
-
-
-class DatabaseCheck(Protocol):
-    """How the database is."""
-
-    async def try_write(self) -> None:
-        """Writes what a person's request would take in room and leaves nothing behind, so that the transaction fails
-        where nothing can be recorded: the disk is full, the database is read-only, somebody else has it locked.
-        """
-
-    async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
-        """Jobs that are still polled and have not changed since `before`, among the `limit` that are polled next."""

@@ -8,7 +8,7 @@ from bot.config import database_url, passwords_in
 from bot.runtime.logging import configure_logging
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
-from bot.store_ports import Deleted, Retention
+from bot.upkeep_store_ports import Deleted, Retention
 
 logger = logging.getLogger(__name__)
 

@@ -27,6 +27,19 @@ class LoneWord(StrEnum):
 _LONE_WORDS = frozenset(LoneWord)
 
 
+class ThreadWord(StrEnum):
+    """What is meant for Pagehand itself, written by itself in a job's thread, with `!` before it."""
+
+    STATUS = "status"
+    MUTE = "mute"
+    UNMUTE = "unmute"
+    STOP = "stop"
+    RETRY = "retry"
+    NEW = "new"
+    """Another job, with the prompt that follows."""
+    HELP = "help"
+
+
 @dataclass(frozen=True)
 class Help:
     """The person wants to know how it works; `meant` is the word that was tried as a command of its own."""

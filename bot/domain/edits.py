@@ -10,7 +10,7 @@ from bot.domain.mentions import beginning, same_words
 from bot.domain.notices import keys
 from bot.domain.notices.messages import EarlierWords, NewNotice, Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
-from bot.domain.requests import NO_WORDS, Attachments, Reply, Request, RequestState
+from bot.domain.requests import NO_WORDS, NOT_SENT_YET, Attachments, Reply, Request, RequestState
 
 MAX_NAMES, MAX_NAME = 5, 100
 MAX_QUOTED = 1_000
@@ -69,18 +69,19 @@ def with_new_words(request: Request, now: float) -> Request:
         written_at=request.written_at,
         recorded_at=now,
         edited_at=request.edited_at,
+        team_id=request.team_id,
     )
 
 
 def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
     """Returns what is told, once, of a reply that held more, or less, than words."""
-    names = [" ".join(name.split())[:MAX_NAME] for name in attachments.files[:MAX_NAMES]]
+    names = [" ".join(file.name.split())[:MAX_NAME] for file in attachments.files[:MAX_NAMES]]
     message = ReplyNotFullySent(
         request.person_id,
         words_sent,
         len(attachments.files),
         tuple(name for name in names if name),
-        attachments.forwarded,
+        bool(attachments.forwarded),
     )
     return NewNotice(keys.reply_not_fully_sent(request), message)
 
@@ -88,24 +89,29 @@ def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bo
 def reaction_of(state: RequestState) -> Reaction | None:
     """The reaction that a reply carries while its request is in this state."""
     match state:
-        case RequestState.WAITING | RequestState.SENDING:
+        case RequestState.RECEIVED | RequestState.PREPARING | RequestState.WAITING | RequestState.SENDING:
             return Reaction.RECORDED
         case RequestState.ACCEPTED:
             return Reaction.ACCEPTED
         case RequestState.REJECTED | RequestState.UNCERTAIN:
             return Reaction.PROBLEM
-        case RequestState.WITHDRAWN:
+        case RequestState.WITHDRAWN | RequestState.AWAITING_PERSON:
             return None
 
 
 def _certainly_unsent(request: Request) -> bool:
     return (
-        (request.state is RequestState.WAITING and not request.uncertain)
-        or request.state is RequestState.WITHDRAWN
+        (request.state in NOT_SENT_YET and not request.uncertain)
+        or request.state in {RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
         or (request.state is RequestState.REJECTED and request.problem == NO_WORDS)
     )
 
 
 def _with_words(request: Request, words: str) -> Request:
-    state = RequestState.WAITING if words else RequestState.WITHDRAWN
+    state = _still(request.state) if words else RequestState.WITHDRAWN
     return replace(request, text=words, latest_text=None, state=state, problem="")
+
+
+def _still(state: RequestState) -> RequestState:
+    """Where a request stands that got new words before it was sent: where it stood, or at the beginning again."""
+    return state if state in NOT_SENT_YET | {RequestState.AWAITING_PERSON} else RequestState.RECEIVED

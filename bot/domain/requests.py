@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.commands import ThreadWord
+from bot.domain.slack_files import ForwardedMessage, SlackFile
+
 
 @dataclass(frozen=True)
 class Person:
@@ -18,13 +21,13 @@ class Person:
 
 @dataclass(frozen=True)
 class Attachments:
-    """What a reply holds besides words: names of files (empty where one has none), and somebody's forwarded message."""
+    """What a message holds besides words: files, messages that were forwarded, previews of links."""
 
-    files: tuple[str, ...] = ()
-    forwarded: bool = False
+    files: tuple[SlackFile, ...] = ()
+    forwarded: tuple[ForwardedMessage, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.files) or self.forwarded
+        return bool(self.files) or bool(self.forwarded)
 
 
 NO_ATTACHMENTS = Attachments()
@@ -36,7 +39,8 @@ class Reply:
 
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
-    channel and `message_ts`.
+    channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt).
+    `in_shared_channel`: Slack says that people of other organizations are in the channel.
     """
 
     person: Person
@@ -47,6 +51,27 @@ class Reply:
     attachments: Attachments = NO_ATTACHMENTS
     edited_at: str = ""
     withdrawn: bool = False
+    mentions_us: bool = False
+    word: ThreadWord | None = None
+    in_direct_message: bool = False
+    in_shared_channel: bool = False
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """A file that the job API has; `id` is the SHA-256 of its bytes, in hexadecimal."""
+
+    id: str
+    name: str
+    mimetype: str
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """What goes to the agent beside the person's own words: others' words, quoted, and files that the job API has."""
+
+    text: str = ""
+    files: tuple[UploadedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,15 +86,40 @@ class Requester:
 
 
 class RequestKind(StrEnum):
-    """What a person asked for."""
+    """What a person asked for. The first three go to the job API, the others are carried out by Pagehand itself."""
 
     START = "start"
     FOLLOW_UP = "follow_up"
+    STOP = "stop"
+    RETRY = "retry"
+    """The same job once more, since this one failed or changed nothing."""
+    MUTE = "mute"
+    UNMUTE = "unmute"
+    SHOW_STATUS = "show_status"
+    SEND_AGAIN = "send_again"
+    """Of the request whose id is the text, it is not known whether it arrived."""
+    SEND_NEW_WORDS = "send_new_words"
+    """The words that a reply has since it was edited. The text is the id of the request that was edited."""
+    SEND_HELD = "send_held"
+    """A reply whose person was asked whether it is for the agent. The text is the id of its request."""
+    SEND_ALL_HELD = "send_all_held"
+    """The same, and all that this person writes in the thread."""
+    DISCARD_HELD = "discard_held"
+    CHOOSE_PROJECT = "choose_project"
+    """The project of a job that waits for this choice. The text is the project's name."""
+
+
+SENT_KINDS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP})
+"""What goes to the job API."""
 
 
 class RequestState(StrEnum):
-    """Where a request stands: the first two are open, the others ends (a person can send an uncertain one again)."""
+    """Where a request stands: the first four are open, the others ends (a person can send an uncertain one again)."""
 
+    RECEIVED = "received"
+    """Recorded; it is not known yet whether its person may, for which project it is, and what goes with it."""
+    PREPARING = "preparing"
+    """That is being found out."""
     WAITING = "waiting"
     SENDING = "sending"
     ACCEPTED = "accepted"
@@ -77,6 +127,12 @@ class RequestState(StrEnum):
     UNCERTAIN = "uncertain"
     WITHDRAWN = "withdrawn"
     """Its reply was deleted, or is not for the job any more, before it was sent."""
+    AWAITING_PERSON = "awaiting_person"
+    """Its person was asked something first: whether it is for the agent, or for which project."""
+
+
+OPEN_STATES = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING})
+NOT_SENT_YET = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING})
 
 
 class RejectionReason(StrEnum):
@@ -100,6 +156,10 @@ class RejectionReason(StrEnum):
     """It could not be sent for days."""
     UNREADABLE = "unreadable"
     """Our own record of it is damaged."""
+    NOT_PERMITTED = "not_permitted"
+    """Its person may not ask for it; they were told why."""
+    STOPPED = "stopped"
+    """The job was stopped before it was sent."""
     OTHER = "other"
     """An earlier version knew the reason."""
 
@@ -119,6 +179,10 @@ class Request:
     and `edited_at` the `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason,
     NO_WORDS, or Slack's code where there was no room for its card), or why it still waits, for the log.
 
+    `team_id` is the person's workspace, as far as Slack said. `attachments` are what the message holds besides words,
+    and `context` what was made of those, and of the thread, when the request was prepared: the same each time it goes
+    out. `merged_into` is the request with which it goes out as one message; empty: it goes by itself.
+
     `requester` is what goes with the request, once that is known: the same each time it is sent.
 
     Words that went out after an edit are a request of their own, with the id `<the reply's first request>.<edited_at>`.
@@ -132,7 +196,7 @@ class Request:
     text: str
     written_at: str
     recorded_at: float
-    state: RequestState = RequestState.WAITING
+    state: RequestState = RequestState.RECEIVED
     attempts: int = 0
     first_tried_at: float | None = None
     problem: str = ""
@@ -140,6 +204,15 @@ class Request:
     latest_text: str | None = None
     uncertain: bool = False
     requester: Requester | None = None
+    team_id: str = ""
+    attachments: Attachments = NO_ATTACHMENTS
+    context: RequestContext | None = None
+    merged_into: str = ""
+
+    @property
+    def person(self) -> Person:
+        """Who asked."""
+        return Person(self.person_id, self.team_id)
 
     @property
     def reply_id(self) -> str:

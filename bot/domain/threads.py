@@ -1,11 +1,58 @@
 """A job's thread in Slack, and its state."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from bot.domain.job_details import EndMark, Progress
 from bot.domain.jobs import Job, Problem
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import RequestRejected
+from bot.domain.projects import ProjectReason
+
+MAX_PARTICIPANTS = 50
+"""People who steered a job and are remembered for it: told of its end, and heard where only participants are."""
+
+
+class WayIn(StrEnum):
+    """How somebody asked for a job."""
+
+    COMMAND = "command"
+    MODAL = "modal"
+    SHORTCUT = "shortcut"
+    """The message shortcut: the job answers in that message's thread."""
+    MENTION = "mention"
+    DIRECT_MESSAGE = "direct_message"
+    REPLY = "reply"
+    """`!new` in a job's thread, or a mention there that asks for another job."""
+    RETRY = "retry"
+
+
+class ThreadOrigin(StrEnum):
+    """With what a Slack thread began, which tells whose replies are meant for the job."""
+
+    CARD = "card"
+    """With the job's card."""
+    REQUEST = "request"
+    """With the message that asked for the job: a mention, a direct message."""
+    CONVERSATION = "conversation"
+    """As somebody else's conversation: only what mentions Pagehand is for the job."""
+
+
+@dataclass(frozen=True)
+class ThreadOptions:
+    """What was settled when a job was asked for.
+
+    Attributes:
+        way_in: How it was asked for.
+        quiet: Nobody is mentioned at its end.
+        project_said: The project that was named, as it was written; empty: none.
+        project_reason: Why the job is for its project; None while that is not decided.
+    """
+
+    way_in: WayIn = WayIn.COMMAND
+    quiet: bool = False
+    project_said: str = ""
+    project_reason: ProjectReason | None = None
 
 
 @dataclass(frozen=True)
@@ -23,6 +70,9 @@ class ThreadState:
     `round` counts the follow-ups that went out; what a job does is announced once a round. `announced` holds the keys
     of this round's announcements, `links` each link announced so far. `finished_before`: in an earlier round the thread
     was told that the job finished.
+
+    `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
+    nobody did. `participants` are those who steered it, but for the requester, the newest last.
 
     `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
     be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an
@@ -59,12 +109,29 @@ class ThreadState:
     question: str = ""
     answered: str = ""
     asker_id: str = ""
+    muted_by: str = ""
+    participants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Thread:
-    """The Slack thread of a job. `ts` is None till its card is posted; `revision` rises with each change of `state`. In
-    `prompt` mentions are marked.
+    """The Slack thread of a job, and the job's card in it. In `prompt` mentions are marked.
+
+    Attributes:
+        id: Ours.
+        team_id: The workspace.
+        channel_id: The channel.
+        requester_id: Who asked for the job.
+        prompt: What was asked for.
+        project: The project's name, or, until `options.project_reason` is known, empty.
+        created_at: When it was recorded, in seconds since the epoch.
+        ts: The thread's first message; None while there is none, or where the job never came to have a card.
+        card_ts: The card, which is the first message or a reply; None till it is posted.
+        number: Which job of its Slack thread this is, from 0: replies go to the newest.
+        origin: With what the Slack thread began.
+        options: What was settled when the job was asked for.
+        state: Where the job stands.
+        revision: Rises with each change of `state`.
     """
 
     id: str
@@ -72,8 +139,12 @@ class Thread:
     channel_id: str
     requester_id: str
     prompt: str
-    project_id: str
+    project: str
     created_at: float
     ts: str | None = None
+    card_ts: str | None = None
+    number: int = 0
+    origin: ThreadOrigin = ThreadOrigin.CARD
+    options: ThreadOptions = field(default_factory=ThreadOptions)
     state: ThreadState = field(default_factory=ThreadState)
     revision: int = 0

@@ -8,7 +8,7 @@ import logging
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports import Store
 from bot.runtime.health.recording_health import RecordingHealth
-from bot.store_ports import LongOpenJobs
+from bot.upkeep_store_ports import LongOpenJobs
 
 logger = logging.getLogger(__name__)
 

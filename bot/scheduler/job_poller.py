@@ -108,7 +108,7 @@ class JobPoller(Worker[DuePoll]):
         if thread.state.job is None:
             return JobNotFound()
         try:
-            job = await self._job_api.get(thread.project_id, thread.state.job.id)
+            job = await self._job_api.get(thread.project, thread.state.job.id)
         except JobApiError as error:
             if thread.state.outage_since is None:
                 logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, error)

@@ -161,9 +161,9 @@ class Outbox(Worker[ClaimedNotice]):
                 others = _replaced(notice, reaction)
                 await self._bounded(self._chat.reaction(thread, at, reaction, instead_of=others))
                 return None
-            case CardChanged() if thread.ts is not None:
+            case CardChanged() if thread.card_ts is not None:
                 await self._bounded(self._chat.update_card(thread, without_blocks=notice.without_blocks))
-                return thread.ts
+                return thread.card_ts
             case AnswerRequested() as wanted:
                 found = await self._answers.find(thread, wanted)
                 self._require_lease(claimed_at)
@@ -197,13 +197,13 @@ class Outbox(Worker[ClaimedNotice]):
             raise PausedTooLongError
 
     async def _record_delivered(self, item: ClaimedNotice, ts: str | None, tx: OutboxTransaction) -> None:
-        posted_card = item.notice.delivery is Delivery.CARD and item.thread.ts is None
+        posted_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
         thread = await tx.threads.get(item.thread.id) if posted_card else None
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
-        if held and thread is not None and thread.ts is None and ts:
+        if held and thread is not None and thread.card_ts is None and ts:
             await tx.threads.set_card(thread.id, ts)
             for reply in await tx.early_replies.take(thread.channel_id, ts):
-                await record_reply(tx, replace(thread, ts=ts), reply)
+                await record_reply(tx, replace(thread, ts=thread.ts or ts, card_ts=ts), reply)
 
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
@@ -233,7 +233,7 @@ class Outbox(Worker[ClaimedNotice]):
         level = logging.INFO if given_up.missing_scopes else logging.WARNING
         logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
         match notice.message:
-            case CardChanged() if thread.ts is None:
+            case CardChanged() if thread.card_ts is None:
                 await self._call_off(tx, thread, _card_not_posted(thread, given_up))
             case CardChanged() | ReactionChanged():
                 pass
@@ -251,6 +251,7 @@ class Outbox(Worker[ClaimedNotice]):
             await tx.requests.settle(start.id, RequestState.REJECTED, problem=message.reason)
         state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
         await tx.threads.save_state(thread.id, state, poll_in=None)
+        await tx.threads.detach(thread.id)
         await tx.early_replies.take(thread.channel_id, "")
         await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 

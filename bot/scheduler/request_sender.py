@@ -150,13 +150,13 @@ class RequestSender(Worker[ClaimedRequest]):
     async def _call(self, request: Request, thread: Thread) -> Job:
         if request.kind is RequestKind.START:
             return await self._job_api.create(
-                thread.project_id, request.text, idempotency_key=request.id, requester=request.requester
+                thread.project, request.text, idempotency_key=request.id, requester=request.requester
             )
         if thread.state.job is None:
             raise JobGone("the thread has no job")
         job_id = thread.state.job.id
         return await self._job_api.send_message(
-            thread.project_id, job_id, request.text, idempotency_key=request.id, requester=request.requester
+            thread.project, job_id, request.text, idempotency_key=request.id, requester=request.requester
         )
 
     def _failure(self, request: Request, error: JobApiError) -> SendOutcome:

@@ -13,6 +13,7 @@ from bot.runtime.health.report import ComponentStatus
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
@@ -31,6 +32,7 @@ class SchedulerSettings:
 
     Attributes:
         owner: This process's name in the database, unique to its start.
+        project: The project's name.
         job_api_timeout: The most that a call of the job API takes.
         idempotent: The job API promises that a repeated Idempotency-Key runs once.
         polling: How often jobs are polled.
@@ -40,6 +42,7 @@ class SchedulerSettings:
     """
 
     owner: str
+    project: str
     job_api_timeout: float
     idempotent: bool
     polling: Polling
@@ -86,11 +89,12 @@ class Scheduler:
             people=people,
             requesters=requesters,
         )
+        preparer = RequestPreparer(store, settings.for_chat(clock, self.wake_senders), project=settings.project)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
         outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders), answers=answers)
-        self.workers: tuple[Worker[Any], ...] = (sender, poller, outbox)
-        self._senders: tuple[Worker[Any], ...] = (sender, outbox)
+        self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox)
+        self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox)
         self._retention = Retention(store, days=settings.keep_days)
 
     def start(self, supervisor: Supervisor) -> None:

@@ -26,7 +26,7 @@ class WholeAnswers:
             return replace(wanted, missing=AnswerMissing.GONE)
         try:
             async with asyncio.timeout(self._patience):
-                job = await self._job_api.get(thread.project_id, thread.state.job.id)
+                job = await self._job_api.get(thread.project, thread.state.job.id)
         except JobGone:
             return replace(wanted, missing=AnswerMissing.GONE)
         except (JobApiError, TimeoutError):

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from bot.domain.requests import RequestState
 from bot.errors import UnreadableRow
-from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
+from bot.store.schema.tables import NoticeState, homes, notices, polls, requests, threads
 from bot.store.session import Session
 
 C = TypeVar("C")
@@ -136,10 +136,12 @@ class Claims:
     async def release(self, owner: str) -> None:
         session = self._session
         await session.execute(update(polls).where(_held_by(polls, owner)).values(**FREE))
-        for table, sending in ((notices, NoticeState.SENDING), (requests, RequestState.SENDING)):
+        await session.execute(update(homes).where(_held_by(homes, owner)).values(**FREE))
+        under_way = (RequestState.PREPARING, RequestState.SENDING)
+        for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):
             await session.execute(
                 update(table)
-                .where(_held_by(table, owner), table.c.state == sending)
+                .where(_held_by(table, owner), table.c.state.in_(states))
                 .values(claimed_until=session.now, due_at=session.now)
             )
 

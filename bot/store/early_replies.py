@@ -15,7 +15,7 @@ _CARDS_ON_THEIR_WAY = (
     select(threads.c.created_at)
     .where(
         threads.c.channel_id == bindparam("channel"),
-        threads.c.ts.is_(None),
+        threads.c.card_ts.is_(None),
         exists().where(
             notices.c.thread_id == threads.c.id, notices.c.delivery == Delivery.CARD, notices.c.due_at.is_not(None)
         ),
@@ -37,7 +37,10 @@ def _keep_newest(into: InsertInto) -> Executable:
     insert = into(early_replies)
     return insert.on_conflict_do_update(
         index_elements=[early_replies.c.channel_id, early_replies.c.message_ts],
-        set_={name: insert.excluded[name] for name in ("text", "attachments", "edited_at", "withdrawn")},
+        set_={
+            name: insert.excluded[name]
+            for name in ("text", "attachments", "edited_at", "withdrawn", "mentions_us", "word")
+        },
         where=early_replies.c.edited_at < insert.excluded.edited_at,
     )
 

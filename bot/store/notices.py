@@ -41,7 +41,7 @@ _CARD_NOT_POSTED = and_(
     notices.c.delivery == Delivery.CARD,
     # Named in words: nothing around an upsert's SET is a SELECT that SQLAlchemy could correlate with, so that it would
     # put `notices` into the FROM, and the answer would be that of any notice.
-    exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.ts.is_(None)),
+    exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None)),
 )
 _SENDING = notices.c.state == NoticeState.SENDING
 

@@ -9,6 +9,8 @@ from sqlalchemy import (
     Double,
     FromClause,
     RowMapping,
+    Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -22,14 +24,23 @@ from sqlalchemy import (
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import RequestRejected, RequestSummary
-from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
+from bot.domain.requests import (
+    NOT_SENT_YET,
+    SENT_KINDS,
+    RejectionReason,
+    Request,
+    Requester,
+    RequestKind,
+    RequestState,
+)
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread, read_each
 from bot.store.notices import Notices
-from bot.store.schema.rows import request_from, request_values, requester_json, thread_from
+from bot.store.schema.rows import context_json, request_from, request_values, requester_json, thread_from
 from bot.store.schema.tables import requests, threads
 from bot.store.session import Session, for_each_dialect
 from bot.store_ports import ClaimedRequest
 
+_WRITTEN = (requests.c.written_at, requests.c.recorded_at, requests.c.id)
 _ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 _THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
@@ -39,9 +50,26 @@ _WAITING_FOLLOW_UPS = (
     .where(
         requests.c.thread_id == bindparam("thread"),
         requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.state == RequestState.WAITING,
+        requests.c.state.in_(NOT_SENT_YET),
     )
-    .order_by(requests.c.written_at, requests.c.recorded_at, requests.c.id)
+    .order_by(*_WRITTEN)
+)
+_HELD = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.person_id == bindparam("person"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state == RequestState.AWAITING_PERSON,
+    )
+    .order_by(*_WRITTEN)
+    .with_for_update()
+)
+_MERGED = (
+    select(requests)
+    .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
+    .order_by(*_WRITTEN)
+    .with_for_update()
 )
 _BY_REPLY = (
     select(requests)
@@ -58,7 +86,7 @@ _CLAIMED_BY = (
     .where(
         requests.c.id == bindparam("request"),
         requests.c.claimed_by == bindparam("owner"),
-        requests.c.state == RequestState.SENDING,
+        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
     )
     .with_for_update()
 )
@@ -77,19 +105,28 @@ _SETTLE_AFRESH = _SETTLE.values(first_tried_at=None)
 
 
 def _place(table: FromClause) -> ColumnElement[Any]:
-    start_first = case((table.c.kind == RequestKind.START, 0), else_=1)
-    return tuple_(start_first, table.c.written_at, table.c.recorded_at, table.c.id)
+    """A stop overtakes all that is not under way."""
+    rank = case((table.c.kind == RequestKind.STOP, 0), (table.c.kind == RequestKind.START, 1), else_=2)
+    return tuple_(rank, table.c.written_at, table.c.recorded_at, table.c.id)
 
 
-_FIRST = first_of_thread(requests, _place)
+def _is_sent(table: FromClause) -> ColumnElement[bool]:
+    return table.c.kind.in_(SENT_KINDS)
+
+
+_TO_BE_SENT = requests.c.state.in_((RequestState.WAITING, RequestState.SENDING))
+_FIRST = and_(first_of_thread(requests, _place, in_order=_is_sent), _TO_BE_SENT, requests.c.merged_into == "")
 _CANDIDATES = candidates(
     requests,
     _FIRST,
     or_(
-        and_(requests.c.kind == RequestKind.START, threads.c.ts.is_not(None)),
-        and_(requests.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None)),
+        and_(requests.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
+        and_(requests.c.kind.in_((RequestKind.FOLLOW_UP, RequestKind.STOP)), threads.c.job_id.is_not(None)),
     ),
 )
+_TO_BE_PREPARED = requests.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING))
+_RECEIVED = candidates(requests, _TO_BE_PREPARED)
+_CLAIM_RECEIVED = claiming(requests, _TO_BE_PREPARED, state=RequestState.PREPARING)
 _CLAIM = claiming(
     requests,
     _FIRST,
@@ -107,7 +144,7 @@ class Requests:
         self._notices = notices
 
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
-        session, waits = self._session, request.state is RequestState.WAITING
+        session, waits = self._session, request.state in NOT_SENT_YET
         values = request_values(request) | {"due_at": session.now + due_in if waits else None}
         added = await session.execute(_ADD[session.dialect], values)
         return added.rowcount == 1
@@ -135,10 +172,10 @@ class Requests:
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         names = ("text", "latest_text", "edited_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
-        if request.state is RequestState.WAITING:
+        if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
-        elif request.state is not RequestState.SENDING:
-            values["due_at"] = None
+        elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
+            values |= {"due_at": None, **FREE}
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
 
     async def set_text(self, request_id: str, text: str) -> None:
@@ -162,7 +199,7 @@ class Requests:
             "request": request_id,
             "state_now": state,
             "why": problem,
-            "next_at": self._session.now + due_in if state is RequestState.WAITING else None,
+            "next_at": self._session.now + due_in if state in NOT_SENT_YET else None,
             "may_have_arrived": uncertain,
         }
         await self._session.execute(_SETTLE_AFRESH if afresh else _SETTLE, values)
@@ -170,11 +207,53 @@ class Requests:
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
 
+    async def claim_received(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
+        return await self._claim(_RECEIVED, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
+
+    async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
+        values: dict[str, Any] = {
+            "state": request.state,
+            "problem": request.problem,
+            "context": context_json(request.context),
+            "due_at": self._session.now + due_in if request.state in NOT_SENT_YET else None,
+            "attempts": 0,
+            "first_tried_at": None,
+            **FREE,
+        }
+        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+
+    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
+        rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
+        return [request_from(row) for row in rows]
+
+    async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
+        values: dict[str, Any] = {
+            "merged_into": first.id,
+            "state": RequestState.SENDING,
+            "attempts": requests.c.attempts + 1,
+            "first_tried_at": func.coalesce(requests.c.first_tried_at, self._session.now),
+            "claimed_by": owner,
+            "claimed_until": self._session.now + lease,
+        }
+        ids = [request.id for request in others]
+        await self._session.execute(update(requests).where(requests.c.id.in_(ids)).values(values))
+
+    async def merged_into(self, request_id: str) -> Sequence[Request]:
+        for row in await self._session.rows(_THREAD_OF, request=request_id):
+            found = await self._session.rows(_MERGED, thread=row[requests.c.thread_id], first=request_id)
+            return [request_from(each) for each in found]
+        return []
+
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
+        return await self._claim(_CANDIDATES, _CLAIM, owner, lease=lease, limit=limit)
+
+    async def _claim(
+        self, candidates_: Select[Any], claiming_: Update, owner: str, *, lease: float, limit: int
+    ) -> Sequence[ClaimedRequest]:
         session = self._session
-        found = await session.rows(_CANDIDATES, now=session.now, limit=limit)
+        found = await session.rows(candidates_, now=session.now, limit=limit)
         claim = claim_of(session, owner, lease)
-        claimed, unreadable = await claim_candidates(session, _CLAIM, found, claim, _claimed)
+        claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
         await self._notices.insert((row[threads.c.id], _unreadable(row)) for row in unreadable)
         return claimed
 

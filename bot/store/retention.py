@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, Column, Delete, Double, Select, bindparam,
 from bot.domain.requests import RequestKind
 from bot.store.schema.tables import early_replies, notices, polls, requests, threads
 from bot.store.session import Session
-from bot.store_ports import Deleted
+from bot.upkeep_store_ports import Deleted
 
 _BEFORE = bindparam("before", type_=Double)
 _OPEN = [

@@ -1,23 +1,48 @@
 """The threads, with what is known of their jobs."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Double, Select, bindparam, insert, select, update
+from sqlalchemy import Double, Select, Text, bindparam, func, insert, select, update
 
-from bot.domain.threads import Thread, ThreadState
-from bot.store.schema.rows import state_values, thread_from, thread_values
+from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session, for_each_dialect
 
-_ADD = for_each_dialect(lambda into: into(threads).on_conflict_do_nothing(index_elements=[threads.c.id]))
+_ADD = for_each_dialect(lambda into: into(threads).on_conflict_do_nothing())
 _ADD_POLL = insert(polls)
 _BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 _BY_CARD = (
     select(threads)
-    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("card_ts"))
+    .where(threads.c.channel_id == bindparam("channel"), threads.c.card_ts == bindparam("card"))
     .with_for_update(key_share=True)
 )
-_SET_CARD = update(threads).where(threads.c.id == bindparam("thread")).values(ts=bindparam("card_ts"))
+_NEWEST = (
+    select(threads)
+    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("root"))
+    .order_by(threads.c.number.desc())
+    .limit(1)
+    .with_for_update(key_share=True)
+)
+_OF_PERSON = (
+    select(threads)
+    .where(threads.c.requester_id == bindparam("person"))
+    .order_by(threads.c.created_at.desc())
+    .limit(bindparam("most"))
+    .offset(bindparam("skipped"))
+)
+_SET_CARD = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"))
+    .values(card_ts=bindparam("card", type_=Text), ts=func.coalesce(threads.c.ts, bindparam("card", type_=Text)))
+)
+_SET_PROJECT = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"))
+    .values(project=bindparam("name"), options=bindparam("settled"))
+)
+_DETACH = update(threads).where(threads.c.id == bindparam("thread")).values(ts=None)
 SAVE_STATE = (
     update(threads)
     .where(threads.c.id == bindparam("thread"))
@@ -61,8 +86,22 @@ class Threads:
     async def get(self, thread_id: str) -> Thread | None:
         return await self._locked(_BY_ID, thread=thread_id)
 
-    async def find_by_card(self, channel_id: str, ts: str) -> Thread | None:
-        return await self._locked(_BY_CARD, channel=channel_id, card_ts=ts)
+    async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
+        return await self._locked(_NEWEST, channel=channel_id, root=ts)
+
+    async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
+        return await self._locked(_BY_CARD, channel=channel_id, card=card_ts)
+
+    async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
+        values = {"thread": thread_id, "name": project, "settled": options_json(options)}
+        await self._session.execute(_SET_PROJECT, values)
+
+    async def detach(self, thread_id: str) -> None:
+        await self._session.execute(_DETACH, {"thread": thread_id})
+
+    async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
+        rows = await self._session.rows(_OF_PERSON, person=person_id, most=limit, skipped=offset)
+        return [thread_to_speak_in(row) for row in rows]
 
     async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
         session = self._session
@@ -72,8 +111,8 @@ class Threads:
         else:
             await session.execute(_POLL_AT, {"thread": thread_id, "next_at": session.now + poll_in})
 
-    async def set_card(self, thread_id: str, ts: str) -> None:
-        await self._session.execute(_SET_CARD, {"thread": thread_id, "card_ts": ts})
+    async def set_card(self, thread_id: str, card_ts: str) -> None:
+        await self._session.execute(_SET_CARD, {"thread": thread_id, "card": card_ts})
 
     async def _locked(self, statement: Select[Any], **values: object) -> Thread | None:
         rows = await self._session.rows(statement, **values)

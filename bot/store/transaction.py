@@ -1,9 +1,11 @@
 """A transaction, put together from what it can do."""
 
+from bot.store.audit import Audit
 from bot.store.claims import Claims
 from bot.store.database_check import DatabaseCheck
 from bot.store.early_replies import EarlyReplies
 from bot.store.notices import Notices
+from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
 from bot.store.requests import Requests
 from bot.store.retention import Retention
@@ -24,4 +26,8 @@ class SqlTransaction:
         self.early_replies = EarlyReplies(session)
         self.claims = Claims(session)
         self.retention = Retention(session)
+        self.audit = Audit(session)
+        self.drafts = Drafts(session)
+        self.preferences = Preferences(session)
+        self.homes = Homes(session)
         self.database_check = DatabaseCheck(session)

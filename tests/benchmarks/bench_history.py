@@ -26,7 +26,7 @@ from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds.finished_jobs import fill
 from support.worlds.store_world import JOB, a_post, a_thread, add, changed, claim_polls, save_polls, unchanged
 
-from bot.domain.requests import Person
+from bot.domain.requests import Person, Reply
 from bot.domain.threads import ThreadState
 from bot.ports import Store
 from bot.service import Service
@@ -51,7 +51,7 @@ class Database:
 
     @property
     def service(self) -> Service:
-        return Service(self.store, project_id="docs", on_commit=lambda: None)
+        return Service(self.store, on_commit=lambda: None)
 
     async def measure(self) -> None:
         for work in (self.start, self.steer, self.poll, self.stop, self.open):
@@ -66,7 +66,7 @@ class Database:
         await self.service.start(ANA, "CBENCH", "Fix the spelling", source_key=os.urandom(8).hex())
 
     async def steer(self) -> None:
-        await self.service.steer(ANA, "C1", "open1.1", f"{self._number()}.5", "And the titles")
+        await self.service.receive(Reply(ANA, "C1", "open1.1", f"{self._number()}.5", "And the titles"))
 
     async def poll(self) -> None:
         items = await claim_polls(self.store, "bench", limit=BATCH)

@@ -14,7 +14,7 @@ from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
 from bot.store import database_check
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
-from bot.store_ports import LongOpenJobs
+from bot.upkeep_store_ports import LongOpenJobs
 
 
 async def test_a_probe_leaves_nothing_behind(store: Store, sql: Sql) -> None:

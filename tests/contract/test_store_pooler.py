@@ -23,8 +23,9 @@ from support.worlds.store_world import (
     settle,
 )
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.requests import Person, RequestState
-from bot.domain.threads import ThreadState
+from bot.domain.threads import ThreadState, WayIn
 from bot.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
@@ -73,9 +74,9 @@ async def answering(tx: Transaction) -> int:
 
 
 async def begun(store: Store, names: Sequence[str]) -> None:
-    service = Service(store, project_id="docs", on_commit=lambda: None)
+    service = Service(store, on_commit=lambda: None)
     ana = Person("UANA", "T1")
-    await asyncio.gather(*(service.start(ana, "C1", f"Do {name}", source_key=name) for name in names))
+    await asyncio.gather(*(service.start(NewJob(ana, "C1", f"Do {name}", name, WayIn.COMMAND)) for name in names))
 
 
 async def worked_off(store: Store, owner: str, sent: Counter[str], count: int) -> None:

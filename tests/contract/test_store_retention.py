@@ -6,7 +6,7 @@ from support.worlds.store_world import CARD, Sql, a_follow_up, a_post, a_start, 
 from bot.domain.requests import Person, Reply, RequestState
 from bot.domain.threads import ThreadState
 from bot.ports import Store, Transaction
-from bot.store_ports import Deleted
+from bot.upkeep_store_ports import Deleted
 
 
 async def remove(store: Store, before: float, limit: int = 10) -> int:

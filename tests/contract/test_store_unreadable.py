@@ -20,7 +20,7 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery, RequestRejected, RequestSummary, UnknownNotice
-from bot.domain.requests import Person, RejectionReason
+from bot.domain.requests import Person, RejectionReason, Reply
 from bot.errors import StoreError
 from bot.ports import Store
 from bot.service import Service
@@ -120,8 +120,8 @@ async def test_a_reply_to_such_a_thread_goes_nowhere_and_its_writer_can_be_told(
     thread = a_thread(ts="1.1")
     await add(store, thread, a_start())
     await sql("UPDATE threads SET state = '{'")
-    service = Service(store, project_id="p", on_commit=lambda: None)
-    assert not await service.steer(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more")
+    service = Service(store, on_commit=lambda: None)
+    assert not await service.receive(Reply(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more"))
     assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
 
 

@@ -14,7 +14,7 @@ from bot.workspace import SlackError, WorkspaceServer
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=1.0, retry_delays=(0.01, 0.02, 0.03))
+    server = WorkspaceServer(ack_timeout=10.0, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.threads import WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
 
@@ -135,7 +137,7 @@ async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
     world: CoreWorld, events: list[Event], words: list[str]
 ) -> None:
     """It is known where the card is only after the replies came."""
-    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
     ts = "1700000000.000100"
     for event in events:
         assert await event(world, ts) is not False
@@ -145,7 +147,7 @@ async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
 
 
 async def test_a_deletion_without_its_thread_reaches_what_is_kept_or_recorded(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
     ts, nobody = "1700000000.000100", Person("", "")
     await world.reply(ts, "early", TS)
     assert await withdraw(world, "", AT[0], nobody)
@@ -429,7 +431,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorld) -> None:
     ts = await world.started()
     for _ in range(2):
-        await world.service.steer(BEN, "C1", ts, TS, "", attachments=Attachments(("plan\n.pdf", *"abcdefg")))
+        await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=Attachments(("plan\n.pdf", *"abcdefg"))))
         await world.settle()
     assert world.chat.reactions == {TS: Reaction.PROBLEM}
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
@@ -447,7 +449,7 @@ async def test_words_beside_a_file_are_sent_and_the_thread_says_what_was_not(wor
     ts = await world.started()
     attachments = Attachments(("plan.pdf",), forwarded=True)
     for _ in range(2):
-        await world.service.steer(ANA, "C1", ts, TS, "see the plan", attachments=attachments)
+        await world.service.receive(Reply(ANA, "C1", ts, TS, "see the plan", attachments=attachments))
         await world.service.revise(Reply(ANA, "C1", ts, TS, "see the plan", attachments, edited_at=AT[0]))
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["see the plan"]
@@ -467,12 +469,14 @@ async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld
 
 async def test_a_file_in_a_thread_that_is_no_jobs_means_nothing(world: CoreWorld) -> None:
     await world.started()
-    assert not await world.service.steer(ANA, "C1", "1700000000.000900", TS, "", attachments=Attachments(("a",)))
+    assert not await world.service.receive(
+        Reply(ANA, "C1", "1700000000.000900", TS, "", attachments=Attachments(("a",)))
+    )
 
 
 async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k1")
-    await world.service.steer(ANA, "C1", "1700000000.000100", TS, "", attachments=Attachments(("a.png",)))
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=Attachments(("a.png",))))
     await world.pass_time(5)
     assert world.chat.said() == ["reply_not_fully_sent", "job_started"]
     (told,) = world.chat.posted_as(ReplyNotFullySent)
@@ -483,6 +487,6 @@ async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreW
     ts = await world.started()
     world.job_api.show("job-1", "archived")
     await world.pass_time(60)
-    await world.service.steer(ANA, "C1", ts, TS, "", attachments=Attachments(("a.png",)))
+    await world.service.receive(Reply(ANA, "C1", ts, TS, "", attachments=Attachments(("a.png",))))
     await world.settle()
     assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]

@@ -7,10 +7,11 @@ import pytest
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
 from bot.domain.notices.posts import JobFinished, RequestUncertain
-from bot.domain.requests import Person
-from bot.domain.threads import Thread
+from bot.domain.requests import Person, Reply
+from bot.domain.threads import Thread, WayIn
 from bot.errors import (
     ChatBusy,
     ChatNotAllowed,
@@ -55,7 +56,7 @@ async def test_a_job_from_command_to_pull_request(world: CoreWorld) -> None:
 
 async def test_a_redelivered_command_is_one_job(world: CoreWorld) -> None:
     for _ in range(3):
-        await world.service.start(ANA, "C1", "Do it", source_key="same")
+        await world.service.start(NewJob(ANA, "C1", "Do it", "same", WayIn.COMMAND))
     await world.settle()
     assert world.job_api.created == ["Do it"]
     assert [message.kind for message in world.chat.messages].count("card_changed") == 1
@@ -66,7 +67,7 @@ async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
         raise ChatUnreachable("no connection")
 
     world.chat.fault = down
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(10)
     assert world.job_api.created == []
     world.chat.fault = lambda call, thread: None
@@ -103,7 +104,7 @@ async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
 
 async def test_other_threads_are_nobodys_business(world: CoreWorld) -> None:
     await world.started()
-    assert not await world.service.steer(ANA, "C1", "1.1", "5.1", "hello")
+    assert not await world.service.receive(Reply(ANA, "C1", "1.1", "5.1", "hello"))
     await world.pass_time(3)
     assert world.chat.reactions == {}
     assert world.job_api.messages == {}
@@ -236,7 +237,7 @@ async def test_retry_after_holds_a_request_back(world: CoreWorld) -> None:
 
 
 async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.step(world.outbox)
     await world.request_sender.claim(10)
     world.restart("two")
@@ -246,7 +247,7 @@ async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) 
 
 
 async def test_a_late_truth_corrects_a_doubt(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.step(world.outbox)
     (claimed,) = await world.request_sender.claim(10)
     slow = world.request_sender
@@ -303,7 +304,7 @@ async def test_the_end_of_a_follow_up_is_told_even_if_it_is_seen_before_its_reco
 
 
 async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.step(world.outbox)
     claimed_at = world.clock.monotonic()
     (claimed,) = await world.request_sender.claim(10)
@@ -315,7 +316,7 @@ async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -
 
 
 async def test_a_crash_between_post_and_record_is_reconciled(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     (claimed,) = await world.outbox.claim(10)
     await world.chat.post_card(claimed.thread, claimed.notice.key)
     world.restart("two")
@@ -343,7 +344,7 @@ async def test_the_bot_joins_a_public_channel(world: CoreWorld) -> None:
 
 
 async def test_where_it_cannot_post_the_person_is_told_and_no_job_is_made(world: CoreWorld) -> None:
-    await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert world.job_api.created == []
     assert world.chat.told_to() == [("UANA", "card_not_posted")]
@@ -355,9 +356,9 @@ async def test_one_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
             raise ChatBusy("ratelimited", retry_after=100.0)
 
     world.chat.fault = busy
-    await world.service.start(ANA, "C1", "one", source_key="k1")
-    await world.service.start(ANA, "C1", "two", source_key="k2")
-    await world.service.start(ANA, "C2", "three", source_key="k3")
+    await world.service.start(NewJob(ANA, "C1", "one", "k1", WayIn.COMMAND))
+    await world.service.start(NewJob(ANA, "C1", "two", "k2", WayIn.COMMAND))
+    await world.service.start(NewJob(ANA, "C2", "three", "k3", WayIn.COMMAND))
     await world.pass_time(20)
     assert world.job_api.created == ["three"]
     world.chat.fault = lambda call, thread: None
@@ -491,7 +492,7 @@ async def test_the_whole_request_is_shown_to_one_person(world: CoreWorld) -> Non
 
 
 async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: CoreWorld) -> None:
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     (claimed,) = await world.outbox.claim(10)
     ts = await world.chat.post_card(claimed.thread, claimed.notice.key)
     await world.reply(ts, "and this", f"{float(ts) + 1:.6f}")
@@ -505,7 +506,7 @@ async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: 
 
 async def test_a_reply_that_meets_its_card_being_recorded_waits_for_no_other_card(world: CoreWorld) -> None:
     ts = await world.started()
-    await world.service.start(ANA, "C1", "Another card, still on its way", source_key="k2")
+    await world.service.start(NewJob(ANA, "C1", "Another card, still on its way", "k2", WayIn.COMMAND))
     transact = world.store.transact
 
     async def first_looked_too_early(work: Callable[[Transaction], Awaitable[Any]], **options: bool) -> Any:
@@ -547,7 +548,7 @@ async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
 
 async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> None:
     """It would be at work with a store that is closed, and others might take it over meanwhile."""
-    await world.service.start(ANA, "C1", "Do it", source_key="k1")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
     world.store = store = HeldStore(world.store)
     world.assemble()
     running = asyncio.create_task(world.outbox.run())

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
 from bot.domain.notices.posts import Delivery, JobFinished
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, WayIn
 from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatUncertain, ChatUnreachable
 
 LINK = "https://git.example/pull/1"
@@ -157,7 +158,7 @@ async def test_no_job_is_started_for_a_card_that_can_not_be_looked_for(world: Co
             raise ChatUncertain("timeout")
 
     world.chat.fault, world.chat.after = fault, after
-    await world.service.start(ANA, "C1", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert tries(world, "post_card") == 1
     assert world.job_api.created == []

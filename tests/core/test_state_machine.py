@@ -34,10 +34,11 @@ from support.worlds.fault_traps import BAD_STARTS, TRAPS
 from support.worlds.fault_world import Crash, Outside, Process, Trap
 
 from bot.domain.job_details import JobDetails, PlanStep, StepStatus
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.requests import Person, Reply
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, WayIn
 from bot.errors import StoreUnavailable
 from bot.ports import Transaction
 from bot.store.schema.migration import migrate
@@ -357,7 +358,7 @@ class FaultWorld(RuleBasedStateMachine):
 
     def _deliver_start(self, key: str, channel: str, at: int) -> None:
         service = self.processes[at].service
-        acked = self._in_process(at, service.start(ANA, channel, f"Do {key}", source_key=key))
+        acked = self._in_process(at, service.start(NewJob(ANA, channel, f"Do {key}", key, WayIn.COMMAND)))
         self.model.starts[key] = (channel, acked or self.model.starts.get(key, ("", False))[1])
 
     def _write(self, which: int, person: Person) -> Written:
@@ -367,8 +368,8 @@ class FaultWorld(RuleBasedStateMachine):
         return written
 
     def _deliver_reply(self, written: Written, at: int) -> None:
-        steering = self.processes[at].service.steer(
-            written.person, written.channel_id, written.thread_ts, written.ts, written.text
+        steering = self.processes[at].service.receive(
+            Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
         )
         written.acked = self._in_process(at, steering) or written.acked
 

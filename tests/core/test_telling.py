@@ -3,8 +3,9 @@ from collections.abc import Iterator
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import PostNotDelivered
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, WayIn
 from bot.errors import ChatError, ChatNotAllowed, ChatUncertain, ChatUnreachable
 
 
@@ -30,14 +31,14 @@ async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(worl
 
 async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(5)))
-    await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert world.chat.told_to() == [("UANA", "card_not_posted")]
 
 
 async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(99)))
-    await world.service.start(ANA, "CPRIVATE", "Do it", source_key="k")
+    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(150)
     tries = world.chat.calls.count("tell")
     assert 5 <= tries <= 10

@@ -2,28 +2,28 @@
 
 from typing import Protocol
 
-from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.actions import Action
+from bot.domain.new_jobs import NewJob
+from bot.domain.preferences import Preference
+from bot.domain.requests import Person, Reply
 
 
 class ServicePort(Protocol):
     """What a person can ask for (bot.service). Each raises StoreUnavailable where it could not be recorded."""
 
-    async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
+    async def start(self, asked: NewJob) -> None:
         """Records a job to start."""
 
-    async def steer(
-        self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str, *, attachments: Attachments
-    ) -> bool:
-        """Records a reply; False where `thread_ts` is not the thread of a job that is known."""
+    async def receive(self, reply: Reply) -> bool:
+        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions Pagehand and there is no
+        job, a job to start. False where the thread has no job that is known and none is started.
+        """
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a reply says after an edit, or that it was deleted."""
+        """Records what a message says after an edit, or that it was deleted."""
 
-    async def send_again(self, person: Person, channel_id: str, request_id: str, *, source_key: str) -> None:
-        """Sends a request once more."""
-
-    async def send_new_words(self, person: Person, edited_id: str, *, source_key: str) -> None:
-        """Sends what a reply says after an edit."""
+    async def act(self, action: Action) -> None:
+        """Records what a button, a word or a reaction asks for."""
 
     async def show_answer(
         self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
@@ -32,3 +32,18 @@ class ServicePort(Protocol):
 
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         """Shows a person the whole of a request."""
+
+    async def draft(self, person_id: str, place: str) -> str:
+        """What somebody typed into a modal that was opened here, and did not submit."""
+
+    async def save_draft(self, person_id: str, place: str, text: str) -> None:
+        """Keeps what somebody typed; nothing: forgets it."""
+
+    async def preference(self, person_id: str) -> Preference:
+        """What somebody prefers."""
+
+    async def save_preference(self, person_id: str, preference: Preference) -> None:
+        """Keeps what somebody prefers."""
+
+    async def open_home(self, person_id: str, *, page: int = 0) -> None:
+        """Has somebody's Home published, from now on whenever it changes."""

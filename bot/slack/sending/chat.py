@@ -51,15 +51,18 @@ class SlackChat(Chat):
     async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
         """See Chat."""
         message = card(await self._named(thread), self._message_context)
-        return await self._post(thread, message.without_blocks() if without_blocks else message, key, thread_ts=None)
+        return await self._post(
+            thread, message.without_blocks() if without_blocks else message, key, thread_ts=thread.ts
+        )
 
     async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
         """See Chat. Without blocks, those of an earlier version go away."""
-        if thread.ts is None:
+        if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
         message = card(await self._named(thread), self._message_context)
         blocks = None if without_blocks else list(message.blocks)
-        await call(self._client.chat_update(channel=thread.channel_id, ts=thread.ts, text=message.text, blocks=blocks))
+        channel, ts = thread.channel_id, thread.card_ts
+        await call(self._client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""

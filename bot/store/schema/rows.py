@@ -8,12 +8,13 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
+from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import Attachments, Person, Reply, Request, Requester
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.requests import Attachments, Person, Reply, Request, RequestContext, Requester
+from bot.domain.threads import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
 from bot.store.schema.messages import json_text, message_from, message_text
 from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads
@@ -24,12 +25,13 @@ _REQUEST = TypeAdapter(Request)
 _NOTICE = TypeAdapter(Notice)
 _ATTACHMENTS = TypeAdapter(Attachments)
 _REQUESTER = TypeAdapter(Requester)
+_CONTEXT = TypeAdapter(RequestContext)
+_OPTIONS = TypeAdapter(ThreadOptions)
 
-_THREAD_FIELDS = [
-    threads.c[name]
-    for name in ("id", "team_id", "channel_id", "ts", "requester_id", "prompt", "project_id", "created_at", "revision")
+_THREAD_FIELDS = [threads.c[name] for name in Thread.__dataclass_fields__ if name not in {"options", "state"}]
+_REQUEST_FIELDS = [
+    requests.c[name] for name in Request.__dataclass_fields__ if name not in {"attachments", "context", "requester"}
 ]
-_REQUEST_FIELDS = [requests.c[name] for name in Request.__dataclass_fields__]
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
 """The deliveries whose notice is one row for good, which opens again."""
@@ -56,7 +58,13 @@ def state_json(state: ThreadState) -> str:
 
 def thread_values(thread: Thread) -> dict[str, Any]:
     """The row of a thread."""
-    return {column.key: getattr(thread, column.key) for column in _THREAD_FIELDS} | state_values(thread.state)
+    values = {column.key: getattr(thread, column.key) for column in _THREAD_FIELDS}
+    return values | {"options": options_json(thread.options)} | state_values(thread.state)
+
+
+def options_json(options: ThreadOptions) -> str:
+    """What was settled when a job was asked for, as JSON."""
+    return json_text(_OPTIONS.dump_python(options, mode="json"))
 
 
 def state_values(state: ThreadState) -> dict[str, Any]:
@@ -67,7 +75,21 @@ def state_values(state: ThreadState) -> dict[str, Any]:
 def request_values(request: Request) -> dict[str, Any]:
     """The row of a request, but for its time and claim."""
     values = {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
-    return values | {"requester": requester_json(request.requester)}
+    return values | {
+        "requester": requester_json(request.requester),
+        "attachments": attachments_json(request.attachments),
+        "context": context_json(request.context),
+    }
+
+
+def context_json(context: RequestContext | None) -> str | None:
+    """What goes with a request, as JSON; None while that is not known."""
+    return None if context is None else json_text(_CONTEXT.dump_python(context, mode="json"))
+
+
+def attachments_json(attachments: Attachments) -> str:
+    """What a message holds besides words, as JSON; empty where that is nothing."""
+    return json_text(_ATTACHMENTS.dump_python(attachments, mode="json")) if attachments else ""
 
 
 def requester_json(requester: Requester | None) -> str | None:
@@ -111,7 +133,8 @@ def thread_to_speak_in(row: RowMapping) -> Thread:
 
 def _thread_from(row: RowMapping, state: str) -> Thread:
     values = {column.key: row[column] for column in _THREAD_FIELDS}
-    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, state=state)
+    options = row[threads.c.options]
+    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, state=state, options=options)
     return thread
 
 
@@ -119,7 +142,10 @@ def request_from(row: RowMapping) -> Request:
     """The request of a row that has the columns of `requests`; raises UnreadableRow."""
     values = {column.key: row[column] for column in _REQUEST_FIELDS}
     values["requester"] = _requester(row[requests.c.requester])
-    request: Request = _read(_REQUEST, f"request {values['id']}", values)
+    values["attachments"] = _attachments(row[requests.c.attachments])
+    context = row[requests.c.context]
+    texts = {} if context is None else {"context": context}
+    request: Request = _read(_REQUEST, f"request {values['id']}", values, **texts)
     return request
 
 
@@ -148,9 +174,11 @@ def early_reply_values(reply: Reply) -> dict[str, Any]:
         "person_id": reply.person.id,
         "team_id": reply.person.team_id,
         "text": reply.text,
-        "attachments": json_text(_ATTACHMENTS.dump_python(reply.attachments, mode="json")) if reply.attachments else "",
+        "attachments": attachments_json(reply.attachments),
         "edited_at": reply.edited_at,
         "withdrawn": reply.withdrawn,
+        "mentions_us": reply.mentions_us,
+        "word": reply.word or "",
     }
 
 
@@ -166,7 +194,13 @@ def early_reply_from(row: RowMapping) -> Reply:
         _attachments(row[columns.attachments]),
         row[columns.edited_at],
         row[columns.withdrawn],
+        row[columns.mentions_us],
+        _word(row[columns.word]),
     )
+
+
+def _word(text: str) -> ThreadWord | None:
+    return ThreadWord(text) if text in set(ThreadWord) else None
 
 
 def _attachments(text: str) -> Attachments:

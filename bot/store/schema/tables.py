@@ -4,6 +4,7 @@ One rule is common to polls, requests and notices: `due_at` is when the row may 
 to do), and it can be taken while nobody's claim on it lasts (`claimed_until`). Times are seconds since the epoch.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
 
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests import RequestKind, RequestState
+from bot.domain.threads import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText
 
 LAST_TIME = 100_000_000_000
@@ -38,6 +40,7 @@ class NoticeState(StrEnum):
     GIVEN_UP = "given_up"
 
 
+_REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -49,19 +52,24 @@ metadata = MetaData(
 )
 
 
+def _listed(words: Iterable[StrEnum]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
 def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
-    listed = ", ".join(f"'{word}'" for word in words)
-    return CheckConstraint(f"{column} IN ({listed})", name=column)
+    return CheckConstraint(f"{column} IN ({_listed(words)})", name=column)
 
 
 def _time(column: str) -> CheckConstraint:
     return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)
 
 
-def _queue_rules() -> tuple[CheckConstraint, ...]:
+def _queue_rules(open_states: Iterable[StrEnum], claimed_states: Iterable[StrEnum]) -> tuple[CheckConstraint, ...]:
     return (
-        CheckConstraint("(due_at IS NOT NULL) = (state IN ('waiting', 'sending'))", name="open_is_due"),
-        CheckConstraint("(claimed_by IS NOT NULL) = (state = 'sending')", name="sending_is_claimed"),
+        CheckConstraint(f"(due_at IS NOT NULL) = (state IN ({_listed(open_states)}))", name="open_is_due"),
+        CheckConstraint(
+            f"(claimed_by IS NOT NULL) = (state IN ({_listed(claimed_states)}))", name="sending_is_claimed"
+        ),
         CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
         CheckConstraint("attempts >= 0", name="attempts"),
         _time("due_at"),
@@ -76,21 +84,28 @@ threads = Table(
     Column("team_id", CleanText, nullable=False),
     Column("channel_id", CleanText, nullable=False),
     Column("ts", CleanText),
+    Column("card_ts", CleanText),
+    Column("number", Integer, nullable=False),
+    Column("origin", Text, nullable=False),
     Column("requester_id", CleanText, nullable=False),
     Column("prompt", CleanText, nullable=False),
-    Column("project_id", CleanText, nullable=False),
+    Column("project", CleanText, nullable=False),
+    Column("options", CleanText, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Column("job_id", CleanText),
     Column("state", CleanText, nullable=False),
     Column("revision", Integer, nullable=False),
-    UniqueConstraint("channel_id", "ts"),
+    UniqueConstraint("channel_id", "ts", "number"),
+    UniqueConstraint("channel_id", "card_ts", name="uq_threads_card"),
     CheckConstraint("revision >= 0", name="revision"),
+    CheckConstraint("number >= 0", name="number"),
+    _one_of("origin", ThreadOrigin),
     _time("created_at"),
     _time("updated_at"),
 )
-"""`state` is the JSON of a ThreadState; `job_id` repeats the id of its job, which follow-ups wait for; `updated_at` is
-when `state` changed last."""
+"""`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
+follow-ups wait for; `updated_at` is when `state` changed last."""
 
 polls = Table(
     "polls",
@@ -127,13 +142,18 @@ requests = Table(
     Column("claimed_by", CleanText),
     Column("claimed_until", Double),
     Column("requester", CleanText),
+    Column("team_id", CleanText, nullable=False),
+    Column("attachments", CleanText, nullable=False),
+    Column("context", CleanText),
+    Column("merged_into", CleanText, nullable=False),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
     _time("recorded_at"),
     _time("first_tried_at"),
-    *_queue_rules(),
+    *_queue_rules(_REQUEST_OPEN, (RequestState.PREPARING, RequestState.SENDING)),
 )
-"""`requester` is the JSON of a Requester, once it is known."""
+"""`requester` is the JSON of a Requester, once it is known; `context` that of a RequestContext, once it is prepared;
+`attachments` that of Attachments (empty: none)."""
 
 notices = Table(
     "notices",
@@ -159,7 +179,7 @@ notices = Table(
     _one_of("state", NoticeState),
     CheckConstraint("revision >= 0", name="revision"),
     _time("created_at"),
-    *_queue_rules(),
+    *_queue_rules((NoticeState.WAITING, NoticeState.SENDING), (NoticeState.SENDING,)),
     sqlite_autoincrement=True,
 )
 """`message` is the JSON of a NoticeMessage; `delivery` repeats how it reaches people, and `person_id` whom it is for or
@@ -177,14 +197,79 @@ early_replies = Table(
     Column("attachments", CleanText, nullable=False),
     Column("edited_at", CleanText, nullable=False),
     Column("withdrawn", Boolean, nullable=False),
+    Column("mentions_us", Boolean, nullable=False),
+    Column("word", Text, nullable=False),
 )
-"""Replies whose thread is unknown while a card is on its way into their channel. `attachments` is JSON (empty: none).
+"""Replies whose thread is unknown while a card is on its way into their channel. `attachments` is JSON (empty: none),
+`word` a ThreadWord (empty: none).
 """
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("person_id", CleanText, nullable=False),
+    Column("team_id", CleanText, nullable=False),
+    Column("channel_id", CleanText, nullable=False),
+    Column("thread_id", CleanText, nullable=False),
+    Column("job_id", CleanText, nullable=False),
+    Column("project", CleanText, nullable=False),
+    Column("way_in", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    _time("at"),
+    sqlite_autoincrement=True,
+)
+"""Who did what, and when (AuditEntry); never what they wrote."""
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    Column("place", KeyText, primary_key=True),
+    Column("text", CleanText, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    _time("updated_at"),
+)
+"""What somebody typed into a modal and did not submit; `place` is where the modal was opened."""
+
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    Column("project", CleanText, nullable=False),
+    Column("quiet", Boolean, nullable=False),
+)
+"""What somebody prefers: a project's name (empty: none), and whether they are mentioned at the end of a job."""
+
+homes = Table(
+    "homes",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    Column("page", Integer, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
+    CheckConstraint("page >= 0", name="page"),
+    _time("opened_at"),
+    _time("due_at"),
+    _time("claimed_until"),
+)
+"""The App Homes of those who have opened theirs, each published again when it is due."""
 
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
 Index(None, requests.c.person_id, requests.c.recorded_at)
 Index(None, early_replies.c.person_id)
+Index(None, audit.c.at)
+Index(None, audit.c.person_id, audit.c.at)
+Index(None, audit.c.channel_id)
+Index(None, drafts.c.updated_at)
+Index(None, homes.c.opened_at)
 Index(
     None,
     notices.c.person_id,
@@ -192,7 +277,7 @@ Index(
     postgresql_where=notices.c.person_id.is_not(None),
     sqlite_where=notices.c.person_id.is_not(None),
 )
-for _queue in (polls, requests, notices):
+for _queue in (polls, requests, notices, homes):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
     )

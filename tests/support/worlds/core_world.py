@@ -6,12 +6,14 @@ from typing import Any
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
 
 from bot.domain.deliver import MAX_ATTEMPTS
+from bot.domain.new_jobs import NewJob
 from bot.domain.observe import Polling
-from bot.domain.requests import Person
-from bot.domain.threads import Thread
+from bot.domain.requests import Person, Reply
+from bot.domain.threads import Thread, WayIn
 from bot.ports import Store
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -43,7 +45,8 @@ class CoreWorld:
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling()
-        self.service = Service(self.store, project_id="docs", on_commit=lambda: None)
+        self.service = Service(self.store, on_commit=lambda: None)
+        self.request_preparer = RequestPreparer(self.store, chat, project="docs")
         self.request_sender = RequestSender(
             self.store,
             self.job_api,
@@ -74,8 +77,17 @@ class CoreWorld:
 
     async def settle(self) -> None:
         """Works until nothing is due at this moment."""
-        while sum([await self.step(loop) for loop in (self.outbox, self.request_sender, self.job_poller)]):
+        while sum([await self.step(loop) for loop in self.loops]):
             pass
+
+    @property
+    def loops(self) -> tuple[Worker[Any], ...]:
+        """The workers, in the order in which a round has them work."""
+        return (self.request_preparer, self.outbox, self.request_sender, self.job_poller)
+
+    async def start(self, prompt: str = "Do it", *, person: Person = ANA, channel: str = "C1", key: str = "k1") -> None:
+        """Somebody runs the slash command."""
+        await self.service.start(NewJob(person, channel, prompt, key, WayIn.COMMAND))
 
     async def pass_time(self, seconds: float) -> None:
         """Lets time pass, working whenever something falls due."""
@@ -86,13 +98,13 @@ class CoreWorld:
 
     async def started(self, prompt: str = "Do it", *, channel: str = "C1", key: str = "k1") -> str:
         """A job whose card is posted and whose id is known; returns the thread's ts."""
-        await self.service.start(ANA, channel, prompt, source_key=key)
+        await self.start(prompt, channel=channel, key=key)
         await self.settle()
         return next(message.ts for message in reversed(self.chat.messages) if message.kind == "card_changed")
 
     async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
         """A reply, recorded."""
-        await self.service.steer(person, channel, thread_ts, at, text)
+        await self.service.receive(Reply(person, channel, thread_ts, at, text))
 
     async def thread(self, ts: str, channel: str = "C1") -> Thread:
         """The thread as the store knows it."""

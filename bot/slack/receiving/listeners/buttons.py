@@ -6,6 +6,8 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
+from bot.domain.actions import Action
+from bot.domain.requests import Person, RequestKind
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.payloads.actors import interaction_user
 from bot.slack.receiving.payloads.fields import workspace_id
@@ -65,9 +67,9 @@ async def handle_click(
     source_key = f"click/{workspace_id(body)}/{trigger_id}"
     match text_at(action, "action_id"):
         case blocks.SEND_AGAIN:
-            call = service.send_again(person, channel_id, value, source_key=source_key)
+            call = service.act(_about_request(person, RequestKind.SEND_AGAIN, value, source_key))
         case blocks.SEND_NEW_WORDS:
-            call = service.send_new_words(person, value, source_key=source_key)
+            call = service.act(_about_request(person, RequestKind.SEND_NEW_WORDS, value, source_key))
         case blocks.SHOW_ANSWER:
             thread_id, _, answer_id = value.partition("/")
             call = service.show_answer(person, channel_id, thread_id, answer_id, source_key=source_key)
@@ -75,3 +77,7 @@ async def handle_click(
             call = service.show_prompt(person, channel_id, value, source_key=source_key)
     if await recorder.record_interaction(call, person, channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(person, channel_id, NOT_RECORDED)
+
+
+def _about_request(person: Person, kind: RequestKind, request_id: str, source_key: str) -> Action:
+    return Action(person, kind, source_key, argument=request_id)

@@ -7,6 +7,8 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.commands import Help, parse_slash
+from bot.domain.new_jobs import NewJob
+from bot.domain.threads import WayIn
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.payloads.actors import command_user
 from bot.slack.receiving.payloads.fields import workspace_id
@@ -75,5 +77,5 @@ async def handle_command(
         return NOT_IN_A_CHANNEL
     ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
     source_key = f"command/{workspace_id(body)}/{trigger_id}"
-    call = service.start(person, channel_id, asked.prompt, source_key=source_key)
+    call = service.start(NewJob(person, channel_id, asked.prompt, source_key, WayIn.COMMAND))
     return _ANSWERS[await recorder.record_interaction(call, person, channel_id)]

@@ -6,6 +6,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 
 from bot.domain.commands import Aside, FollowUp, parse_reply
+from bot.domain.requests import Reply
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.payloads.actors import message_author
 from bot.slack.receiving.payloads.attachments import attachments_of
@@ -71,8 +72,8 @@ async def handle_reply(
     mentions_us = f"<@{bot_user_id}" in text_at(event, "text")
     if isinstance(parsed, Aside) or not (text or attachments or mentions_us):
         return
-    call = service.steer(person, channel_id, thread_ts, message_ts, text, attachments=attachments)
-    if not await recorder.record_event(call) and is_reply_to_us(event, bot_user_id=bot_user_id):
+    reply = Reply(person, channel_id, thread_ts, message_ts, text, attachments, mentions_us=mentions_us)
+    if not await recorder.record_event(service.receive(reply)) and is_reply_to_us(event, bot_user_id=bot_user_id):
         recorder.tell_in_background(person, channel_id, unknown_job(message_context))
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bot.domain.requests import Attachments
+from bot.domain.slack_files import ForwardedMessage, SlackFile
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.rendering.text import displayable
 
@@ -14,7 +15,9 @@ def attachments_of(message: dict[str, Any]) -> Attachments:
     shared = [item for item in objects_at(message, "attachments") if item.get("is_share") is True]
     previews = [item for item in objects_at(message, "attachments") if item.get("is_msg_unfurl") is True]
     has_text = bool(text_at(message, "text").strip())
-    return Attachments(_file_names(message), forwarded=bool(shared or (previews and not has_text)))
+    forwarded = shared or ([] if has_text else previews)
+    messages = [ForwardedMessage(text_at(item, "author_id"), displayable(text_at(item, "text"))) for item in forwarded]
+    return Attachments(tuple(SlackFile("", name) for name in _file_names(message)), tuple(messages))
 
 
 def _file_names(message: dict[str, Any]) -> tuple[str, ...]:

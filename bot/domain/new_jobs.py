@@ -1,0 +1,41 @@
+"""A job that somebody asks for, by whatever way in: one type, one check, one call of the service."""
+
+from dataclasses import dataclass
+
+from bot.domain.requests import NO_ATTACHMENTS, Attachments, Person, RequestContext
+from bot.domain.threads import ThreadOrigin, WayIn
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """What somebody asks for. In `prompt` mentions are marked (bot.domain.mentions).
+
+    Attributes:
+        person: Who asks.
+        channel_id: Where the card goes.
+        prompt: What the agent is to do.
+        source_key: Made of Slack's own ids, so that a redelivery is refused.
+        way_in: How it came.
+        project_said: The project that was named; empty: none.
+        quiet: Nobody is mentioned at the end; None: as this person and the channel have it.
+        thread_ts: The first message of the thread in which the job answers; empty: its card begins one.
+        message_ts: The message that carries the marks; empty: none does.
+        origin: With what the thread began.
+        attachments: What the message holds besides words.
+        context: What goes to the agent beside the prompt, where the person has seen and edited that already.
+        in_shared_channel: Slack said that people of other organizations are in the channel.
+    """
+
+    person: Person
+    channel_id: str
+    prompt: str
+    source_key: str
+    way_in: WayIn
+    project_said: str = ""
+    quiet: bool | None = None
+    thread_ts: str = ""
+    message_ts: str = ""
+    origin: ThreadOrigin = ThreadOrigin.CARD
+    attachments: Attachments = NO_ATTACHMENTS
+    context: RequestContext | None = None
+    in_shared_channel: bool = False

@@ -1,0 +1,71 @@
+"""The small ports of the store that are about people: what they did, prefer, have not sent yet, and look at.
+
+Which of them a transaction has is told in `bot.ports`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.preferences import Preference
+
+
+@dataclass(frozen=True)
+class ClaimedHome:
+    """A Home to publish: the page of jobs that its person looks at."""
+
+    person_id: str
+    page: int
+
+
+class Audit(Protocol):
+    """Who did what, and when."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Records that somebody did something, at the transaction's time."""
+
+    async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
+        """How often somebody did one of these since a time."""
+
+    async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
+        """Entries of a time, oldest first, of a higher number than `after`."""
+
+
+class Drafts(Protocol):
+    """What people typed into a modal and have not submitted. `place`: where it was opened."""
+
+    async def get(self, person_id: str, place: str) -> str:
+        """The text; empty where there is none."""
+
+    async def save(self, person_id: str, place: str, text: str) -> None:
+        """Keeps the text instead of an earlier one."""
+
+    async def delete(self, person_id: str, place: str) -> None:
+        """Forgets it."""
+
+
+class Preferences(Protocol):
+    """What people prefer."""
+
+    async def get(self, person_id: str) -> Preference:
+        """What somebody prefers, as far as they said."""
+
+    async def save(self, person_id: str, preference: Preference) -> None:
+        """Keeps it."""
+
+
+class Homes(Protocol):
+    """The App Homes of those who have opened theirs."""
+
+    async def opened(self, person_id: str, *, page: int = 0) -> None:
+        """Notes that somebody looks at a page of theirs, which is due at once."""
+
+    async def changed(self, person_id: str, *, due_in: float) -> None:
+        """Has somebody's Home be due in that many seconds, if they ever opened it."""
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
+        """Takes Homes that are due and that nobody holds."""
+
+    async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
+        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes)."""

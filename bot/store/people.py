@@ -1,0 +1,124 @@
+"""What people prefer, have not sent yet, and look at."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Double, Executable, bindparam, case, delete, or_, select, update
+
+from bot.domain.preferences import Preference
+from bot.people_store_ports import ClaimedHome
+from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
+from bot.store.schema.tables import drafts, homes, preferences
+from bot.store.session import InsertInto, Session, for_each_dialect
+
+_DRAFT = select(drafts.c.text).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
+_DELETE_DRAFT = delete(drafts).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
+_PREFERENCE = select(preferences).where(preferences.c.person_id == bindparam("person"))
+_DUE_HOMES = (
+    select(homes.c.person_id, homes.c.page)
+    .where(due(homes))
+    .order_by(homes.c.due_at)
+    .limit(LIMIT)
+    .with_for_update(skip_locked=True)
+)
+_NEXT = bindparam("next_at", type_=Double)
+_CLAIM_HOMES = (
+    update(homes)
+    .where(homes.c.person_id.in_(bindparam("ids", expanding=True)))
+    .values(**CLAIM, due_at=bindparam("lease_end", type_=Double))
+)
+_NOTHING_NEW = or_(homes.c.due_at.is_(None), homes.c.due_at == homes.c.claimed_until)
+"""A Home under way is due when its claim ends, unless something has changed meanwhile."""
+_HOME_CHANGED = (
+    update(homes)
+    .where(homes.c.person_id == bindparam("person"))
+    .values(due_at=case((_NOTHING_NEW, _NEXT), else_=homes.c.due_at))
+)
+_PUBLISHED = (
+    update(homes)
+    .where(homes.c.person_id == bindparam("person"), homes.c.claimed_by == bindparam("owner"))
+    .values(due_at=case((_NOTHING_NEW, _NEXT), else_=homes.c.due_at), **FREE)
+)
+
+
+def _save_draft(into: InsertInto) -> Executable:
+    insert = into(drafts)
+    new = {"text": insert.excluded.text, "updated_at": insert.excluded.updated_at}
+    return insert.on_conflict_do_update(index_elements=[drafts.c.person_id, drafts.c.place], set_=new)
+
+
+def _save_preference(into: InsertInto) -> Executable:
+    insert = into(preferences)
+    new = {"project": insert.excluded.project, "quiet": insert.excluded.quiet}
+    return insert.on_conflict_do_update(index_elements=[preferences.c.person_id], set_=new)
+
+
+def _home_opened(into: InsertInto) -> Executable:
+    insert = into(homes)
+    new = {name: insert.excluded[name] for name in ("page", "opened_at", "due_at")}
+    return insert.on_conflict_do_update(index_elements=[homes.c.person_id], set_=new)
+
+
+_SAVE_DRAFT, _SAVE_PREFERENCE = for_each_dialect(_save_draft), for_each_dialect(_save_preference)
+_HOME_OPENED = for_each_dialect(_home_opened)
+
+
+class Drafts:
+    """ports.Drafts."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def get(self, person_id: str, place: str) -> str:
+        rows = await self._session.rows(_DRAFT, person=person_id, at=place)
+        return str(rows[0]["text"]) if rows else ""
+
+    async def save(self, person_id: str, place: str, text: str) -> None:
+        session = self._session
+        values = {"person_id": person_id, "place": place, "text": text, "updated_at": session.now}
+        await session.execute(_SAVE_DRAFT[session.dialect], values)
+
+    async def delete(self, person_id: str, place: str) -> None:
+        await self._session.execute(_DELETE_DRAFT, {"person": person_id, "at": place})
+
+
+class Preferences:
+    """ports.Preferences."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def get(self, person_id: str) -> Preference:
+        rows = await self._session.rows(_PREFERENCE, person=person_id)
+        return Preference(rows[0]["project"], rows[0]["quiet"]) if rows else Preference()
+
+    async def save(self, person_id: str, preference: Preference) -> None:
+        session = self._session
+        values = {"person_id": person_id, "project": preference.project, "quiet": preference.quiet}
+        await session.execute(_SAVE_PREFERENCE[session.dialect], values)
+
+
+class Homes:
+    """ports.Homes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def opened(self, person_id: str, *, page: int = 0) -> None:
+        session = self._session
+        values = {"person_id": person_id, "page": page, "opened_at": session.now, "due_at": session.now}
+        await session.execute(_HOME_OPENED[session.dialect], values)
+
+    async def changed(self, person_id: str, *, due_in: float) -> None:
+        await self._session.execute(_HOME_CHANGED, {"person": person_id, "next_at": self._session.now + due_in})
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
+        session = self._session
+        found = await session.rows(_DUE_HOMES, now=session.now, limit=limit)
+        if found:
+            ids = [row["person_id"] for row in found]
+            await session.execute(_CLAIM_HOMES, {"ids": ids, **claim_of(session, owner, lease)})
+        return [ClaimedHome(row["person_id"], row["page"]) for row in found]
+
+    async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
+        next_at = None if again_in is None else self._session.now + again_in
+        await self._session.execute(_PUBLISHED, {"person": person_id, "owner": owner, "next_at": next_at})

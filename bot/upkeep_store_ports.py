@@ -1,0 +1,61 @@
+"""The small ports of the store that keep it in order: deleting, and how the database is."""
+
+from dataclasses import astuple, dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class LongOpenJobs:
+    """How many jobs have been open for long without a change, and for how many seconds the oldest has."""
+
+    count: int
+    oldest: float
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How much was deleted; false where that is nothing."""
+
+    jobs: int = 0
+    requests: int = 0
+    notices: int = 0
+    early_replies: int = 0
+    others: int = 0
+    """Entries of the audit trail, drafts, preferences, Homes."""
+
+    def __add__(self, other: "Deleted") -> "Deleted":
+        return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __bool__(self) -> bool:
+        return any(astuple(self))
+
+
+class Retention(Protocol):
+    """Deleting."""
+
+    async def delete_finished(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` threads, with all that belongs to them, that did not change since `before` and in
+        which nothing is open: no polling, no request, no notice. Returns how many.
+        """
+
+    async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
+        """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and
+        requests and notices of theirs in others; at most `limit` of each. Nothing deleted: nothing is left.
+        """
+
+    async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
+        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, and
+        the early replies. Nothing deleted: nothing is left.
+        """
+
+
+class DatabaseCheck(Protocol):
+    """How the database is."""
+
+    async def try_write(self) -> None:
+        """Writes what a person's request would take in room and leaves nothing behind, so that the transaction fails
+        where nothing can be recorded: the disk is full, the database is read-only, somebody else has it locked.
+        """
+
+    async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
+        """Jobs that are still polled and have not changed since `before`, among the `limit` that are polled next."""
