@@ -218,12 +218,3 @@ class Request:
     def reply_id(self) -> str:
         """The same for all requests that were made of one reply."""
         return self.id.partition(".")[0]
-
-
-@dataclass(frozen=True)
-class UploadedFile:
-    """A file that the job API keeps: `id` is its own name for it, `name` the person's."""
-
-    id: str
-    name: str
-    mimetype: str
