@@ -26,6 +26,7 @@ from bot.jobs.settings import JobApiSettings
 from bot.jobs.wire import (
     MAX_BODY,
     MAX_WORDS,
+    cancel_body,
     error_message_in,
     parse_job,
     parse_upload,
@@ -35,7 +36,9 @@ from bot.jobs.wire import (
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
+_CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
 _UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
+"""The last two are not of the specification: Pagehand's own job server has them."""
 MAX_UPLOAD_BYTES = 25_000_000
 """The largest file that is sent at all."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
@@ -103,6 +106,21 @@ class HttpJobApi:
         url = self._url(_MESSAGE_PATH, project_id, job_id)
         body = prompt_body(prompt, requester, files)
         return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
+
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat."""
+        url = self._url(_CANCEL_PATH, project_id, job_id)
+        return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+
+    def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
+        """Whether `cancel` is there."""
+        return self._settings.can_cancel
+
+    def takes_files(self, project_id: str) -> bool:  # noqa: ARG002 - the same
+        """Whether files can go with a request."""
+        return self._settings.takes_files
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""

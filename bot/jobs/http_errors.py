@@ -28,6 +28,7 @@ class JobApiOperation(Enum):
     CREATE = "create"
     MESSAGE = "message"
     GET = "get"
+    CANCEL = "cancel"
     UPLOAD = "upload"
 
 

@@ -140,6 +140,17 @@ def _encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+class CancelBody(_Wire):
+    """The body of a cancel, which is not of the specification."""
+
+    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
+
+
+def cancel_body(requested_by: Requester | None = None) -> bytes:
+    """Returns the bytes to send."""
+    return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
 def parse_upload(body: bytes) -> str:
     """Reads the id of an uploaded file. Raises JobApiUnreadable for any other bytes."""
     try:
