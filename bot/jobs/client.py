@@ -37,8 +37,8 @@ from bot.jobs.wire import (
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
 _CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
-"""Not of the specification: Pagehand's own job server has it, and the next."""
 _UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
+"""The last two are not of the specification: Pagehand's own job server has them."""
 MAX_UPLOAD_BYTES = 25_000_000
 """The largest file that is sent at all."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
