@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
@@ -150,3 +151,15 @@ async def test_a_reply_is_shown_in_the_channel_as_well(
     history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
     assert [m["ts"] for m in history] == [answer["ts"], root.ts]
     assert bodies[-1]["event"]["subtype"] == "thread_broadcast"
+
+
+async def test_a_reply_is_shown_in_the_channel_later(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    """By an update of its own, which changes nothing else."""
+    root = await workspace.people["ana"].say("docs", "root")
+    answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done")
+    place = {"channel": "C0DOCS001", "ts": answer["ts"], "reply_broadcast": True}
+    with pytest.raises(SlackApiError, match="no_dual_broadcast_content_update"):
+        await client.api_call("chat.update", json=place | {"text": "Changed"})
+    await client.api_call("chat.update", json=place)
+    history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
+    assert [(m["ts"], m["text"]) for m in history] == [(answer["ts"], "Done"), (root.ts, "root")]

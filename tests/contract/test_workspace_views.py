@@ -162,6 +162,15 @@ async def test_what_slack_finds_missing_never_reaches_the_app(desk: Desk) -> Non
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
 
 
+async def test_without_a_limit_of_the_apps_own_a_text_is_as_long_as_a_message(desk: Desk) -> None:
+    await desk.open(modal(field("task", typed(multiline=True))))
+    await desk.ana.views.enter("text", "x" * 40_001)
+    assert (await desk.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
+    await desk.ana.views.enter("text", "x" * 40_000)
+    assert (await desk.ana.views.submit()).ok
+    assert len(desk.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
+
+
 async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
     opened = await desk.open()
     await desk.ana.views.enter("text", "kept")
