@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections.abc import Sequence
 from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -13,16 +14,18 @@ from httpx_aiohttp import AiohttpTransport
 
 from bot import __version__
 from bot.domain.jobs import Job
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.job_api_proxy import job_api_proxy
 from bot.jobs.rate_limit_gate import RateLimitGate
 from bot.jobs.settings import JobApiSettings
-from bot.jobs.wire import MAX_BODY, MAX_WORDS, error_message_in, parse_job, printable_line, prompt_body
+from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, printable_line, prompt_body
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
+_CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
+"""Not of the specification: Pagehand's own job server has it."""
 
 
 class HttpJobApi:
@@ -60,20 +63,48 @@ class HttpJobApi:
         return f"HttpJobApi({self._settings.base_url!r})"
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        body = prompt_body(prompt, requester)
+        body = prompt_body(prompt, requester, files)
         return await self._call(JobApiOperation.CREATE, project_id, url, body, idempotency_key)
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project_id: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        body = prompt_body(prompt, requester)
+        body = prompt_body(prompt, requester, files)
         return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
+
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat."""
+        url = self._url(_CANCEL_PATH, project_id, job_id)
+        return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+
+    def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
+        """Whether `cancel` is there."""
+        return self._settings.can_cancel
+
+    def takes_files(self, project_id: str) -> bool:  # noqa: ARG002 - the same
+        """Whether files can go with a request."""
+        return self._settings.takes_files
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""

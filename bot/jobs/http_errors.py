@@ -23,11 +23,12 @@ from bot.runtime.http.retry_after import parse_retry_after
 
 
 class JobApiOperation(Enum):
-    """The three calls; what a 404 says depends on which it is."""
+    """The calls; what a 404 says depends on which it is."""
 
     CREATE = "create"
     MESSAGE = "message"
     GET = "get"
+    CANCEL = "cancel"
 
 
 # -- no answer ------------------------------------------------------------------------------------------------------

@@ -112,5 +112,5 @@ class PageRenderer:
             "ephemeral": message.ephemeral_to is not None,
             "subtype": message.subtype,
             "bot_id": message.bot_id,
-            "files": [{"name": file["name"]} for file in message.files or ()],
+            "files": [{"name": file.name} for file in message.files or ()],
         }

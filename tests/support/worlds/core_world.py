@@ -9,6 +9,7 @@ from bot.domain.actions import Action
 from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.new_jobs import NewJob
 from bot.domain.observe import Polling
+from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.threads import Thread, WayIn
 from bot.ports import Store
@@ -53,7 +54,7 @@ class CoreWorld:
             self.job_api,
             calls,
             polling=polling,
-            idempotent=self.idempotent,
+            abilities=lambda _: self.abilities(),
             people=self.people,
             requesters=self.requesters,
         )
@@ -62,6 +63,10 @@ class CoreWorld:
         )
         self.outbox = Outbox(self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts)
         return self
+
+    def abilities(self) -> JobApiAbilities:
+        """What the job API can do beyond its specification."""
+        return JobApiAbilities(idempotent=self.idempotent, requester=self.requesters is not None)
 
     def restart(self, owner: str) -> None:
         """A new process, on the same database."""
