@@ -9,7 +9,7 @@ from bot.domain.commands import FollowUp, Start, parse_reply, parse_slash
 from bot.domain.mentions import with_names
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestRejected
-from bot.domain.requests import Attachments, Reply, Request, RequestState
+from bot.domain.requests import Reply, Request, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.replies import request_id
 

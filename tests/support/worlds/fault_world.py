@@ -75,9 +75,7 @@ class JobApiOutside(FakeJobApi):
         self._same_body(idempotency_key, prompt, requester, tuple(files))
         if self.honours_keys and idempotency_key in self._answers:
             return self._answers[idempotency_key]
-        job = await super().create(
-            project, prompt, idempotency_key=idempotency_key, requester=requester, files=files
-        )
+        job = await super().create(project, prompt, idempotency_key=idempotency_key, requester=requester, files=files)
         return self._took(job, idempotency_key)
 
     def _same_body(self, key: str, *body: object) -> None:
@@ -349,9 +347,7 @@ class _JobApiReach(_Reach):
         create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, **extras)
         return await self._ask("create", idempotency_key, lambda: create(project, prompt))
 
-    async def send_message(
-        self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
         send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, **extras)
         return await self._ask("message", idempotency_key, lambda: send(project, job_id, prompt))
 
