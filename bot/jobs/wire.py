@@ -151,6 +151,18 @@ def cancel_body(requested_by: Requester | None = None) -> bytes:
     return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
+def parse_upload(body: bytes) -> str:
+    """Reads the id of an uploaded file. Raises JobApiUnreadable for any other bytes."""
+    try:
+        data = from_json(body.removeprefix(_BOM)) if len(body) <= MAX_BODY else None
+    except ValueError:
+        data = None
+    found = data.get("id") if isinstance(data, dict) else None
+    if not isinstance(found, str) or not found.isprintable() or not 0 < len(found) <= MAX_ID:
+        raise JobApiUnreadable("The job API's answer to a file has no usable id.")
+    return found
+
+
 def parse_job(body: bytes, hide: Hide = str) -> Job:
     """Reads an Agent job. Raises JobApiUnreadable for any other bytes. `hide` takes secrets out of its details."""
     problem = _why_not_a_job(body)

@@ -11,9 +11,7 @@ from bot.domain.requests import Attachments, Person, Reply, Request, RequestStat
 from bot.ports import Store
 
 REPLY = "1700000002.000100"
-EARLY = Reply(
-    Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True)
-)
+EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
 
 
 async def save_words(store: Store, request: Request, due_in: float = 0.0) -> None:

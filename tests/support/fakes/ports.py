@@ -36,8 +36,9 @@ class FakeClock:
 class FakeJobApi:
     """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
 
-    `requesters` and `files` are those that came with the calls. `outdated_answers` are what the next messages are
-    answered with, in turn, in place of the job as it then is.
+    `requesters` are those that came with the calls, `files` those that came with each prompt. `outdated_answers` are
+    what the next messages are answered with, in turn, in place of the job as it then is. `cancels` and `files_taken`:
+    what this job API can do beyond its specification; `uploads` is what it was given, by id.
     """
 
     def __init__(self) -> None:
@@ -48,13 +49,13 @@ class FakeJobApi:
         self.after: list[JobApiError] = []
         self.outdated_answers: list[Job] = []
         self.polls = 0
-        self.cancels = True
-        self.cancelled: list[str] = []
-        self.files: list[tuple[UploadedFile, ...]] = []
-        self.uploaded: dict[str, bytes] = {}
-        self.files_taken = True
-        self.projects: list[str] = []
         self.requesters: list[Requester | None] = []
+        self.files: dict[str, tuple[UploadedFile, ...]] = {}
+        self.projects: list[str] = []
+        self.cancels = False
+        self.cancelled: list[str] = []
+        self.files_taken = False
+        self.uploads: dict[str, bytes] = {}
 
     async def create(
         self,
@@ -66,12 +67,12 @@ class FakeJobApi:
         files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
-        self.files.append(tuple(files))
         self._fail(self.faults)
+        self.files[prompt] = tuple(files)
+        self.projects.append(project)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
         self.jobs[job.id] = job
         self.created.append(prompt)
-        self.projects.append(project)
         self._fail(self.after)
         return job
 
@@ -86,8 +87,8 @@ class FakeJobApi:
         files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
-        self.files.append(tuple(files))
         self._fail(self.faults)
+        self.files[prompt] = tuple(files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         self.messages[job_id].append(prompt)
@@ -95,14 +96,12 @@ class FakeJobApi:
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
 
-    def takes_files(self, project: str) -> bool:
-        return self.files_taken
-
-    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def get(self, project: str, job_id: str) -> Job:
+        self.polls += 1
         self._fail(self.faults)
-        file = UploadedFile(sha256(content).hexdigest(), name, mimetype)
-        self.uploaded[file.id] = content
-        return file
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        return self.jobs[job_id]
 
     def can_cancel(self, project: str) -> bool:
         return self.cancels
@@ -119,12 +118,14 @@ class FakeJobApi:
         self._fail(self.after)
         return self.jobs[job_id]
 
-    async def get(self, project: str, job_id: str) -> Job:
-        self.polls += 1
+    def takes_files(self, project: str) -> bool:
+        return self.files_taken
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
         self._fail(self.faults)
-        if job_id not in self.jobs:
-            raise JobGone("no such job")
-        return self.jobs[job_id]
+        file = UploadedFile(sha256(content).hexdigest(), name, mimetype)
+        self.uploads[file.id] = content
+        return file
 
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
         """From now on the job has this status and link, and tells these details."""
