@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from bot.workspace.delivery.interactions import InteractionResult, Interactions
-from bot.workspace.model.app_config import AppConfig, MessagesTab
-from bot.workspace.model.entities import Channel, Json, Message, User
+from bot.workspace.delivery.interactions import InteractionResult
+from bot.workspace.model.app_config import MessagesTab
+from bot.workspace.model.entities import Channel, File, Message, User
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.state import State
+from bot.workspace.model.files import MAX_FILES, Upload
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
+from bot.workspace.person_views import PersonViews
+from bot.workspace.surroundings import Surroundings
+from bot.workspace.wire.forwarding import forwarded
 from bot.workspace.wire.interaction_payloads import find_action
 
 
@@ -20,16 +23,16 @@ class Actor:
 
     Args:
         user: Who acts.
-        state: The workspace.
-        app: The app, to which the person can talk directly.
-        interactions: Brings commands and presses to the app.
+        surroundings: The workspace, the app, and the ways to it.
     """
 
-    def __init__(self, user: User, state: State, app: AppConfig, interactions: Interactions) -> None:
+    def __init__(self, user: User, surroundings: Surroundings) -> None:
         self.user = user
-        self._state = state
-        self._app = app
-        self._interactions = interactions
+        self.views = PersonViews(user, surroundings, self.channel)
+        self._state = surroundings.state
+        self._app = surroundings.app
+        self._interactions = surroundings.interactions
+        self._renderer = surroundings.renderer
 
     @property
     def id(self) -> str:
@@ -40,15 +43,18 @@ class Actor:
         """Returns how the person is mentioned in a message's text."""
         return f"<@{self.user.id}>"
 
+    @property
+    def is_external(self) -> bool:
+        """Whether they are of another organization, with which a channel is shared."""
+        return self.user.team_id != self._state.team.id
+
     # seeing
 
     def can_see(self, channel: Channel) -> bool:
         """Returns whether the person sees a channel: its members do, and if it is public all of the team but guests."""
         if self.user.id in channel.members:
             return True
-        guest = self.user.is_restricted or self.user.is_ultra_restricted
-        outsider = self.user.team_id != self._state.team.id
-        return not (channel.is_private or channel.is_im or guest or outsider)
+        return not (channel.is_private or channel.is_im or self.user.is_guest or self.is_external)
 
     def can_write_in(self, channel: Channel) -> bool:
         """Returns whether Slack shows the person a composer there, for messages and commands alike."""
@@ -61,7 +67,7 @@ class Actor:
             SlackError: ``channel_not_found``.
         """
         bot, channel = self._app.bot_user_id, self._state.find_channel(name)
-        if channel is None and self._state.find_user(name) == self._state.users[bot]:
+        if channel is None and not self.is_external and self._state.find_user(name) == self._state.users[bot]:
             channel = self._state.direct_channel(bot, self.user.id)
         if channel is None or not self.can_see(channel):
             raise SlackError("channel_not_found")
@@ -80,7 +86,7 @@ class Actor:
         *,
         thread_ts: str | None = None,
         broadcast: bool = False,
-        files: Sequence[str] | None = None,
+        files: Sequence[str | Upload] | None = None,
     ) -> Message:
         """Writes a message. ``@name``, ``#channel`` and URLs become references, as in Slack's composer.
 
@@ -89,21 +95,36 @@ class Actor:
             text: What is typed.
             thread_ts: The thread to reply in.
             broadcast: Whether a reply is also sent to the channel.
-            files: Names of files uploaded with it; their content is of no matter.
+            files: Files uploaded with it; a name alone is an empty file.
         """
         place = self._writable(channel)
         if len(text) > TEXT_LIMIT:
             raise SlackError("msg_too_long")
         if not text.strip() and not files:
             raise SlackError("no_text")
-        message = Message(place.id, "", self.user.id, self._stored(text), client_msg_id=str(uuid4()))
-        message.thread_ts = thread_ts
+        message = self._message(place, text, thread_ts)
         if files:
-            message.files = [self._file(name) for name in files]
+            message.files = self._upload(place, thread_ts, files)
             message.subtype = "file_share"
         elif thread_ts and broadcast:
             message.subtype = "thread_broadcast"
         return self._state.post(message)
+
+    async def forward(self, channel: str, ts: str, to: str, *, thread_ts: str | None = None, text: str = "") -> Message:
+        """Shares a message that the person sees into another conversation or thread, with or without words."""
+        original = self._state.message(self.channel(channel), ts)
+        message = self._message(self._writable(to), text, thread_ts)
+        message.attachments = [forwarded(original, self._state, self._renderer)]
+        return self._state.post(message)
+
+    async def delete_file(self, file_id: str) -> None:
+        """Deletes a file of one's own: messages keep its id, and those that have nothing else go with it."""
+        file = self._state.files.get(file_id)
+        if file is None or file.is_deleted:
+            raise SlackError("file_not_found")
+        if file.user != self.user.id:
+            raise SlackError("cant_delete_file")
+        self._state.delete_file(file, self.user.id)
 
     async def command(self, channel: str, name: str, text: str = "") -> InteractionResult:
         """Runs a slash command such as ``/docs`` and waits for the app's acknowledgement."""
@@ -115,7 +136,18 @@ class Actor:
         """Presses a button of a message, or chooses from its menu by ``value``, and waits for the acknowledgement."""
         place = self.channel(channel)
         message = self._state.ephemeral(place, ts, self.user.id) or self._state.message(place, ts)
-        return await self._interactions.press(self.user, message, find_action(message, action_id, block_id, value))
+        action = find_action(message.blocks, action_id, block_id, value)
+        return await self._interactions.press(self.user, message, action)
+
+    async def shortcut(self, channel: str, ts: str, callback_id: str) -> InteractionResult:
+        """Runs a shortcut of the app on a message, and waits for the acknowledgement."""
+        place = self.channel(channel)
+        message = self._state.ephemeral(place, ts, self.user.id) or self._state.message(place, ts)
+        return await self._interactions.message_shortcut(self.user, message, callback_id)
+
+    async def global_shortcut(self, callback_id: str) -> InteractionResult:
+        """Runs a shortcut of the app that belongs to no message, and waits for the acknowledgement."""
+        return await self._interactions.global_shortcut(self.user, callback_id)
 
     async def edit(self, channel: str, ts: str, text: str) -> Message:
         message = self._own_message(channel, ts, "cant_update_message")
@@ -171,37 +203,32 @@ class Actor:
         return message
 
     def _stored(self, text: str) -> str:
-        return stored_typed_text(text, self._state.user_id, self._state.channel_id)
+        return stored_typed_text(text, self._state.user_id, self._state.channel_id, self._state.group_id)
 
-    def _file(self, name: str) -> Json:
-        file_id = f"F{uuid4().hex[:10].upper()}"
-        return {
-            "id": file_id,
-            "name": name,
-            "title": name,
-            "mimetype": "application/octet-stream",
-            "filetype": name.rpartition(".")[2] or "binary",
-            "user": self.user.id,
-            "mode": "hosted",
-            "size": 0,
-            "is_external": False,
-            "url_private": f"https://files.invalid/{file_id}/{name}",
-        }
+    def _message(self, place: Channel, text: str, thread_ts: str | None) -> Message:
+        stored, own_id = self._stored(text), str(uuid4())
+        return Message(place.id, "", self.user.id, stored, thread_ts=thread_ts, client_msg_id=own_id)
+
+    def _upload(self, place: Channel, thread_ts: str | None, files: Sequence[str | Upload]) -> list[File]:
+        """Keeps the files of a message that is about to be posted."""
+        if len(files) > MAX_FILES:
+            raise SlackError("too_many_files")
+        if thread_ts and self._state.conversation(place).get(thread_ts) is None:
+            raise SlackError("thread_not_found")
+        uploads = [Upload(file) if isinstance(file, str) else file for file in files]
+        return [self._state.files.add(self.user.id, upload) for upload in uploads]
 
 
 class People:
     """The people of the workspace, by name or id: ``people["ana"]``.
 
     Args:
-        state: The workspace.
-        app: The app.
-        interactions: Brings commands and presses to the app.
+        surroundings: What they act in.
     """
 
-    def __init__(self, state: State, app: AppConfig, interactions: Interactions) -> None:
-        self._state = state
-        self._app = app
-        self._interactions = interactions
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._state = surroundings.state
 
     def __getitem__(self, name: str) -> Actor:
         """Returns a person who can do what people do.
@@ -230,4 +257,4 @@ class People:
         return self._actor(next(user for user in self._state.users.values() if not user.is_bot))
 
     def _actor(self, user: User) -> Actor:
-        return Actor(user, self._state, self._app, self._interactions)
+        return Actor(user, self._surroundings)

@@ -1,11 +1,12 @@
-"""Keeps a workspace in a directory, so that it is found again: one row for each user, channel and message."""
+"""Keeps a workspace in a directory, so that it is found again: one row for each user, channel, message and file."""
 
+import base64
 import json
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.workspace.model.entities import Change, Channel, Json, Message, User
+from bot.workspace.model.entities import Change, Channel, File, Json, Message, User
 from bot.workspace.model.state import State
 
 FILE_NAME = "workspace.sqlite"
@@ -34,8 +35,11 @@ class Persistence:
         """Gives the state what was kept. Returns False when there was nothing."""
         users = [User(**body) for body in self._all(_USER)]
         channels = [Channel(**body) for body in self._all("channel")]
-        messages = [Message(**body) for body in self._all("message")]
+        messages = [_message(body) for body in self._all("message")]
         self._state.restore(users, channels, messages)
+        for body in self._all("file"):
+            content = base64.b64decode(body.pop("content"))
+            self._state.files.restore(File(**body), content)
         return bool(users)
 
     def save_users_and_channels(self) -> None:
@@ -48,6 +52,8 @@ class Persistence:
         """Writes down what a change has touched."""
         if change.kind.startswith("ephemeral"):
             return
+        for file in change.message.files or () if change.message else ():
+            self._put_file(self._state.files.get(file.id) or file)
         if change.message is None:
             self._put("channel", change.channel, self._state.channels[change.channel])
         elif change.kind == "message_deleted":
@@ -55,6 +61,11 @@ class Persistence:
             self._database.execute("DELETE FROM kept WHERE kind = ? AND id = ?", row)
         else:
             self._put("message", f"{change.channel} {change.message.ts}", change.message)
+
+    def _put_file(self, file: File) -> None:
+        content = self._state.files.content(file.id) or b""
+        body = asdict(file) | {"content": base64.b64encode(content).decode()}
+        self._database.execute(_UPSERT, ("file", file.id, json.dumps(body)))
 
     def close(self) -> None:
         self._database.close()
@@ -66,3 +77,8 @@ class Persistence:
     def _put(self, kind: str, key: str, thing: User | Channel | Message) -> None:
         row = (kind, key, json.dumps(asdict(thing)))
         self._database.execute(_UPSERT, row)
+
+
+def _message(body: Json) -> Message:
+    files = body.pop("files")
+    return Message(**body, files=None if files is None else [File(**file) for file in files])

@@ -13,6 +13,7 @@ from bot.workspace.delivery.interactions import Interactions
 from bot.workspace.delivery.response_urls import ResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
+from bot.workspace.delivery.view_interactions import ViewInteractions
 from bot.workspace.failure_injection import Faults
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
@@ -20,12 +21,16 @@ from bot.workspace.model.changes import Changes
 from bot.workspace.model.entities import Change
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
 from bot.workspace.model.state import State
+from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
+from bot.workspace.model.views import ViewChange, Views
 from bot.workspace.page.endpoints import Page
 from bot.workspace.people import People
 from bot.workspace.persistence import Persistence
+from bot.workspace.surroundings import Surroundings
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.dispatcher import Dispatcher
 from bot.workspace.web_api.endpoint import WebApi
+from bot.workspace.web_api.file_downloads import FileDownloads
 from bot.workspace.web_api.rate_limits import RateLimits
 from bot.workspace.wire.event_payloads import EventPayloads
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
@@ -37,7 +42,8 @@ MAX_BODY_BYTES = 4 << 20
 class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
-    Each of its parts has one topic: ``people`` and ``channels`` to act and to look, ``changes`` to wait, ``faults`` and
+    Each of its parts has one topic: ``people`` and ``channels`` to act and to look, ``views`` for what the app has
+    opened before people, ``changes`` to wait, ``faults`` and
     ``listener`` for what goes wrong, ``credentials`` to revoke tokens, ``web_api`` and ``deliveries`` for what went
     between the app and the workspace, ``socket_mode`` and ``signed_http`` for the ways to the app.
 
@@ -48,6 +54,7 @@ class WorkspaceServer:
         ack_timeout: Seconds an app has to acknowledge before an event is sent again, or a command has failed.
         retry_delays: Seconds before each resending of an event for which nothing was listening.
         ticket_lifetime: Seconds a Socket Mode address is good for.
+        trigger_lifetime: Seconds a trigger id is good for.
         rate_limited: Whether Slack's rate limits are kept.
         now: The clock, in seconds since 1970.
     """
@@ -61,6 +68,7 @@ class WorkspaceServer:
         ack_timeout: float = 3.0,
         retry_delays: tuple[float, ...] = RETRY_DELAYS,
         ticket_lifetime: float = 30.0,
+        trigger_lifetime: float = LIFETIME_SECONDS,
         rate_limited: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -71,12 +79,15 @@ class WorkspaceServer:
         self.changes = Changes()
         self.faults = Faults()
         self.listener = Listener()
-        self._renderer = Renderer(self.state, self.app)
+        self.views = Views()
+        self._renderer = Renderer(self.state, self.app, self._origin)
+        self.triggers = Triggers(now, trigger_lifetime)
         self._build_delivery(ack_timeout, retry_delays, ticket_lifetime, now)
         self._build_endpoints(RateLimits(now) if rate_limited else None)
         self._persistence = Persistence(directory, self.state) if directory else None
         self._fill()
         self.state.observers.append(self._take_change)
+        self.views.observers.append(self._take_view_change)
 
     def _build_delivery(
         self, ack_timeout: float, retry_delays: tuple[float, ...], ticket_lifetime: float, now: Callable[[], float]
@@ -90,10 +101,10 @@ class WorkspaceServer:
         self._transport = FaultyTransport(self.socket_mode if app.socket_mode else self.signed_http, self.faults)
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
         self.response_urls = ResponseUrls(state, app, now, self._origin)
-        self.interactions = Interactions(
-            state, app, InteractionPayloads(state, app, self._renderer, token), self.deliveries, self.response_urls
-        )
-        self._events = EventPayloads(state, app, self._renderer, token)
+        payloads = InteractionPayloads(state, app, self._renderer, self.triggers, token)
+        self.interactions = Interactions(state, app, payloads, self.deliveries, self.response_urls)
+        self._view_interactions = ViewInteractions(self.views, payloads, self.deliveries, self.response_urls)
+        self._events = EventPayloads(state, app, self._renderer, self.views, token)
 
     def _build_endpoints(self, rate_limits: RateLimits | None) -> None:
         """Makes what the app and the page call."""
@@ -103,11 +114,16 @@ class WorkspaceServer:
             self._renderer,
             self.credentials,
             rate_limits,
+            views=self.views,
+            triggers=self.triggers,
             origin=self._origin,
             open_socket_url=self.socket_mode.open_url,
         )
         self.web_api = WebApi(dispatcher, self.credentials, self.faults, self.changes.notify)
-        self.people = People(self.state, self.app, self.interactions)
+        self.files = FileDownloads(self.state, self.app, self.credentials)
+        self.people = People(
+            Surroundings(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
+        )
         self._page = Page(self.state, self.app, self.people, self._transport)
 
     def _fill(self) -> None:
@@ -127,6 +143,10 @@ class WorkspaceServer:
             self._page.show_change(change)
         self.changes.notify()
 
+    def _take_view_change(self, change: ViewChange) -> None:
+        self._page.show_view_change(change)
+        self.changes.notify()
+
     def _take_connection(self) -> None:
         self._page.show_link()
         self.changes.notify()
@@ -141,7 +161,8 @@ class WorkspaceServer:
             [
                 web.route("*", "/api/{method}", self.web_api.handle),
                 web.get("/link/", self.socket_mode.handle),
-                web.post(r"/{kind:commands|actions}/{team}/{secret}", self.response_urls.handle),
+                web.post(r"/{kind:commands|actions|app}/{team}/{secret}", self.response_urls.handle),
+                *self.files.routes(),
                 *self._page.routes(),
             ]
         )

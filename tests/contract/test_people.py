@@ -29,7 +29,7 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.requests import RejectionReason, RequestKind
 from bot.domain.threads import Thread
-from bot.slack.sending.people import display_name
+from bot.slack.sending.user_directory import display_name
 from bot.workspace.model.app_config import AppConfig
 
 

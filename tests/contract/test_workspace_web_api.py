@@ -115,8 +115,8 @@ async def test_every_answer_to_a_known_token_tells_its_scopes(
 
 
 async def test_methods_that_are_not_there_yet(client: AsyncWebClient) -> None:
-    answer = await refused(client.views_open(trigger_id="1", view={"type": "modal"}))
-    assert answer == {"ok": False, "error": "unknown_method", "req_method": "views.open"}
+    answer = await refused(client.search_messages(query="words"))
+    assert answer == {"ok": False, "error": "unknown_method", "req_method": "search.messages"}
 
 
 async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:

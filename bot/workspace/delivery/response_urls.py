@@ -19,7 +19,7 @@ from bot.workspace.wire.blocks import checked_blocks
 MAX_USES = 5
 LIFETIME_SECONDS = 30 * 60
 MAX_OPEN = 10_000
-ResponseUrlKind = Literal["commands", "actions"]
+ResponseUrlKind = Literal["commands", "actions", "app"]
 """What an address is for, as it stands in Slack's own."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 DEFAULT_SCOPES = frozenset(
     {
@@ -13,6 +13,7 @@ DEFAULT_SCOPES = frozenset(
         "channels:read",
         "chat:write",
         "commands",
+        "files:read",
         "groups:history",
         "groups:read",
         "im:history",
@@ -20,11 +21,13 @@ DEFAULT_SCOPES = frozenset(
         "im:write",
         "reactions:read",
         "reactions:write",
+        "usergroups:read",
         "users:read",
     }
 )
 DEFAULT_EVENTS = frozenset(
     {
+        "app_home_opened",
         "app_mention",
         "channel_archive",
         "channel_left",
@@ -34,6 +37,7 @@ DEFAULT_EVENTS = frozenset(
         "message.groups",
         "message.im",
         "reaction_added",
+        "reaction_removed",
     }
 )
 
@@ -61,6 +65,16 @@ class SlashCommand:
 
 
 @dataclass(frozen=True)
+class Shortcut:
+    """An entry of a message's menu (``message``), or of the menu beside the composer (``global``)."""
+
+    name: str
+    kind: Literal["message", "global"]
+    callback_id: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
 class AppConfig:
     """What Slack knows of an app.
 
@@ -69,10 +83,12 @@ class AppConfig:
         display_name: The name shown beside its messages.
         scopes: The bot scopes granted.
         commands: Its slash commands.
+        shortcuts: Its shortcuts.
         events: Bot events subscribed to, as the manifest names them (``message.channels``).
         request_url: Where events go when they are delivered by signed HTTP instead of Socket Mode.
         interactivity_url: Where presses of buttons go then.
         messages_tab: What people can do in their direct conversation with it.
+        home_tab: Whether its App Home has a Home tab.
     """
 
     name: str = "pagehand"
@@ -81,10 +97,15 @@ class AppConfig:
     commands: tuple[SlashCommand, ...] = (
         SlashCommand("/docs", "Hand over a documentation task", "what to do", should_escape=True),
     )
+    shortcuts: tuple[Shortcut, ...] = (
+        Shortcut("Hand to Pagehand", "message", "hand_to_pagehand", "Hand this message over as a task"),
+        Shortcut("New task", "global", "new_task", "Hand over a documentation task"),
+    )
     events: frozenset[str] = DEFAULT_EVENTS
     request_url: str | None = None
     interactivity_url: str | None = None
     messages_tab: MessagesTab = MessagesTab.OPEN
+    home_tab: bool = True
     app_id: str = "A0PAGEHND"
     bot_id: str = "B0PAGEHND"
     bot_user_id: str = "U0PAGEHND"
@@ -95,6 +116,9 @@ class AppConfig:
 
     def command(self, name: str) -> SlashCommand | None:
         return next((command for command in self.commands if command.command == name), None)
+
+    def shortcut(self, callback_id: str) -> Shortcut | None:
+        return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:
@@ -115,10 +139,12 @@ class AppConfig:
             display_name=bot_name,
             scopes=frozenset(manifest["oauth_config"]["scopes"]["bot"]),
             commands=tuple(_command(entry) for entry in features.get("slash_commands") or ()),
+            shortcuts=tuple(_shortcut(entry) for entry in features.get("shortcuts") or ()),
             events=frozenset(subscriptions.get("bot_events") or ()),
             request_url=subscriptions.get("request_url") if http else None,
             interactivity_url=interactivity.get("request_url") if http else None,
             messages_tab=_messages_tab(features.get("app_home") or {}),
+            home_tab=bool((features.get("app_home") or {}).get("home_tab_enabled", False)),
         )
 
 
@@ -136,3 +162,7 @@ def _command(entry: Mapping[str, Any]) -> SlashCommand:
         should_escape=bool(entry.get("should_escape", False)),
         url=entry.get("url"),
     )
+
+
+def _shortcut(entry: Mapping[str, Any]) -> Shortcut:
+    return Shortcut(entry["name"], entry["type"], entry["callback_id"], entry.get("description", ""))

@@ -1,4 +1,4 @@
-"""Block Kit as Slack documents it: which fields each block and element has, and how long they may be.
+"""Block Kit's blocks as Slack documents them: which fields each has, and how long they may be.
 
 Slack refuses a field it does not know, so the models do too. Limits are those of docs.slack.dev.
 """
@@ -6,156 +6,26 @@ Slack refuses a field it does not know, so the models do too. Limits are those o
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag, model_validator
 
 from bot.workspace.model.entities import Json
+from bot.workspace.model.kit_elements import Accessory, Action, Image, InputElement
+from bot.workspace.model.kit_texts import FieldText, HeaderText, Id, PlainText, ShortText, Strict, Text, Url
 
-_INTERACTIVE = frozenset({"button", "overflow", "static_select", "checkboxes", "radio_buttons"})
-Id = Annotated[str, StringConstraints(min_length=1, max_length=255)]
-Url = Annotated[str, StringConstraints(min_length=1, max_length=3000)]
-ShortText = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Text(Strict):
-    """A text object; ``emoji`` belongs to plain_text and ``verbatim`` to mrkdwn."""
-
-    type: Literal["plain_text", "mrkdwn"]
-    text: Annotated[str, StringConstraints(min_length=1, max_length=3000)]
-    emoji: bool | None = None
-    verbatim: bool | None = None
-
-    @model_validator(mode="after")
-    def _options_fit_the_type(self) -> "Text":
-        if self.type == "plain_text" and self.verbatim is not None:
-            raise ValueError("invalid additional property: verbatim")
-        if self.type == "mrkdwn" and self.emoji is not None:
-            raise ValueError("invalid additional property: emoji")
-        return self
-
-
-class PlainText(Strict):
-    type: Literal["plain_text"]
-    text: Annotated[str, StringConstraints(min_length=1, max_length=3000)]
-    emoji: bool | None = None
-
-
-class FieldText(Text):
-    text: ShortText
-
-
-class LabelText(PlainText):
-    """The text of a button, an option or a confirmation's button."""
-
-    text: Annotated[str, StringConstraints(min_length=1, max_length=75)]
-
-
-class HeaderText(PlainText):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
-
-
-class PlaceholderText(PlainText):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
-
-
-class ConfirmText(Text):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=300)]
-
-
-class ConfirmTitle(PlainText):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=100)]
-
-
-class ConfirmLabel(PlainText):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=30)]
-
-
-class Confirm(Strict):
-    title: ConfirmTitle
-    text: ConfirmText
-    confirm: ConfirmLabel
-    deny: ConfirmLabel
-    style: Literal["primary", "danger"] | None = None
-
-
-class Option(Strict):
-    text: Text
-    value: Annotated[str, StringConstraints(min_length=1, max_length=150)]
-    description: Text | None = None
-    url: Url | None = None
-
-
-class Button(Strict):
-    type: Literal["button"]
-    text: LabelText
-    action_id: Id | None = None
-    value: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
-    url: Url | None = None
-    style: Literal["primary", "danger"] | None = None
-    confirm: Confirm | None = None
-    accessibility_label: Annotated[str, StringConstraints(max_length=75)] | None = None
-
-
-class Overflow(Strict):
-    type: Literal["overflow"]
-    options: Annotated[list[Option], Field(min_length=1, max_length=5)]
-    action_id: Id | None = None
-    confirm: Confirm | None = None
-
-
-class StaticSelect(Strict):
-    type: Literal["static_select"]
-    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
-    action_id: Id | None = None
-    placeholder: PlaceholderText | None = None
-    initial_option: Option | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
-
-
-class Image(Strict):
-    type: Literal["image"]
-    alt_text: ShortText
-    image_url: Url | None = None
-    slack_file: dict[str, Any] | None = None
-
-    @model_validator(mode="after")
-    def _has_a_source(self) -> "Image":
-        if (self.image_url is None) == (self.slack_file is None):
-            raise ValueError("must have one of image_url and slack_file")
-        return self
-
-
-class OtherElement(BaseModel):
-    """Elements that are passed through: known by type, their fields not looked into."""
-
-    type: Literal[
+_INTERACTIVE = frozenset(
+    {
+        "button",
         "channels_select",
         "checkboxes",
         "conversations_select",
-        "datepicker",
-        "datetimepicker",
-        "external_select",
-        "feedback_buttons",
-        "icon_button",
-        "multi_channels_select",
-        "multi_conversations_select",
-        "multi_external_select",
         "multi_static_select",
-        "multi_users_select",
+        "overflow",
+        "plain_text_input",
         "radio_buttons",
-        "timepicker",
+        "static_select",
         "users_select",
-        "workflow_button",
-    ]
-    action_id: Id | None = None
-
-
-Action = Annotated[Button | Overflow | StaticSelect | OtherElement, Field(discriminator="type")]
-Accessory = Annotated[Button | Overflow | StaticSelect | Image | OtherElement, Field(discriminator="type")]
+    }
+)
 
 
 def _context_kind(value: object) -> str:
@@ -223,17 +93,30 @@ class RichText(Block):
     elements: list[dict[str, Any]]
 
 
+class LabelOfInput(PlainText):
+    """The label of an input, and its hint."""
+
+    text: ShortText
+
+
+class Input(Block):
+    type: Literal["input"]
+    label: LabelOfInput
+    element: InputElement
+    dispatch_action: bool | None = None
+    hint: LabelOfInput | None = None
+    optional: bool | None = None
+
+
 class OtherBlock(BaseModel):
     """Blocks that are passed through: known by type, their fields not looked into."""
 
-    type: Literal[
-        "card", "carousel", "alert", "context_actions", "file", "input", "plan", "table", "task_card", "video"
-    ]
+    type: Literal["card", "carousel", "alert", "context_actions", "file", "plan", "table", "task_card", "video"]
     block_id: Id | None = None
 
 
 AnyBlock = Annotated[
-    Section | Divider | Header | Context | Actions | ImageBlock | Markdown | RichText | OtherBlock,
+    Section | Divider | Header | Context | Actions | ImageBlock | Input | Markdown | RichText | OtherBlock,
     Field(discriminator="type"),
 ]
 
@@ -242,8 +125,12 @@ def assign_ids(blocks: list[Json] | None) -> None:
     """Gives blocks and their interactive elements the ids that the app left out, as Slack does."""
     for block in blocks or []:
         block.setdefault("block_id", uuid4().hex[:5])
-        for element in (*_objects(block.get("elements")), *_objects(block.get("accessory"))):
-            if element.get("type") in _INTERACTIVE:
+        for element in (
+            *_objects(block.get("elements")),
+            *_objects(block.get("accessory")),
+            *_objects(block.get("element")),
+        ):
+            if isinstance(kind := element.get("type"), str) and kind in _INTERACTIVE:
                 element.setdefault("action_id", uuid4().hex[:5])
 
 

@@ -19,6 +19,7 @@ ChangeKind = Literal[
     "channel_created",
     "channel_archived",
     "channel_unarchived",
+    "home_opened",
 ]
 
 
@@ -42,6 +43,22 @@ class User:
     is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
+    tz: str = "Etc/UTC"
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether they see only some channels: of several channels, or of a single one."""
+        return self.is_restricted or self.is_ultra_restricted
+
+
+@dataclass(frozen=True)
+class UserGroup:
+    """A group of people that is mentioned by its handle; ``users`` are ids."""
+
+    id: str
+    handle: str
+    name: str
+    users: tuple[str, ...] = ()
 
 
 @dataclass
@@ -69,6 +86,33 @@ class Channel:
         return "groups" if self.is_private else "channels"
 
 
+@dataclass(frozen=True)
+class File:
+    """A file that a person uploaded. What is in it is kept apart, by its id.
+
+    Args:
+        id: Slack's, such as ``F0123ABCD``.
+        name: As it was uploaded.
+        mimetype: What the uploader said it is, or what its name says.
+        size: In bytes.
+        user: Who uploaded it.
+        created: When, in seconds since 1970.
+        preview: The first lines of a text; None for anything else.
+        lines: How many lines a text has.
+        is_deleted: Whether nothing is left of it but its id.
+    """
+
+    id: str
+    name: str
+    mimetype: str
+    size: int
+    user: str
+    created: int
+    preview: str | None = None
+    lines: int = 0
+    is_deleted: bool = False
+
+
 @dataclass
 class Message:
     """A message as Slack keeps it: ``text`` is escaped, ``blocks`` are only those an app gave.
@@ -88,7 +132,7 @@ class Message:
     app_id: str | None = None
     client_msg_id: str | None = None
     metadata: Json | None = None
-    files: list[Json] | None = None
+    files: list[File] | None = None
     inviter: str | None = None
     edited_by: str | None = None
     edited_ts: str | None = None
@@ -111,7 +155,7 @@ class Change:
         at: When, as a Slack timestamp unique in the workspace.
         message: The message concerned, as it now is.
         previous: The message as it was, for changes and deletions.
-        name: A reaction's name.
+        name: A reaction's name, or that of the tab of the app's Home that was opened.
         inviter: Who brought a new member in.
     """
 

@@ -4,15 +4,16 @@ Ids are fixed, so that a kept workspace and its bot know each other again.
 """
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel, Team, User
+from bot.workspace.model.entities import Channel, Team, User, UserGroup
 from bot.workspace.model.state import SLACKBOT, State
 
 HOME = Team("T0LOCAL01", "Local workspace", "local")
 PARTNER = Team("T0PARTNER", "Partner Ltd", "partner")
-ANA = User("U0ANA0001", "ana", "Ana Silva", HOME.id, color="2b6cb0", is_admin=True)
-BEN = User("U0BEN0001", "ben", "Ben Okafor", HOME.id, color="b7791f")
-GIA = User("U0GIA0001", "gia", "Gia Rossi (guest)", HOME.id, color="276749", is_restricted=True)
-EMIL = User("U0EMIL001", "emil", "Emil Novak", PARTNER.id, color="97266d")
+ANA = User("U0ANA0001", "ana", "Ana Silva", HOME.id, color="2b6cb0", is_admin=True, tz="Europe/Lisbon")
+BEN = User("U0BEN0001", "ben", "Ben Okafor", HOME.id, color="b7791f", tz="Africa/Lagos")
+GIA = User("U0GIA0001", "gia", "Gia Rossi (guest)", HOME.id, color="276749", is_restricted=True, tz="Europe/Rome")
+EMIL = User("U0EMIL001", "emil", "Emil Novak", PARTNER.id, color="97266d", tz="Europe/Prague")
+WRITERS = UserGroup("S0WRITERS", "writers", "Technical writers", (ANA.id, BEN.id))
 
 
 def populate(state: State, app: AppConfig) -> None:
@@ -42,5 +43,6 @@ def populate(state: State, app: AppConfig) -> None:
 
 
 def install_bot_user(state: State, app: AppConfig) -> None:
-    """Adds the app's bot user, or brings its name up to date in a kept workspace."""
+    """Adds the app's bot user, or brings its name up to date in a kept workspace; and the group, which is not kept."""
+    state.groups[WRITERS.id] = WRITERS
     state.add_user(User(app.bot_user_id, app.name, app.display_name, HOME.id, color="1f7a5c", is_bot=True))

@@ -6,11 +6,13 @@ Every change is told to the observers, in order, after it has been made.
 import time
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from dataclasses import replace
 
 from bot.workspace.model.block_kit import assign_ids
 from bot.workspace.model.conversation import Conversation
-from bot.workspace.model.entities import Change, ChangeKind, Channel, Message, Observer, Team, User
+from bot.workspace.model.entities import Change, ChangeKind, Channel, File, Message, Observer, Team, User, UserGroup
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.files import Files
 from bot.workspace.model.timestamps import Timestamps
 
 TOMBSTONE = "This message was deleted."
@@ -26,7 +28,9 @@ class State:
         self.timestamps = Timestamps(now)
         self.teams: dict[str, Team] = {team.id: team}
         self.users: dict[str, User] = {}
+        self.groups: dict[str, UserGroup] = {}
         self.channels: dict[str, Channel] = {}
+        self.files = Files(now)
         self.observers: list[Observer] = []
         self._conversations: dict[str, Conversation] = {}
         self._ephemerals: dict[str, dict[str, Message]] = {}
@@ -46,6 +50,10 @@ class State:
         """Returns the id of the user who has just this name."""
         found = self.find_user(name)
         return found.id if found and found.name == name else None
+
+    def group_id(self, handle: str) -> str | None:
+        """Returns the id of the group of people that has just this handle."""
+        return next((group.id for group in self.groups.values() if group.handle == handle), None)
 
     def add_channel(self, channel: Channel) -> Channel:
         self.channels[channel.id] = channel
@@ -96,6 +104,10 @@ class State:
         if channel.is_archived != archived:
             channel.is_archived = archived
             self._notify("channel_archived" if archived else "channel_unarchived", channel, actor)
+
+    def open_home(self, bot: str, user: str, tab: str) -> None:
+        """Tells that a person has opened a tab of the app's Home: ``home`` or ``messages``."""
+        self._notify("home_opened", self.direct_channel(bot, user), user, name=tab)
 
     # messages
 
@@ -176,6 +188,28 @@ class State:
     def delete_ephemeral(self, message: Message) -> None:
         if self._ephemerals.get(message.channel, {}).pop(message.ts, None):
             self._notify("ephemeral_deleted", self.channels[message.channel], message.user, message=message)
+
+    # files
+
+    def delete_file(self, file: File, actor: str) -> None:
+        """Removes a file: the messages that have it keep its id, and those that have nothing else go with it."""
+        deleted = replace(file, is_deleted=True)
+        self.files.replace(deleted)
+        for conversation in self._conversations.values():
+            for message in [m for m in conversation if m.files and any(f.id == file.id for f in m.files)]:
+                left = [deleted if each.id == file.id else each for each in message.files or ()]
+                if message.text or not all(each.is_deleted for each in left):
+                    self.edit(message, actor, files=left)
+                else:
+                    self.delete(message, actor)
+
+    def channels_of_file(self, file_id: str) -> list[Channel]:
+        """Returns the conversations in which a file stands."""
+        return [
+            channel
+            for channel in self.channels.values()
+            if any(file.id == file_id for m in self.conversation(channel) for file in m.files or ())
+        ]
 
     # reactions
 

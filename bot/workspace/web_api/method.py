@@ -7,6 +7,8 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, Json
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
+from bot.workspace.model.triggers import Triggers
+from bot.workspace.model.views import Views
 from bot.workspace.wire.arguments import Arguments
 from bot.workspace.wire.rendering import Renderer
 
@@ -18,6 +20,8 @@ class MethodCall:
     state: State
     app: AppConfig
     renderer: Renderer
+    views: Views
+    triggers: Triggers
     arguments: Arguments
     origin: str
     open_socket_url: Callable[[], str]

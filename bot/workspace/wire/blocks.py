@@ -41,16 +41,17 @@ def _faults(blocks: list[Json]) -> list[str]:
     try:
         _blocks.validate_python(blocks)
     except ValidationError as error:
-        return [_sentence(fault, blocks) for fault in error.errors(include_url=False, include_context=True)]
-    return _repeated_ids(blocks) + _long_markdown(blocks)
+        return sentences(error, blocks, "/blocks")
+    return repeated_ids(blocks, "/blocks") + _long_markdown(blocks)
 
 
-def _repeated_ids(blocks: list[Json]) -> list[str]:
+def repeated_ids(blocks: list[Json], place: str) -> list[str]:
+    """Returns the sentence for a ``block_id`` that stands twice, if one does. ``place`` is the blocks' JSON pointer."""
     given = [block["block_id"] for block in blocks if block.get("block_id")]
     if len(given) == len(set(given)):
         return []
     repeated = next(name for name in given if given.count(name) > 1)
-    return [f"`block_id` is not unique: {repeated} [json-pointer:/blocks]"]
+    return [f"`block_id` is not unique: {repeated} [json-pointer:{place}]"]
 
 
 def _long_markdown(blocks: list[Json]) -> list[str]:
@@ -60,8 +61,19 @@ def _long_markdown(blocks: list[Json]) -> list[str]:
     )
 
 
-def _sentence(fault: ErrorDetails, blocks: list[Json]) -> str:
-    path, missing = _pointer(fault["loc"], blocks)
+def sentences(error: ValidationError, checked: object, place: str) -> list[str]:
+    """Returns Slack's sentence for each fault.
+
+    Args:
+        error: What is wrong.
+        checked: The value that was checked.
+        place: Its JSON pointer.
+    """
+    return [_sentence(fault, checked, place) for fault in error.errors(include_url=False, include_context=True)]
+
+
+def _sentence(fault: ErrorDetails, checked: object, place: str) -> str:
+    path, missing = _pointer(fault["loc"], checked)
     context = fault.get("ctx", {})
     match fault["type"]:
         case "string_too_long":
@@ -84,25 +96,25 @@ def _sentence(fault: ErrorDetails, blocks: list[Json]) -> str:
             words = str(context["error"])
         case _:
             words = "must provide a value of the right type"
-    return f"{words} [json-pointer:/blocks{path}]"
+    return f"{words} [json-pointer:{place}{path}]"
 
 
-def _pointer(loc: tuple[int | str, ...], blocks: list[Json]) -> tuple[str, str]:
+def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
     """Returns the JSON pointer of a fault and, where its end is not there, the missing field's name.
 
     The checker's own steps (which kind of block it took a value for) are not part of the pointer.
     """
-    value: Any = blocks
+    value: Any = checked
     path = ""
     for step in loc:
-        if isinstance(value, list):
-            value = value[int(step)]
-        elif isinstance(value, dict) and step in value:
+        if _has(value, step):
             value = value[step]
-        else:
-            continue
-        path += f"/{step}"
-    return path, str(loc[-1])
+            path += f"/{step}"
+    return path, str(loc[-1]) if loc else ""
+
+
+def _has(value: object, step: int | str) -> bool:
+    return isinstance(step, int) if isinstance(value, list) else isinstance(value, dict) and step in value
 
 
 def _text_length(value: object) -> int:

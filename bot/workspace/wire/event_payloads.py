@@ -8,9 +8,12 @@ from uuid import uuid4
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Change, Channel, Json, Message
 from bot.workspace.model.state import State
+from bot.workspace.model.views import Views
 from bot.workspace.wire.rendering import Renderer
+from bot.workspace.wire.views import rendered_view
 
-SCOPE_OF_EVENT = {
+SCOPE_OF_EVENT: dict[str, str | None] = {
+    "app_home_opened": None,
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
@@ -18,7 +21,13 @@ SCOPE_OF_EVENT = {
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
 }
-"""The scope without which Slack does not let an app subscribe; the others depend on the channel's kind."""
+"""The scope without which Slack does not let an app subscribe, if any; the others depend on the channel's kind."""
+
+_OF_MENTIONS = (
+    *("user", "text", "ts", "client_msg_id", "team", "blocks", "attachments", "files", "upload"),
+    *("thread_ts", "parent_user_id", "user_team", "source_team", "user_profile"),
+)
+"""What an ``app_mention`` has of the message that it is about."""
 
 
 class EventPayloads:
@@ -28,13 +37,15 @@ class EventPayloads:
         state: The workspace.
         app: The app.
         rendering: How messages are shown to it.
+        views: The Home tabs.
         token: The verification token that old apps compare; random.
     """
 
-    def __init__(self, state: State, app: AppConfig, renderer: Renderer, token: str) -> None:
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: Views, token: str) -> None:
         self._state = state
         self._app = app
         self._renderer = renderer
+        self._views = views
         self._token = token
 
     def for_change(self, change: Change) -> Iterator[Json]:
@@ -45,8 +56,8 @@ class EventPayloads:
                 yield self._callback(event, channel, change)
 
     def _subscribed(self, subscription: str, channel: Channel) -> bool:
-        scope = SCOPE_OF_EVENT.get(subscription) or f"{channel.scope_family}:read"
-        return subscription in self._app.events and scope in self._app.scopes
+        scope = SCOPE_OF_EVENT.get(subscription, f"{channel.scope_family}:read")
+        return subscription in self._app.events and (scope is None or scope in self._app.scopes)
 
     def _events(self, change: Change, channel: Channel) -> Iterator[tuple[str, Json]]:
         bot = self._app.bot_user_id
@@ -67,6 +78,14 @@ class EventPayloads:
                 yield f"{change.kind}_channel", self._membership(change, channel)
             case "channel_archived" | "channel_unarchived":
                 yield _archiving(change, channel)
+            case "home_opened":
+                yield "app_home_opened", self._home(change)
+
+    def _home(self, change: Change) -> Json:
+        event: Json = {"type": "app_home_opened", "user": change.actor, "channel": change.channel, "tab": change.name}
+        if change.name == "home" and (view := self._views.home(change.actor)):
+            event["view"] = rendered_view(view, self._state.team, self._app)
+        return event | {"event_ts": change.at}
 
     def _posted(self, message: Message, channel: Channel) -> Iterator[tuple[str, Json]]:
         event = self._renderer.message(message) | self._place(channel, message.ts)
@@ -74,8 +93,7 @@ class EventPayloads:
         yield _message_subscription(channel), event
         mentioned = f"<@{self._app.bot_user_id}>" in message.text and message.user != self._app.bot_user_id
         if mentioned and not channel.is_im and message.subtype not in {"channel_join", "channel_leave"}:
-            keys = ("user", "text", "ts", "client_msg_id", "team", "blocks", "files", "thread_ts", "parent_user_id")
-            mention = {key: event[key] for key in keys if key in event}
+            mention = {key: event[key] for key in _OF_MENTIONS if key in event}
             yield "app_mention", {"type": "app_mention", **mention, "channel": channel.id, "event_ts": message.ts}
 
     def _foreign_fields(self, message: Message) -> Json:

@@ -1,17 +1,17 @@
-"""The payloads of slash commands and of interactive elements.
+"""The payloads of slash commands, shortcuts and interactive elements, in messages and in views."""
 
-Shortcuts, modals and the Home tab would be more of these, in envelopes of the type ``interactive``.
-"""
+from collections.abc import Sequence
 
-import secrets
-from collections.abc import Iterator
-
-from bot.workspace.model.app_config import AppConfig, SlashCommand
+from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
+from bot.workspace.model.elements import elements
 from bot.workspace.model.entities import Channel, Json, Message, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.text import stored_typed_text
+from bot.workspace.model.triggers import Trigger, Triggers
+from bot.workspace.model.views import View
 from bot.workspace.wire.rendering import Renderer
+from bot.workspace.wire.views import rendered_view
 
 
 class InteractionPayloads:
@@ -21,13 +21,15 @@ class InteractionPayloads:
         state: The workspace.
         app: The app.
         renderer: Shows messages as the app sees them.
+        triggers: Gives each doing the id with which the app may open a view.
         token: The verification token that old apps compare; random.
     """
 
-    def __init__(self, state: State, app: AppConfig, renderer: Renderer, token: str) -> None:
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, triggers: Triggers, token: str) -> None:
         self._state = state
         self._app = app
         self._renderer = renderer
+        self._triggers = triggers
         self._token = token
 
     def slash_command(self, user: User, channel: Channel, command: SlashCommand, text: str, response_url: str) -> Json:
@@ -44,72 +46,124 @@ class InteractionPayloads:
             "api_app_id": self._app.app_id,
             "is_enterprise_install": "false",
             "response_url": response_url,
-            "trigger_id": self._trigger_id(),
+            "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
+        }
+
+    def global_shortcut(self, user: User, shortcut: Shortcut) -> Json:
+        return {
+            "type": "shortcut",
+            "token": self._token,
+            "action_ts": self._state.timestamps.next(),
+            "team": self._team(),
+            "user": {"id": user.id, "username": user.name, "team_id": user.team_id},
+            "is_enterprise_install": False,
+            "enterprise": None,
+            "callback_id": shortcut.callback_id,
+            "trigger_id": self._triggers.issue(Trigger(user.id)),
+        }
+
+    def message_shortcut(self, user: User, message: Message, shortcut: Shortcut, response_url: str) -> Json:
+        channel = self._state.channels[message.channel]
+        return {
+            "type": "message_action",
+            "token": self._token,
+            "action_ts": self._state.timestamps.next(),
+            "team": self._team(),
+            "user": {"id": user.id, "username": user.name, "team_id": user.team_id, "name": user.name},
+            "channel": {"id": channel.id, "name": _channel_name(channel)},
+            "is_enterprise_install": False,
+            "enterprise": None,
+            "callback_id": shortcut.callback_id,
+            "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
+            "response_url": response_url,
+            "message_ts": message.ts,
+            "message": self._renderer.message(message),
         }
 
     def block_actions(self, user: User, message: Message, action: Json, response_url: str) -> Json:
-        """Returns the payload for the use of an element. ``action`` is the part that `find_action` returns."""
+        """Returns the payload for the use of a message's element. ``action`` is what `find_action` returns."""
         channel = self._state.channels[message.channel]
-        payload: Json = {
-            "type": "block_actions",
-            "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
-            "api_app_id": self._app.app_id,
-            "token": self._token,
+        payload = self._used(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
-            "trigger_id": self._trigger_id(),
-            "team": {"id": self._state.team.id, "domain": self._state.team.domain},
-            "enterprise": None,
-            "is_enterprise_install": False,
             "channel": {"id": channel.id, "name": _channel_name(channel)},
             "state": {"values": {}},
             "response_url": response_url,
-            "actions": [action | {"action_ts": self._state.timestamps.next()}],
         }
         return payload if message.ephemeral_to is not None else payload | {"message": self._renderer.message(message)}
+
+    def view_actions(self, user: User, view: View, action: Json) -> Json:
+        """Returns the payload for the use of an element of a modal or of Home: it has no channel."""
+        return self._used(user, action, Trigger(user.id, view=view.id)) | {
+            "container": {"type": "view", "view_id": view.id},
+            "view": self._view(view),
+        }
+
+    def view_submission(self, user: User, view: View, response_urls: Sequence[Json]) -> Json:
+        return self._of_view("view_submission", user) | {
+            "trigger_id": self._triggers.issue(Trigger(user.id, view=view.id)),
+            "view": self._view(view),
+            "response_urls": list(response_urls),
+        }
+
+    def view_closed(self, user: User, view: View, *, is_cleared: bool) -> Json:
+        """Returns the payload for a modal that a person closed, alone or with all that were open."""
+        shown = rendered_view(view, self._state.team, self._app, with_values=False)
+        return self._of_view("view_closed", user) | {"view": shown, "is_cleared": is_cleared}
+
+    def _used(self, user: User, action: Json, trigger: Trigger) -> Json:
+        return self._of_view("block_actions", user) | {
+            "trigger_id": self._triggers.issue(trigger),
+            "actions": [action | {"action_ts": self._state.timestamps.next()}],
+        }
+
+    def _of_view(self, kind: str, user: User) -> Json:
+        return {
+            "type": kind,
+            "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
+            "api_app_id": self._app.app_id,
+            "token": self._token,
+            "team": self._team(),
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+
+    def _view(self, view: View) -> Json:
+        return rendered_view(view, self._state.team, self._app)
+
+    def _team(self) -> Json:
+        return {"id": self._state.team.id, "domain": self._state.team.domain}
 
     def _command_text(self, command: SlashCommand, text: str) -> str:
         if not command.should_escape:
             return text
-        return stored_typed_text(text, self._state.user_id, self._state.channel_id)
-
-    def _trigger_id(self) -> str:
-        return f"{int(self._state.now())}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
+        return stored_typed_text(text, self._state.user_id, self._state.channel_id, self._state.group_id)
 
 
-def find_action(message: Message, action_id: str, block_id: str | None, value: str | None) -> Json:
-    """Returns the part of a payload that tells which element was used, and how.
+def find_action(blocks: Sequence[Json] | None, action_id: str, block_id: str | None, value: str | None) -> Json:
+    """Returns the part of a payload that tells which button or menu was used, and how.
 
     Args:
-        message: The message that has the element.
+        blocks: The blocks of the message or view.
         action_id: The element's id.
         block_id: Its block's id, where the same action id is in several.
         value: A button's value or an option's value, to tell elements with the same ids apart.
 
     Raises:
-        SlackError: ``action_not_found``; the message has no such element.
+        SlackError: ``action_not_found``; the blocks have no such element.
     """
-    for block, element in _elements(message):
-        if element.get("action_id") != action_id or block_id not in {None, block["block_id"]}:
+    for element in elements(blocks):
+        if element.action_id != action_id or block_id not in {None, element.block_id}:
             continue
-        base = {"action_id": action_id, "block_id": block["block_id"], "type": element["type"]}
-        if element["type"] == "button":
-            if value in {None, element.get("value")}:
-                return base | {key: element[key] for key in ("text", "value", "style", "url") if key in element}
+        base = {"action_id": action_id, "block_id": element.block_id, "type": element.type}
+        body = element.body
+        if element.type == "button":
+            if value in {None, body.get("value")}:
+                return base | {key: body[key] for key in ("text", "value", "style", "url") if key in body}
             continue
-        options = element.get("options") or ()
+        options = body.get("options") or ()
         if chosen := next((option for option in options if option.get("value") == value), None):
             return base | {"selected_option": chosen}
     raise SlackError("action_not_found")
-
-
-def _elements(message: Message) -> Iterator[tuple[Json, Json]]:
-    for block in message.blocks or []:
-        if isinstance(accessory := block.get("accessory"), dict):
-            yield block, accessory
-        elements = block.get("elements")
-        for element in elements if isinstance(elements, list) else ():
-            if isinstance(element, dict) and "action_id" in element:
-                yield block, element
 
 
 def _container(message: Message) -> Json:

@@ -1,9 +1,14 @@
 """Users, channels and messages as Slack's API and events show them."""
 
+from collections.abc import Callable
+from urllib.parse import quote
+
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel, Json, Message, User
+from bot.workspace.model.entities import Channel, File, Json, Message, User
 from bot.workspace.model.state import State
+from bot.workspace.wire.files import file_for_shared_channel, rendered_file
 from bot.workspace.wire.rich_text import rich_text_of
+from bot.workspace.wire.time_zones import time_zone_fields
 
 
 class Renderer:
@@ -12,11 +17,13 @@ class Renderer:
     Args:
         state: The workspace.
         app: The app that looks at it.
+        origin: Returns the workspace's own address, where files are.
     """
 
-    def __init__(self, state: State, app: AppConfig) -> None:
+    def __init__(self, state: State, app: AppConfig, origin: Callable[[], str]) -> None:
         self._state = state
         self._app = app
+        self._origin = origin
 
     def user(self, user: User) -> Json:
         external = user.team_id != self._state.team.id
@@ -27,9 +34,7 @@ class Renderer:
             "deleted": False,
             "color": user.color,
             "real_name": user.real_name,
-            "tz": "Etc/UTC",
-            "tz_label": "Coordinated Universal Time",
-            "tz_offset": 0,
+            **time_zone_fields(user.tz, self._state.now()),
             "profile": _profile(user),
             "is_admin": user.is_admin,
             "is_owner": user.is_admin,
@@ -106,9 +111,9 @@ class Renderer:
         body["team"] = self._team_of(message.user)
         if message.bot_id:
             body |= {"bot_id": message.bot_id, "app_id": message.app_id, "bot_profile": self.bot_profile()}
-        body |= _given(blocks=self._blocks(message), attachments=message.attachments, files=message.files)
+        body |= _given(blocks=self._blocks(message), attachments=message.attachments)
         if message.files:
-            body["upload"] = False
+            body |= {"files": [self._file_of(message, file) for file in message.files], "upload": False}
         if message.edited_ts:
             body["edited"] = {"user": message.edited_by, "ts": message.edited_ts}
         if message.reactions:
@@ -116,6 +121,30 @@ class Renderer:
         if metadata and message.metadata is not None:
             body["metadata"] = message.metadata
         return body | self._thread_fields(message)
+
+    def file(self, file: File) -> Json:
+        """Returns a file as ``files.info`` and messages show it; of a deleted one only its id is left."""
+        return rendered_file(file, self._team_of(file.user), self._state.team.id, self._origin())
+
+    @property
+    def origin(self) -> str:
+        """The workspace's own address."""
+        return self._origin()
+
+    def permalink(self, message: Message) -> str:
+        """Returns the address of a message; that of a reply opens its thread."""
+        link = f"{self.origin}/archives/{message.channel}/p{message.ts.replace('.', '')}"
+        if message.is_reply and message.thread_ts:
+            link += f"?thread_ts={quote(message.thread_ts)}&cid={message.channel}"
+        return link
+
+    def _file_of(self, message: Message, file: File) -> Json:
+        channel = self._state.channels[message.channel]
+        if file.is_deleted:
+            return self.file(file)
+        if channel.is_ext_shared:
+            return file_for_shared_channel(file)
+        return self.file(file) | {"is_public": not (channel.is_private or channel.is_im)}
 
     def _thread_fields(self, message: Message) -> Json:
         if message.is_reply and message.thread_ts:

@@ -10,6 +10,8 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
 from bot.domain.requests import Person, Reply
 
+_WORDS = frozenset({"start", "receive"})
+
 
 @dataclass
 class RecordingService:
@@ -23,10 +25,10 @@ class RecordingService:
     fault: Exception | None = None
     gate: asyncio.Event | None = None
     knows: bool = True
-    reached: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once it was called."""
     drafts: dict[tuple[str, str], str] = field(default_factory=dict)
     preferences: dict[str, Preference] = field(default_factory=dict)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it was called."""
 
     async def start(self, asked: NewJob) -> None:
         await self._keep("start", asked)
@@ -51,13 +53,15 @@ class RecordingService:
         await self._keep("show_prompt", person, channel_id, thread_id, source_key)
 
     async def draft(self, person_id: str, place: str) -> str:
+        await self._keep("draft", person_id, place)
         return self.drafts.get((person_id, place), "")
 
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
         await self._keep("save_draft", person_id, place, text)
-        self.drafts[(person_id, place)] = text
+        self.drafts[person_id, place] = text
 
     async def preference(self, person_id: str) -> Preference:
+        await self._keep("preference", person_id)
         return self.preferences.get(person_id, Preference())
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:
@@ -79,16 +83,18 @@ class RecordingService:
     # -- what it was asked ----------------------------------------------------------------------------------------
 
     @property
-    def jobs(self) -> list[NewJob]:
+    def started(self) -> list[NewJob]:
+        """The jobs that were asked for."""
         return [call[1] for call in self.calls if call[0] == "start"]
 
     @property
     def starts(self) -> set[str]:
-        """The jobs by their source keys: the store refuses one that comes again."""
-        return {job.source_key for job in self.jobs}
+        """The commands by their source keys: the store refuses one that comes again."""
+        return {asked.source_key for asked in self.started}
 
     @property
     def received(self) -> list[Reply]:
+        """The messages that came, as often as they did."""
         return [call[1] for call in self.calls if call[0] == "receive"]
 
     @property
@@ -98,14 +104,22 @@ class RecordingService:
 
     @property
     def edits(self) -> list[Reply]:
+        """What replies came to say."""
         return [call[1] for call in self.calls if call[0] == "revise"]
 
     @property
     def actions(self) -> list[Action]:
+        """What buttons, words and reactions asked for."""
         return [call[1] for call in self.calls if call[0] == "act"]
 
     @property
+    def clicks(self) -> list[tuple[str, str]]:
+        """Each button in a thread, and what it is about."""
+        acts = [(action.kind.value, action.argument) for action in self.actions]
+        return acts + [("show_prompt", call[3]) for call in self.calls if call[0] == "show_prompt"]
+
+    @property
     def words(self) -> list[str]:
-        """The words of new jobs and replies, as people read them."""
-        texts = [call[1].prompt if call[0] == "start" else call[1].text for call in self.calls]
+        """The words of commands and replies, as people read them."""
+        texts = [call[1].prompt if call[0] == "start" else call[1].text for call in self.calls if call[0] in _WORDS]
         return [with_names(text, {}) for text in texts]

@@ -91,13 +91,14 @@ class SlackWorld:
             channel_id=self.workspace.channels["docs"].id,
             requester_id=self.id("ana"),
             prompt="Tell <!channel> about <https://evil.example|this>",
-            project_id="p",
+            project="p",
             created_at=asyncio.get_running_loop().time(),
         )
 
     async def posted(self) -> Thread:
         """The thread once its card is posted."""
-        return replace(self.thread, ts=await self.chat.post_card(self.thread, "th1/card"))
+        ts = await self.chat.post_card(self.thread, "th1/card")
+        return replace(self.thread, ts=ts, card_ts=ts)
 
     def elsewhere(self, channel: str) -> Thread:
         return replace(self.thread, channel_id=self.workspace.channels[channel].id)

@@ -117,9 +117,11 @@ def _is_by_its_author(message: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _content(message: dict[str, Any], bot_user_id: str) -> object:
-    """Returns what two versions are compared by: the words as the agent gets them, and the attachments. None where
-    Slack does not tell the words.
+    """Returns what two versions are compared by: the words as the agent gets them, which files there are, and whether
+    there is a forwarded message; what Slack tells of these can change by itself. None where it does not tell the words.
     """
     if not isinstance(message.get("text"), str):
         return None
-    return parse_reply(message["text"], bot_user_id=bot_user_id), attachments_of(message)
+    attachments = attachments_of(message)
+    files = tuple((file.id, file.name) for file in attachments.files)
+    return parse_reply(message["text"], bot_user_id=bot_user_id), files, bool(attachments.forwarded)

@@ -1,7 +1,6 @@
 """``chat.*``."""
 
 from typing import Any
-from urllib.parse import quote
 
 from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import Channel, Json, Message
@@ -67,10 +66,7 @@ def delete(call: MethodCall) -> Json:
 def get_permalink(call: MethodCall) -> Json:
     channel = call.channel()
     message = call.state.message(channel, call.arguments.required("message_ts"))
-    link = f"{call.origin}/archives/{channel.id}/p{message.ts.replace('.', '')}"
-    if message.is_reply and message.thread_ts:
-        link += f"?thread_ts={quote(message.thread_ts)}&cid={channel.id}"
-    return {"channel": channel.id, "permalink": link}
+    return {"channel": channel.id, "permalink": call.renderer.permalink(message)}
 
 
 def _target(call: MethodCall) -> Channel:

@@ -1,0 +1,54 @@
+"""Finds private keys in a text, also those of which the end is missing (RFC 7468; for OpenPGP, RFC 9580)."""
+
+import re
+
+_BEGINNING = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_HEADER = re.compile(r"[A-Za-z\-]{1,30}: [^\n]{1,200}")
+_WORD = re.compile(r"\S+")
+_AROUND = "\"'`,;>|#"
+"""What stands around a key's lines in code, and in quotations."""
+_OF_A_KEY = re.compile(r"[A-Za-z0-9+/=\\]{16,}+")
+_LAST = re.compile(r"[A-Za-z0-9+/\\]{1,75}={0,2}")
+
+
+def mask_private_keys(text: str, mask: str) -> str:
+    """Returns the text with `mask` in the place of each key: from its first line to its last, or, where the last line
+    is missing, to the end of what looks like a key.
+    """
+    beginnings = [match.span() for match in _BEGINNING.finditer(text)]
+    ends = [match.span() for match in _END.finditer(text)]
+    parts, at, next_end = [], 0, 0
+    for index, (start, body) in enumerate(beginnings):
+        limit = beginnings[index + 1][0] if index + 1 < len(beginnings) else len(text)
+        while next_end < len(ends) and ends[next_end][0] < body:
+            next_end += 1
+        whole = next_end < len(ends) and ends[next_end][0] < limit
+        parts += [text[at:start], mask]
+        at = ends[next_end][1] if whole else _end_of_rest(text, body, limit)
+    return "".join((*parts, text[at:]))
+
+
+def _end_of_rest(text: str, body: int, limit: int) -> int:
+    """Returns where a key ends whose last line is missing: after the last line, or word, that can be of a key."""
+    at = end = body
+    for line in text[body:limit].splitlines(keepends=True):
+        if end > body or not _HEADER.fullmatch(line.strip()):
+            key_part = _key_part(line, after_key=end > body)
+            end = at + key_part if key_part else end
+            if key_part < len(line.rstrip()):
+                break
+        at += len(line)
+    return end
+
+
+def _key_part(line: str, *, after_key: bool) -> int:
+    """Returns the length of a line's beginning that can be of a key; whoever cut the key may have cut its last word."""
+    length = 0
+    for word in _WORD.finditer(line):
+        bare = word[0].strip(_AROUND)
+        last = after_key and _LAST.fullmatch(bare) and not bare.isalpha()
+        if bare and not _OF_A_KEY.fullmatch(bare) and not last:
+            return length
+        length, after_key = word.end(), after_key or bool(bare)
+    return length

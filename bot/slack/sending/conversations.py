@@ -1,0 +1,71 @@
+"""What was said in a thread: bot.slack_ports.Conversations over Slack's conversations.replies."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
+from bot.ports import People
+from bot.runtime.json_fields import objects_at, text_at
+from bot.slack.message_parts.thread_messages import thread_message
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import call
+from bot.slack_ports import Conversations
+
+_PAGE_SIZE, _MOST_PAGES = 200, 25
+"""Slack tells a thread from its beginning, and advises pages of at most 200: of a longer thread than 5,000 messages,
+the last of those is what counts as its end.
+"""
+_NAMES_AT_ONCE, _MOST_NAMED = 20, 60
+"""People are looked up by so many; whoever is beyond keeps their id."""
+
+
+class SlackConversations(Conversations):
+    """One for a process. `identity` is who we are there: our own messages are left out."""
+
+    def __init__(self, client: AsyncWebClient, identity: Identity, people: People) -> None:
+        self._client = client
+        self._identity = identity
+        self._people = people
+
+    async def thread(
+        self, channel_id: str, thread_ts: str, *, after_ts: str = "", before_ts: str = "", limit: int = 51
+    ) -> Sequence[ThreadMessage]:
+        """See Conversations."""
+        last: deque[ThreadMessage] = deque(maxlen=limit)
+        seen = after_ts
+        async for message in self._messages(channel_id, thread_ts, after_ts=after_ts, before_ts=before_ts):
+            read = None if self._is_ours(message) else thread_message(message)
+            if read is not None and read.ts > seen and (not before_ts or read.ts < before_ts):
+                last.append(read)
+                seen = read.ts
+        names = await self._names(people_in(tuple(last)))
+        return tuple(with_known_names(message, names) for message in last)
+
+    async def _messages(
+        self, channel_id: str, thread_ts: str, *, after_ts: str, before_ts: str
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yields the messages of a thread, oldest first. Each page can begin with the thread's first message again."""
+        window = {key: ts for key, ts in (("oldest", after_ts), ("latest", before_ts)) if ts}
+        options: dict[str, Any] = {"limit": _PAGE_SIZE, **window}
+        for _ in range(_MOST_PAGES):
+            answer = await call(self._client.conversations_replies(channel=channel_id, ts=thread_ts, **options))
+            for message in objects_at(answer, "messages"):
+                yield message
+            options["cursor"] = text_at(answer, "response_metadata", "next_cursor")
+            if not options["cursor"]:
+                return
+
+    async def _names(self, ids: Sequence[str]) -> Mapping[str, str]:
+        names: dict[str, str] = {}
+        for start in range(0, min(len(ids), _MOST_NAMED), _NAMES_AT_ONCE):
+            names |= await self._people.names(ids[start : start + _NAMES_AT_ONCE])
+        return names
+
+    def _is_ours(self, message: Mapping[str, Any]) -> bool:
+        ours = self._identity
+        return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
+            bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
+        )

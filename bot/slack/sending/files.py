@@ -1,0 +1,134 @@
+"""What is in files: bot.slack_ports.Files over Slack's files.info and the address where it keeps a file.
+
+Source: docs.slack.dev, "Working with files": `url_private_download` wants the token in a header. Without the scope
+files:read, Slack sends a page to sign in at, with status 200, instead of the file.
+"""
+
+import asyncio
+import time
+from http import HTTPStatus
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.slack_files import FileContent, SlackFile
+from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatRejected, ChatUncertain
+from bot.runtime.http.retry_after import parse_retry_after
+from bot.slack.message_parts.files import read_file
+from bot.slack.rendering.text import safe_url
+from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.web_api import CONNECT_SECONDS, call
+from bot.slack_ports import Files
+
+_SECONDS = 30.0
+_MOST_REDIRECTS = 3
+_CHUNK = 65_536
+_SLACKS_OWN = ("slack.com", "slack-gov.com")
+"""The second is that of GovSlack."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_HTML = "text/html"
+
+
+class SlackFiles(Files):
+    """One for a process. The token goes to Slack's own hosts, and to that of the client's Web API, and nowhere else.
+    `seconds` is how long reading one file may take.
+    """
+
+    def __init__(self, client: AsyncWebClient, session: aiohttp.ClientSession, *, seconds: float = _SECONDS) -> None:
+        self._client = client
+        self._session = session
+        self._timeout = aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
+        self._seconds = seconds
+
+    async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
+        """See Files."""
+        described = await self._looked_up(file) if file.must_look_up or not file.url else file
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._read_at(described.url, described, max_bytes)
+        except ChatError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours
+            raise chat_error_from(error) from None
+
+    async def _looked_up(self, file: SlackFile) -> SlackFile:
+        if not file.id:
+            raise ChatRejected("file_not_found")
+        return read_file((await call(self._client.files_info(file=file.id))).get("file"))
+
+    async def _read_at(self, url: str, file: SlackFile, max_bytes: int) -> FileContent:
+        for _ in range(_MOST_REDIRECTS + 1):
+            if not self._is_slacks(url):
+                raise ChatRejected("file_not_at_slack")
+            async with self._session.get(
+                url,
+                headers={"Authorization": f"Bearer {self._client.token}", "Accept-Encoding": "identity"},
+                proxy=slack_proxy(url),
+                timeout=self._timeout,
+                allow_redirects=False,  # it would carry the token elsewhere
+            ) as answer:
+                if answer.status not in _REDIRECTS:
+                    return await _content(answer, file, max_bytes)
+                url = urljoin(url, answer.headers.get("Location", ""))
+        raise ChatRejected("too_many_redirects")
+
+    def _is_slacks(self, url: str) -> bool:
+        parts, ours = _split(url), _split(self._client.base_url)
+        if parts is None:
+            return False
+        if ours is not None and _origin(parts) == _origin(ours):
+            return True
+        host, port = _origin(parts)[1:]
+        return (
+            parts.scheme == "https"
+            and port == _PORTS["https"]
+            and host.endswith(tuple(f".{own}" for own in _SLACKS_OWN))
+        )
+
+
+_PORTS = {"https": 443, "http": 80}
+
+
+def _split(url: str) -> SplitResult | None:
+    """Returns the parts of an address; None for what is none, or hides where it leads."""
+    if safe_url(url) is None:
+        return None
+    parts = urlsplit(url)
+    return parts if parts.scheme in _PORTS else None
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int]:
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
+async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: int) -> FileContent:
+    if answer.status != HTTPStatus.OK:
+        raise _refusal(answer)
+    if _is_sign_in_page(answer, file):
+        raise ChatMissingScope(("files:read",))
+    data = bytearray()
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        data += chunk
+        if len(data) > max_bytes:
+            return FileContent(bytes(data[:max_bytes]), file.mimetype, complete=False)
+    return FileContent(bytes(data), file.mimetype)
+
+
+def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
+    """A file that is itself a page comes as a download, or has the size that Slack gave for it."""
+    if answer.content_type != _HTML:
+        return False
+    as_download = answer.headers.get("Content-Disposition", "").lower().startswith("attachment")
+    own_size = bool(file.size) and answer.content_length == file.size
+    return not (file.mimetype == _HTML and (as_download or own_size))
+
+
+def _refusal(answer: aiohttp.ClientResponse) -> ChatError:
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        after, date = answer.headers.get("Retry-After", ""), answer.headers.get("Date", "")
+        return ChatBusy("ratelimited", retry_after=parse_retry_after(after, date=date, now=time.time()))
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ChatUncertain(f"status_{answer.status}")
+    return ChatRejected("file_not_found" if answer.status == HTTPStatus.NOT_FOUND else f"status_{answer.status}")

@@ -1,0 +1,26 @@
+"""Who somebody is: bot.slack_ports.Members over Slack's users.info."""
+
+from dataclasses import replace
+
+from bot.domain.members import Member
+from bot.errors import ChatRejected
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.user_directory import UserDirectory
+from bot.slack_ports import Members
+
+
+class SlackMembers(Members):
+    """One for a process. `identity` says which workspace and organization are ours."""
+
+    def __init__(self, directory: UserDirectory, identity: Identity) -> None:
+        self._directory = directory
+        self._identity = identity
+
+    async def member(self, person_id: str) -> Member:
+        """See Members. Everybody of our organization counts as one of our workspace."""
+        user = await self._directory.look_up(person_id)
+        if user is None:
+            raise ChatRejected("user_not_found")
+        ours = self._identity.enterprise_id
+        colleague = bool(ours) and ours in {user.enterprise_id, user.member.team_id}
+        return replace(user.member, team_id=self._identity.team_id) if colleague else user.member

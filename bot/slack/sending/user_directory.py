@@ -1,0 +1,96 @@
+"""The people of the workspace, by users.info: one place for all who ask, so that Slack is asked about each once."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.members import Member
+from bot.errors import ChatMissingScope, ChatRejected
+from bot.runtime.json_fields import object_at, text_at
+from bot.slack.rendering.text import displayable
+from bot.slack.sending.web_api import call
+
+_MOST_KEPT = 5_000
+_KEPT, _UNKNOWN_KEPT = 3_600.0, 300.0
+"""Seconds for which a person counts as known, and for which an id counts as nobody's, or a person as nameless."""
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class KnownUser:
+    """A person as Slack told of them; `name` and `enterprise_id`, that of their organization, can be empty."""
+
+    member: Member
+    name: str
+    enterprise_id: str
+
+
+class UserDirectory:
+    """One for a process. `monotonic` tells the time in seconds."""
+
+    def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._monotonic = monotonic
+        self._known: OrderedDict[str, tuple[KnownUser | None, float]] = OrderedDict()
+        self._lock = asyncio.Lock()
+
+    def is_fresh(self, user_id: str) -> bool:
+        """Returns whether Slack need not be asked about this id."""
+        return user_id in self._known and self._monotonic() < self._known[user_id][1]
+
+    def known(self, user_id: str) -> KnownUser | None:
+        """Returns what Slack told last, however long ago."""
+        return self._known[user_id][0] if user_id in self._known else None
+
+    async def look_up(self, user_id: str) -> KnownUser | None:
+        """Returns a person; None for an id that is nobody's. Raises ChatError, one call at a time."""
+        if not self.is_fresh(user_id):
+            async with self._lock:
+                if not self.is_fresh(user_id):  # others may have asked for the same person meanwhile
+                    await self._fetch(user_id)
+        return self.known(user_id)
+
+    async def _fetch(self, user_id: str) -> None:
+        try:
+            found = read_user(user_id, (await call(self._client.users_info(user=user_id))).get("user"))
+        except ChatMissingScope:
+            raise
+        except ChatRejected:
+            found = None
+        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
+        self._known[user_id] = (found, self._monotonic() + kept)
+        self._known.move_to_end(user_id)
+        while len(self._known) > _MOST_KEPT:
+            self._known.popitem(last=False)
+
+
+def read_user(user_id: str, user: Any) -> KnownUser | None:
+    """Returns a person as users.info describes them. Whoever is not said to be no guest is one."""
+    if not isinstance(user, dict):
+        return None
+    name = display_name(user)
+    member = Member(
+        id=user_id,
+        name=name or user_id,
+        team_id=text_at(user, "team_id"),
+        is_guest=not (user.get("is_restricted") is False and user.get("is_ultra_restricted") is False),
+        is_admin=user.get("is_admin") is True or user.get("is_owner") is True,
+        is_bot=user.get("is_bot") is True,
+        deleted=user.get("deleted") is True,
+        tz=text_at(user, "tz")[:_LONGEST_NAME],
+    )
+    return KnownUser(member, name, text_at(object_at(user, "enterprise_user"), "enterprise_id"))
+
+
+def display_name(user: Any) -> str:
+    """Returns the name that Slack shows of a person, on one line; `name` is an old handle that it shows no more."""
+    for path in (("profile", "display_name"), ("profile", "real_name"), ("real_name",)):
+        name = " ".join(displayable(text_at(user, *path)).split())[:_LONGEST_NAME].strip()
+        if name:
+            return name
+    return ""

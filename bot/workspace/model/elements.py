@@ -1,0 +1,140 @@
+"""The elements of blocks that people use: where they are, and what those that keep a value have in it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+
+InputValue = str | Sequence[str] | None
+"""What a person enters: text, the value of an option, the values of several, an id; None for nothing."""
+Values = dict[str, dict[str, Json]]
+"""What elements hold, as Slack tells it: by block id and action id."""
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """How an element's value is called in Slack's payloads, and in the app's definition."""
+
+    field: str
+    initial: str
+    of_options: bool = False
+    several: bool = False
+
+
+_HOLDERS: Final[Mapping[str, _Holder]] = {
+    "plain_text_input": _Holder("value", "initial_value"),
+    "static_select": _Holder("selected_option", "initial_option", of_options=True),
+    "radio_buttons": _Holder("selected_option", "initial_option", of_options=True),
+    "checkboxes": _Holder("selected_options", "initial_options", of_options=True, several=True),
+    "multi_static_select": _Holder("selected_options", "initial_options", of_options=True, several=True),
+    "conversations_select": _Holder("selected_conversation", "initial_conversation"),
+    "channels_select": _Holder("selected_channel", "initial_channel"),
+    "users_select": _Holder("selected_user", "initial_user"),
+}
+FindAny = Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element and the block that it is in, as the app gave them."""
+
+    block: Json
+    body: Json
+
+    @property
+    def block_id(self) -> str:
+        return str(self.block["block_id"])
+
+    @property
+    def action_id(self) -> str:
+        return str(self.body["action_id"])
+
+    @property
+    def type(self) -> str:
+        return str(self.body["type"])
+
+    @property
+    def holds_a_value(self) -> bool:
+        return self.type in _HOLDERS
+
+    @property
+    def tells_the_app(self) -> bool:
+        """Whether the app is told when it is used: all are, but for inputs without ``dispatch_action``."""
+        return self.block["type"] != "input" or bool(self.block.get("dispatch_action"))
+
+    @property
+    def is_required(self) -> bool:
+        return self.block["type"] == "input" and not self.block.get("optional")
+
+    def initial(self, conversation: str | None) -> Json:
+        """Returns what it holds at first. ``conversation`` is the one that the person comes from."""
+        holder = _HOLDERS[self.type]
+        found = self.body.get(holder.initial)
+        if conversation and self.body.get("default_to_current_conversation"):
+            found = conversation
+        return self._holding(found if found is not None else [] if holder.several else None)
+
+    def holding(self, given: InputValue) -> Json:
+        """Returns what it holds once a person has entered something.
+
+        Raises:
+            SlackError: ``invalid_option``, for what is not one of its options, or not of the right kind.
+        """
+        holder = _HOLDERS[self.type]
+        if holder.several:
+            names = [given] if isinstance(given, str) else list(given or ())
+            return self._holding([self._option(name) for name in names])
+        if not (given is None or isinstance(given, str)):
+            raise SlackError("invalid_option")
+        if holder.of_options and given is not None:
+            return self._holding(self._option(given))
+        return self._holding(given or None)
+
+    def _holding(self, value: object) -> Json:
+        return {"type": self.type, _HOLDERS[self.type].field: value}
+
+    def _option(self, value: str) -> Json:
+        groups = self.body.get("option_groups") or ()
+        options = [*(self.body.get("options") or ()), *(o for group in groups for o in group.get("options") or ())]
+        for option in options:
+            if option.get("value") == value:
+                return dict(option)
+        raise SlackError("invalid_option")
+
+
+def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
+    """Yields the elements of blocks that have an action id, in order."""
+    for block in blocks or ():
+        inside = block.get("elements")
+        for body in (block.get("accessory"), block.get("element"), *(inside if isinstance(inside, list) else ())):
+            if isinstance(body, dict) and _is_named(body):
+                yield Element(block, body)
+
+
+def _is_named(body: Json) -> bool:
+    """Returns whether it is an element: blocks that are passed through unread may have anything there."""
+    return isinstance(body.get("action_id"), str) and isinstance(body.get("type"), str)
+
+
+def value_of(holding: Json) -> object:
+    """Returns the bare value of what an element holds; None and [] where it holds nothing."""
+    return holding.get(_HOLDERS[holding["type"]].field)
+
+
+def values_of(blocks: Sequence[Json], before: Values, conversation: str | None) -> Values:
+    """Returns what a view's elements hold: what they held before, where both ids are the same, or their initial values.
+
+    Args:
+        blocks: The view's.
+        before: What its elements held until now.
+        conversation: The id of the one that the person comes from.
+    """
+    values: Values = {}
+    for element in elements(blocks):
+        if element.holds_a_value:
+            held = before.get(element.block_id, {}).get(element.action_id)
+            kept = held if held and held["type"] == element.type else element.initial(conversation)
+            values.setdefault(element.block_id, {})[element.action_id] = kept
+    return values

@@ -1,0 +1,97 @@
+"""The files that people upload: what is in them, within bounds."""
+
+import mimetypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from bot.workspace.model.entities import File
+from bot.workspace.model.errors import SlackError
+
+MAX_FILE_BYTES = 2 << 20
+MAX_FILES = 10
+"""How many files a message may have."""
+MAX_STORED_BYTES = 256 << 20
+MAX_NAME = 255
+MAX_SNIPPET_BYTES = 1 << 20
+"""A text of more is a file like any other, without a preview."""
+PREVIEW_LINES = 5
+PREVIEW_CHARACTERS = 500
+_UNKNOWN = "application/octet-stream"
+_TEXTS = frozenset({"application/json", "application/x-sh", "application/xml", "application/yaml"})
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file as a person uploads it. Without a type, its name says what it is."""
+
+    name: str
+    content: bytes = b""
+    mimetype: str | None = None
+
+
+class Files:
+    """What is in the files, by their ids.
+
+    Args:
+        now: The clock, in seconds since 1970.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._files: dict[str, File] = {}
+        self._contents: dict[str, bytes] = {}
+
+    def add(self, user: str, upload: Upload) -> File:
+        """Keeps a file.
+
+        Raises:
+            SlackError: ``invalid_name``, ``file_too_large`` or ``storage_limit_reached``.
+        """
+        name = upload.name.replace("/", "_").strip()
+        if not name or len(name) > MAX_NAME:
+            raise SlackError("invalid_name")
+        if len(upload.content) > MAX_FILE_BYTES:
+            raise SlackError("file_too_large")
+        if sum(map(len, self._contents.values())) + len(upload.content) > MAX_STORED_BYTES:
+            raise SlackError("storage_limit_reached")
+        mimetype = upload.mimetype or mimetypes.guess_type(name)[0] or _UNKNOWN
+        text = _text_of(upload.content, mimetype)
+        file = File(
+            f"F{uuid4().hex[:10].upper()}", name, mimetype, len(upload.content), user, int(self._now()),
+            preview=None if text is None else _preview(text), lines=0 if text is None else text.count("\n") + 1,
+        )  # fmt: skip
+        self.restore(file, upload.content)
+        return file
+
+    def get(self, file_id: str) -> File | None:
+        return self._files.get(file_id)
+
+    def content(self, file_id: str) -> bytes | None:
+        """Returns what is in a file; None where there is no such file, or it was deleted."""
+        return self._contents.get(file_id)
+
+    def replace(self, file: File) -> None:
+        """Takes a file's new description; a deleted one's content goes."""
+        self._files[file.id] = file
+        if file.is_deleted:
+            self._contents.pop(file.id, None)
+
+    def restore(self, file: File, content: bytes) -> None:
+        """Takes up a file that was kept; of a deleted one there is no content."""
+        self._files[file.id] = file
+        if not file.is_deleted:
+            self._contents[file.id] = content
+
+
+def _text_of(content: bytes, mimetype: str) -> str | None:
+    if not (mimetype.startswith("text/") or mimetype in _TEXTS) or len(content) > MAX_SNIPPET_BYTES:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _preview(text: str) -> str:
+    return "\n".join(text.split("\n", PREVIEW_LINES)[:PREVIEW_LINES])[:PREVIEW_CHARACTERS]

@@ -1,0 +1,162 @@
+"""Block Kit's elements as Slack documents them: which fields each has, and how long they may be."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+
+from bot.workspace.model.kit_texts import (
+    Confirm,
+    Id,
+    LabelText,
+    Option,
+    OptionGroup,
+    PlaceholderText,
+    ShortText,
+    Strict,
+    Url,
+)
+
+
+class Button(Strict):
+    type: Literal["button"]
+    text: LabelText
+    action_id: Id | None = None
+    value: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+    url: Url | None = None
+    style: Literal["primary", "danger"] | None = None
+    confirm: Confirm | None = None
+    accessibility_label: Annotated[str, StringConstraints(max_length=75)] | None = None
+
+
+class Overflow(Strict):
+    type: Literal["overflow"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=5)]
+    action_id: Id | None = None
+    confirm: Confirm | None = None
+
+
+class StaticSelect(Strict):
+    type: Literal["static_select"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
+    option_groups: Annotated[list[OptionGroup], Field(min_length=1, max_length=100)] | None = None
+    action_id: Id | None = None
+    placeholder: PlaceholderText | None = None
+    initial_option: Option | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+    @model_validator(mode="after")
+    def _has_something_to_choose(self) -> "StaticSelect":
+        if (self.options is None) == (self.option_groups is None):
+            raise ValueError("must have one of options and option_groups")
+        return self
+
+
+class MultiStaticSelect(Strict):
+    type: Literal["multi_static_select"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
+    option_groups: Annotated[list[OptionGroup], Field(min_length=1, max_length=100)] | None = None
+    action_id: Id | None = None
+    placeholder: PlaceholderText | None = None
+    initial_options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
+    max_selected_items: Annotated[int, Field(ge=1)] | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+
+class RadioButtons(Strict):
+    type: Literal["radio_buttons"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=10)]
+    action_id: Id | None = None
+    initial_option: Option | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+
+class Checkboxes(Strict):
+    type: Literal["checkboxes"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=10)]
+    action_id: Id | None = None
+    initial_options: Annotated[list[Option], Field(min_length=1, max_length=10)] | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+
+class ConversationFilter(Strict):
+    """Which conversations are offered."""
+
+    include: Annotated[list[Literal["im", "mpim", "private", "public"]], Field(min_length=1)] | None = None
+    exclude_external_shared_channels: bool | None = None
+    exclude_bot_users: bool | None = None
+
+
+class ConversationsSelect(Strict):
+    type: Literal["conversations_select"]
+    action_id: Id | None = None
+    placeholder: PlaceholderText | None = None
+    initial_conversation: str | None = None
+    default_to_current_conversation: bool | None = None
+    response_url_enabled: bool | None = None
+    filter: ConversationFilter | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+
+class DispatchActionConfig(Strict):
+    """When an input of text tells the app of what is typed."""
+
+    trigger_actions_on: Annotated[
+        list[Literal["on_enter_pressed", "on_character_entered"]], Field(min_length=1, max_length=2)
+    ]
+
+
+class PlainTextInput(Strict):
+    type: Literal["plain_text_input"]
+    action_id: Id | None = None
+    initial_value: str | None = None
+    multiline: bool | None = None
+    min_length: Annotated[int, Field(ge=0, le=3000)] | None = None
+    max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
+    dispatch_action_config: DispatchActionConfig | None = None
+    placeholder: PlaceholderText | None = None
+    focus_on_load: bool | None = None
+
+
+class Image(Strict):
+    type: Literal["image"]
+    alt_text: ShortText
+    image_url: Url | None = None
+    slack_file: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> "Image":
+        if (self.image_url is None) == (self.slack_file is None):
+            raise ValueError("must have one of image_url and slack_file")
+        return self
+
+
+class OtherElement(BaseModel):
+    """Elements that are passed through: known by type, their fields not looked into."""
+
+    type: Literal[
+        "channels_select",
+        "datepicker",
+        "datetimepicker",
+        "external_select",
+        "feedback_buttons",
+        "icon_button",
+        "multi_channels_select",
+        "multi_conversations_select",
+        "multi_external_select",
+        "multi_users_select",
+        "timepicker",
+        "users_select",
+        "workflow_button",
+    ]
+    action_id: Id | None = None
+
+
+Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
+Action = Annotated[Button | Overflow | Choice | OtherElement, Field(discriminator="type")]
+Accessory = Annotated[Button | Overflow | Choice | Image | OtherElement, Field(discriminator="type")]
+InputElement = Annotated[PlainTextInput | Choice | OtherElement, Field(discriminator="type")]

@@ -1,0 +1,71 @@
+"""The trigger ids in what the app is told of a person's doings: each opens one view, and only at once."""
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.workspace.model.errors import SlackError
+
+LIFETIME_SECONDS = 3.0
+MAX_REMEMBERED = 10_000
+_FORM = re.compile(r"\d{1,20}\.\d{1,20}\.[0-9a-f]{1,64}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What a trigger id stands for: who did something, in which conversation, or in which view.
+
+    ``channel`` and ``view`` are ids; a global shortcut has neither.
+    """
+
+    user: str
+    channel: str | None = None
+    view: str | None = None
+
+
+@dataclass
+class _Issued:
+    trigger: Trigger
+    expires: float
+    used: bool = False
+
+
+class Triggers:
+    """Gives out trigger ids and takes each back once.
+
+    Args:
+        now: The clock, in seconds.
+        lifetime: Seconds that a trigger id is good for.
+    """
+
+    def __init__(self, now: Callable[[], float], lifetime: float = LIFETIME_SECONDS) -> None:
+        self.lifetime = lifetime
+        self._now = now
+        self._issued: dict[str, _Issued] = {}
+
+    def issue(self, trigger: Trigger) -> str:
+        while len(self._issued) >= MAX_REMEMBERED:
+            del self._issued[next(iter(self._issued))]
+        now = self._now()
+        trigger_id = f"{int(now)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
+        self._issued[trigger_id] = _Issued(trigger, now + self.lifetime)
+        return trigger_id
+
+    def check(self, trigger_id: str) -> Trigger:
+        """Returns what a trigger id stands for, without using it up.
+
+        Raises:
+            SlackError: ``invalid_trigger_id``, ``exchanged_trigger_id`` or ``expired_trigger_id``.
+        """
+        issued = self._issued.get(trigger_id)
+        if not _FORM.fullmatch(trigger_id) or issued is None:
+            raise SlackError("invalid_trigger_id")
+        if issued.used:
+            raise SlackError("exchanged_trigger_id")
+        if issued.expires < self._now():
+            raise SlackError("expired_trigger_id")
+        return issued.trigger
+
+    def use_up(self, trigger_id: str) -> None:
+        self._issued[trigger_id].used = True

@@ -1,0 +1,241 @@
+"""The views that people have before them: stacks of modals, and the Home tab."""
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import uuid4
+
+from bot.workspace.model.block_kit import assign_ids
+from bot.workspace.model.elements import Element, InputValue, Values, elements, values_of
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+
+MAX_STACKED = 3
+ViewKind = Literal["modal", "home"]
+
+
+@dataclass
+class View:
+    """A view as it stands before a person.
+
+    Args:
+        id: Slack's.
+        user: Who sees it.
+        content: What the app gave: title, blocks, callback_id, private_metadata and so on, checked.
+        hash: Changes whenever the view does.
+        root: The id of the view at the bottom of its stack.
+        previous: The id of the view below it.
+        values: What its elements hold.
+        errors: What is wrong with an input, by its block's id; shown until the next submission.
+        conversation: The id of the conversation that the person came from.
+    """
+
+    id: str
+    user: str
+    content: Json
+    hash: str
+    root: str
+    previous: str | None = None
+    values: Values = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    conversation: str | None = None
+
+    @property
+    def kind(self) -> ViewKind:
+        return "home" if self.content["type"] == "home" else "modal"
+
+    @property
+    def blocks(self) -> list[Json]:
+        return list(self.content["blocks"])
+
+    @property
+    def title(self) -> str:
+        """The title's text; empty for Home."""
+        return _label(self.content.get("title"))
+
+    @property
+    def submit(self) -> str | None:
+        """The words of the button that submits it; None without one."""
+        return _label(self.content.get("submit")) or None
+
+    @property
+    def close(self) -> str:
+        return _label(self.content.get("close")) or "Cancel"
+
+    @property
+    def callback_id(self) -> str:
+        return str(self.content.get("callback_id") or "")
+
+    @property
+    def external_id(self) -> str:
+        return str(self.content.get("external_id") or "")
+
+    @property
+    def notifies_on_close(self) -> bool:
+        return bool(self.content.get("notify_on_close"))
+
+    @property
+    def clears_on_close(self) -> bool:
+        return bool(self.content.get("clear_on_close"))
+
+    def element(self, action_id: str, block_id: str | None = None) -> Element:
+        """Returns the first element of these ids.
+
+        Raises:
+            SlackError: ``action_not_found``.
+        """
+        for element in elements(self.blocks):
+            if element.action_id == action_id and block_id in {None, element.block_id}:
+                return element
+        raise SlackError("action_not_found")
+
+
+@dataclass(frozen=True)
+class ViewChange:
+    """A person's stack of modals, or their Home tab, is no longer as it was."""
+
+    kind: ViewKind
+    user: str
+
+
+ViewObserver = Callable[[ViewChange], None]
+
+
+class Views:
+    """All views that are open, and each person's Home as it was last published."""
+
+    def __init__(self) -> None:
+        self.observers: list[ViewObserver] = []
+        self._stacks: dict[str, list[View]] = {}
+        self._homes: dict[str, View] = {}
+
+    # looking
+
+    def stack(self, user: str) -> list[View]:
+        """Returns a person's open modals, the one they see last."""
+        return list(self._stacks.get(user, ()))
+
+    def home(self, user: str) -> View | None:
+        """Returns a person's Home; None until the app has published one."""
+        return self._homes.get(user)
+
+    def find(self, view_id: str) -> View:
+        """Returns an open modal, or a Home.
+
+        Raises:
+            SlackError: ``not_found``, for one that was closed as well.
+        """
+        return self._first(lambda view: view.id == view_id)
+
+    def find_external(self, external_id: str) -> View:
+        """Returns the open view that the app named so; ``not_found`` as above."""
+        return self._first(lambda view: view.external_id == external_id)
+
+    def _first(self, wanted: Callable[[View], bool]) -> View:
+        for view in self._all():
+            if wanted(view):
+                return view
+        raise SlackError("not_found")
+
+    def _all(self) -> Iterator[View]:
+        yield from (view for stack in self._stacks.values() for view in stack)
+        yield from self._homes.values()
+
+    # what the app does
+
+    def open(self, user: str, content: Json, conversation: str | None = None) -> View:
+        """Opens a modal in place of those that were open."""
+        view = self._made(user, content, conversation)
+        self._stacks[user] = [view]
+        self._tell(view)
+        return view
+
+    def push(self, user: str, content: Json) -> View:
+        """Opens a modal on top of those that are open.
+
+        Raises:
+            SlackError: ``not_found`` where none is, ``push_limit_reached`` where three are.
+        """
+        stack = self._stacks.get(user)
+        if not stack:
+            raise SlackError("not_found")
+        if len(stack) >= MAX_STACKED:
+            raise SlackError("push_limit_reached")
+        view = self._made(user, content, stack[0].conversation)
+        view.root, view.previous = stack[0].id, stack[-1].id
+        stack.append(view)
+        self._tell(view)
+        return view
+
+    def update(self, view: View, content: Json) -> View:
+        """Gives a view new content. What was entered stays where block id and action id do."""
+        self._require_unused(content, view)
+        self._fill(view, content)
+        view.errors = {}
+        self._tell(view)
+        return view
+
+    def publish(self, user: str, content: Json) -> View:
+        """Gives a person's Home its content."""
+        view = self._homes.get(user)
+        if view is not None:
+            return self.update(view, content)
+        view = self._homes[user] = self._made(user, content, None)
+        self._tell(view)
+        return view
+
+    def show_errors(self, view: View, errors: Mapping[str, str]) -> None:
+        view.errors = dict(errors)
+        self._tell(view)
+
+    def _made(self, user: str, content: Json, conversation: str | None) -> View:
+        self._require_unused(content, None)
+        view_id = f"V{uuid4().hex[:10].upper()}"
+        view = View(view_id, user, {}, "", view_id, conversation=conversation)
+        self._fill(view, content)
+        return view
+
+    def _fill(self, view: View, content: Json) -> None:
+        view.content = deepcopy(content)
+        assign_ids(view.content["blocks"])
+        view.values = values_of(view.blocks, view.values, view.conversation)
+        view.hash = f"{secrets.randbelow(10**10)}.{secrets.token_hex(4)}"
+
+    def _require_unused(self, content: Json, own: View | None) -> None:
+        external_id = content.get("external_id")
+        others = (view for view in self._all() if view is not own)
+        if external_id and any(view.external_id == external_id for view in others):
+            raise SlackError("duplicate_external_id")
+
+    # what the person does
+
+    def enter(self, view: View, element: Element, given: InputValue) -> Json:
+        """Puts a value into an element, and returns what it now holds."""
+        held = element.holding(given)
+        view.values.setdefault(element.block_id, {})[element.action_id] = held
+        self._tell(view)
+        return held
+
+    def close(self, view: View) -> None:
+        """Closes a modal and whatever lies on it. One that is closed already: nothing happens."""
+        stack = self._stacks.get(view.user, [])
+        if view in stack:
+            del stack[stack.index(view) :]
+            self._tell(view)
+
+    def clear(self, user: str) -> list[View]:
+        """Closes all modals of a person. Returns them, the topmost first."""
+        closed = self._stacks.pop(user, [])
+        if closed:
+            self._tell(closed[0])
+        return closed[::-1]
+
+    def _tell(self, view: View) -> None:
+        for observer in tuple(self.observers):
+            observer(ViewChange(view.kind, view.user))
+
+
+def _label(text: object) -> str:
+    return str(text.get("text", "")) if isinstance(text, dict) else ""

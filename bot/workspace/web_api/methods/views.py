@@ -1,0 +1,85 @@
+"""``views.*``."""
+
+from bot.workspace.model.entities import Json
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.triggers import Trigger
+from bot.workspace.model.views import View, ViewKind
+from bot.workspace.web_api.method import Method, MethodCall
+from bot.workspace.wire.arguments import invalid_argument
+from bot.workspace.wire.views import checked_view, rendered_view
+
+
+def open_view(call: MethodCall) -> Json:
+    """Opens a modal. From within a modal, it comes to lie on that, as one that is pushed does."""
+    content, trigger = _view(call, "modal"), _trigger(call)
+    if trigger.view is not None and any(view.id == trigger.view for view in call.views.stack(trigger.user)):
+        view = call.views.push(trigger.user, content)
+    else:
+        view = call.views.open(trigger.user, content, trigger.channel)
+    return _answer(call, view, used_trigger=True)
+
+
+def push(call: MethodCall) -> Json:
+    """Puts a modal on top of the one that the trigger is of."""
+    content, trigger = _view(call, "modal"), _trigger(call)
+    if trigger.view is None or call.views.find(trigger.view).kind != "modal":
+        raise SlackError("not_found")
+    return _answer(call, call.views.push(trigger.user, content), used_trigger=True)
+
+
+def update(call: MethodCall) -> Json:
+    """Gives a view new content, by its id or by the app's own."""
+    arguments = call.arguments
+    if not (arguments.given("view_id") or arguments.given("external_id")):
+        raise invalid_argument("must provide one of view_id and external_id")
+    if arguments.given("view_id"):
+        view = call.views.find(arguments.text("view_id"))
+    else:
+        view = call.views.find_external(arguments.text("external_id"))
+    content = _view(call, view.kind)
+    _check_hash(call, view)
+    return _answer(call, call.views.update(view, content))
+
+
+def publish(call: MethodCall) -> Json:
+    """Gives one person's Home tab its content."""
+    user = call.state.users.get(call.arguments.required("user_id"))
+    if user is None or user.is_bot:
+        raise invalid_argument("invalid `user_id`")
+    if not call.app.home_tab:
+        raise SlackError("not_enabled")
+    content = _view(call, "home")
+    if view := call.views.home(user.id):
+        _check_hash(call, view)
+    return _answer(call, call.views.publish(user.id, content))
+
+
+def _view(call: MethodCall, kind: ViewKind) -> Json:
+    if not call.arguments.given("view"):
+        raise invalid_argument("missing required field: view")
+    return checked_view(call.arguments.json_value("view", "invalid_arguments"), kind)
+
+
+def _trigger(call: MethodCall) -> Trigger:
+    if not call.arguments.given("trigger_id"):
+        raise invalid_argument("missing required field: trigger_id")
+    return call.triggers.check(call.arguments.text("trigger_id"))
+
+
+def _check_hash(call: MethodCall, view: View) -> None:
+    if call.arguments.given("hash") and call.arguments.text("hash") != view.hash:
+        raise SlackError("hash_conflict")
+
+
+def _answer(call: MethodCall, view: View, *, used_trigger: bool = False) -> Json:
+    if used_trigger:
+        call.triggers.use_up(call.arguments.text("trigger_id"))
+    return {"view": rendered_view(view, call.state.team, call.app)}
+
+
+METHODS = {
+    "views.open": Method(open_view, per_minute=100),
+    "views.publish": Method(publish, per_minute=100),
+    "views.push": Method(push, per_minute=100),
+    "views.update": Method(update, per_minute=100),
+}

@@ -1,0 +1,36 @@
+"""A message that a person shares elsewhere, as the attachment that Slack makes of it."""
+
+from bot.workspace.model.entities import Json, Message
+from bot.workspace.model.state import State
+from bot.workspace.wire.rendering import Renderer
+
+
+def forwarded(message: Message, state: State, renderer: Renderer) -> Json:
+    """Returns the attachment that holds a shared message: its words, its blocks, its files, and where it came from."""
+    shown = renderer.message(message)
+    author = state.users.get(message.user)
+    name = author.real_name if author else message.user
+    link = renderer.permalink(message)
+    attachment: Json = {
+        "id": 1,
+        "ts": message.ts,
+        "is_msg_unfurl": True,
+        "is_share": True,
+        "channel_id": message.channel,
+        "channel_team": state.team.id,
+        "author_id": message.user,
+        "author_name": name,
+        "author_subname": name,
+        "author_link": f"{renderer.origin}/team/{message.user}",
+        "from_url": link,
+        "original_url": link,
+        "text": message.text,
+        "fallback": f"[{message.ts}] {author.name if author else message.user}: {message.text}",
+        "mrkdwn_in": ["text"],
+        "color": "D0D0D0",
+        "footer": "Slack Conversation",
+    }
+    if blocks := shown.get("blocks"):
+        place = {"team": state.team.id, "channel": message.channel, "ts": message.ts}
+        attachment["message_blocks"] = [{**place, "message": {"blocks": blocks}}]
+    return attachment | ({"files": shown["files"]} if "files" in shown else {})

@@ -1,0 +1,67 @@
+"""Views as an app gives them, checked, and as Slack's payloads show them."""
+
+import json
+from typing import Annotated, Any, cast
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Json, Team
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.view_kit import MAX_BYTES, HomeView, ModalView
+from bot.workspace.model.views import View, ViewKind
+from bot.workspace.wire.blocks import repeated_ids, sentences
+
+_views: TypeAdapter[Any] = TypeAdapter(Annotated[ModalView | HomeView, Field(discriminator="type")])
+
+
+def checked_view(value: object, kind: ViewKind) -> Json:
+    """Returns a view as it was given.
+
+    Raises:
+        SlackError: ``invalid_arguments`` with a sentence for each fault, or ``view_too_large``.
+    """
+    if not isinstance(value, dict):
+        raise SlackError("invalid_arguments", messages=["must be an object [json-pointer:/view]"])
+    if len(json.dumps(value)) > MAX_BYTES:
+        raise SlackError("view_too_large")
+    if faults := _faults(value, kind):
+        raise SlackError("invalid_arguments", messages=faults)
+    return cast("Json", value)
+
+
+def _faults(view: Json, kind: ViewKind) -> list[str]:
+    try:
+        _views.validate_python(view)
+    except ValidationError as error:
+        return sentences(error, view, "/view")
+    if view["type"] != kind:
+        return [f"must be a valid value, such as '{kind}' [json-pointer:/view/type]"]
+    return repeated_ids(view["blocks"], "/view/blocks")
+
+
+def rendered_view(view: View, team: Team, app: AppConfig, *, with_values: bool = True) -> Json:
+    """Returns a view as answers and payloads show it. That a view was closed is told without what was entered."""
+    content = view.content
+    body: Json = {
+        "id": view.id,
+        "team_id": team.id,
+        "type": view.kind,
+        "blocks": content["blocks"],
+        "private_metadata": content.get("private_metadata") or "",
+        "callback_id": view.callback_id,
+        "state": {"values": view.values if with_values else {}},
+        "hash": view.hash,
+        "title": content.get("title") or {"type": "plain_text", "text": "View Title", "emoji": True},
+        "clear_on_close": view.clears_on_close,
+        "notify_on_close": view.notifies_on_close,
+        "close": content.get("close"),
+        "submit": content.get("submit"),
+        "previous_view_id": view.previous,
+        "root_view_id": view.root,
+        "app_id": app.app_id,
+        "external_id": view.external_id,
+        "app_installed_team_id": team.id,
+        "bot_id": app.bot_id,
+    }
+    return body

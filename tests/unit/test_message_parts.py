@@ -1,0 +1,267 @@
+"""What a message of Slack's holds besides its words: read, bounded, cleaned, whatever stands there."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.mentions import mention
+from bot.domain.slack_files import FileMode, ForwardedMessage, SlackFile
+from bot.domain.thread_messages import LinkPreview
+from bot.slack.message_parts.attachments import forwarded_of, only_forwarded_of, previews_of
+from bot.slack.message_parts.block_text import block_text
+from bot.slack.message_parts.files import files_of
+from bot.slack.message_parts.thread_messages import thread_message
+
+FILE: dict[str, Any] = {
+    "id": "F0123ABC",
+    "name": "guide.md",
+    "title": "The guide",
+    "mimetype": "text/markdown",
+    "size": 120,
+    "mode": "hosted",
+    "url_private": "https://files.slack.com/files-pri/T1-F1/guide.md",
+    "url_private_download": "https://files.slack.com/files-pri/T1-F1/download/guide.md",
+    "permalink": "https://acme.slack.com/files/U1/F1/guide.md",
+}
+SHARE: dict[str, Any] = {
+    "is_share": True,
+    "is_msg_unfurl": True,
+    "author_id": "U0BEN",
+    "author_name": "Ben",
+    "channel_id": "C1",
+    "from_url": "https://acme.slack.com/archives/C1/p1700000000000100",
+    "text": "Ports &amp; <@U0ANA>",
+    "fallback": "[November 14th] Ben: Ports",
+    "ts": "1700000000.000100",
+    "files": [FILE],
+}
+READ_FILE = SlackFile(
+    "F0123ABC", "guide.md", "text/markdown", 120, FILE["url_private_download"], FILE["permalink"]
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+OTHERS = (
+    "type",
+    "user",
+    "subtype",
+    "attachments",
+    "blocks",
+    "fields",
+    "value",
+    "elements",
+    "message",
+    "rows",
+    "bot_id",
+)
+KEYS = st.sampled_from((*FILE, *SHARE, *OTHERS, "message_blocks", "username"))
+PAYLOADS = st.recursive(
+    JSON, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=8), max_leaves=30
+)
+
+
+def test_a_file_as_slack_describes_it() -> None:
+    """Its address for downloading counts."""
+    assert files_of({"files": [FILE]}) == (READ_FILE,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"name": None}, {"name": "The guide"}),
+        ({"name": "a\nb\u202egnp.exe\x00"}, {"name": "a bgnp.exe"}),
+        ({"name": "x" * 500}, {"name": "x" * 200}),
+        ({"size": True}, {"size": 0}),
+        ({"size": -1}, {"size": 0}),
+        ({"size": "12"}, {"size": 0}),
+        ({"id": "../etc"}, {"id": ""}),
+        ({"mimetype": "TEXT/HTML"}, {"mimetype": "text/html"}),
+        ({"mimetype": "text/html; x\r\ny"}, {"mimetype": ""}),
+        ({"mode": "snippet"}, {"mode": FileMode.SNIPPET}),
+        ({"mode": "hidden_by_limit"}, {"mode": FileMode.OTHER}),
+        ({"url_private_download": None}, {"url": FILE["url_private"]}),
+        ({"url_private_download": "javascript:1", "url_private": "ftp://x"}, {"url": ""}),
+        ({"permalink": "https://a.example/|<b>"}, {"permalink": ""}),
+        ({"file_access": "check_file_info"}, {"must_look_up": True}),
+    ],
+)
+def test_a_file_with_something_unusual(changes: dict[str, Any], expected: dict[str, Any]) -> None:
+    """The rest counts."""
+    (read,) = files_of({"files": [FILE | changes]})
+    assert {name: getattr(read, name) for name in expected} == expected
+    assert read.permalink == expected.get("permalink", FILE["permalink"])
+
+
+def test_a_file_elsewhere_is_a_link_and_a_deleted_one_is_none() -> None:
+    """Our token is never sent there."""
+    elsewhere = {"id": "F1", "name": "Plan", "mode": "external", "url_private": "https://docs.example.com/plan"}
+    (read,) = files_of({"files": [elsewhere, {"id": "F2", "mode": "tombstone"}]})
+    assert (read.url, read.permalink, read.may_be_text) == ("", "https://docs.example.com/plan", False)
+
+
+def test_a_forwarded_message() -> None:
+    """Its author and whom it mentions are marked, to be named later."""
+    told = ForwardedMessage(mention("U0BEN"), f"Ports & {mention('U0ANA')}", SHARE["from_url"], (READ_FILE,))
+    assert forwarded_of({"attachments": [SHARE]}) == (told,)
+    assert previews_of({"attachments": [SHARE]}) == ()
+    linked = SHARE | {"is_share": None, "author_id": None}
+    assert forwarded_of({"attachments": [linked]})[0].author == "Ben"
+
+
+def test_a_message_that_words_link_to_is_not_forwarded() -> None:
+    """Where there are no words, it is."""
+    linked = {"attachments": [SHARE | {"is_share": None}]}
+    assert only_forwarded_of({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked}) == ()
+    assert len(only_forwarded_of({"text": " ", **linked})) == 1
+    assert len(only_forwarded_of({"text": "see", "attachments": [SHARE]})) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"text": "", "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "Ports &amp; more"}}]},
+        {
+            "text": "",
+            "message_blocks": [
+                {"message": {"blocks": [{"type": "section", "text": {"type": "plain_text", "text": "Ports & more"}}]}}
+            ],
+        },
+        {"text": None, "fallback": "Ports &amp; more"},
+    ],
+)
+def test_the_words_of_a_forwarded_message_stand_in_several_places(changes: dict[str, Any]) -> None:
+    """Whichever has them counts."""
+    assert forwarded_of({"attachments": [SHARE | changes]})[0].text == "Ports & more"
+
+
+def test_previews_of_links_and_what_apps_attach() -> None:
+    """Title, words, fields, address."""
+    page = {"from_url": "https://example.com/p", "title": "Ports", "text": "All &lt;of&gt; them", "service_name": "Ex"}
+    alert = {"pretext": "Alert", "text": "down", "fields": [{"title": "host", "value": "a1"}, {"value": "b"}, 5]}
+    assert previews_of({"attachments": [page, alert, {"color": "red"}, None]}) == (
+        LinkPreview("Ports", "All <of> them", "https://example.com/p"),
+        LinkPreview("", "Alert\ndown\nhost: a1\nb"),
+    )
+
+
+def test_bounds_of_what_a_message_can_hold() -> None:
+    """20 files, 10 forwarded messages of 20,000 characters each, 10 previews."""
+    message = {
+        "files": [FILE] * 50,
+        "attachments": [SHARE | {"text": "&amp;" * 100_000}] * 30 + [{"title": "t", "text": "x" * 100_000}] * 30,
+    }
+    assert len(files_of(message)) == 20
+    shares, previews = forwarded_of(message), previews_of(message)
+    assert (len(shares), len(previews)) == (10, 10)
+    assert {len(share.text) for share in shares} <= {16_000, 20_000}
+    assert {len(preview.text) for preview in previews} == {20_000}
+
+
+def test_the_words_of_blocks() -> None:
+    """Rich text, sections, lists, tables; whatever is unknown says nothing."""
+    rich = {
+        "type": "rich_text",
+        "elements": [
+            {
+                "type": "rich_text_section",
+                "elements": [
+                    {"type": "text", "text": "Ask "},
+                    {"type": "user", "user_id": "U0BEN"},
+                    {"type": "text", "text": " about "},
+                    {"type": "link", "url": "https://example.com"},
+                    {"type": "emoji", "name": "tada"},
+                ],
+            },
+            {
+                "type": "rich_text_list",
+                "elements": [
+                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]},
+                    {"type": "rich_text_section", "elements": [{"type": "link", "url": "https://x.y", "text": "two"}]},
+                ],
+            },
+        ],
+    }
+    section = {
+        "type": "section",
+        "text": {"type": "mrkdwn", "text": "a &amp; b"},
+        "fields": [{"type": "plain_text", "text": "c &amp; d"}],
+    }
+    table = {"type": "table", "rows": [[{"type": "raw_text", "text": "e"}, {"type": "text", "text": "f"}], "odd"]}
+    told = block_text([rich, section, table, {"type": "image", "image_url": "https://x.y"}, {}])
+    assert told == f"Ask {mention('U0BEN')} about https://example.com:tada:\none\ntwo\na & b\nc &amp; d\nf"
+
+
+def test_a_message_of_a_thread() -> None:
+    """By a person, with all it holds."""
+    message = {"user": "U0BEN", "text": "see &lt;this&gt;", "ts": "1700000000.000100", "files": [FILE]}
+    read = thread_message(message)
+    assert read is not None
+    assert (read.author, read.text, read.ts, read.files) == (
+        mention("U0BEN"),
+        "see <this>",
+        "1700000000.000100",
+        (READ_FILE,),
+    )
+
+
+def test_a_message_of_an_app_is_told_by_its_name() -> None:
+    """And what its blocks say counts where that is more."""
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "The build of main is broken"}}]
+    app = {"user": "U0CI", "bot_id": "B1", "bot_profile": {"name": "CI\nbot"}, "ts": "1700000000.000100"}
+    read = thread_message(app | {"text": "Broken", "blocks": blocks})
+    assert read is not None
+    assert (read.author, read.text) == ("CI bot", "The build of main is broken")
+    longer = thread_message(app | {"text": "Broken since this very morning", "blocks": blocks})
+    assert longer is not None
+    assert longer.text == "Broken since this very morning"
+    hook = thread_message({"subtype": "bot_message", "username": "Hook", "text": "x", "ts": "1700000000.000100"})
+    assert hook is not None
+    assert hook.author == "Hook"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"subtype": "channel_join"},
+        {"subtype": "tombstone"},
+        {"subtype": 5},
+        {"ts": None},
+        {"ts": "soon"},
+        {"ts": "1700000000"},
+        {"text": ""},
+        {"text": None},
+        {"text": " \u200b "},
+    ],
+)
+def test_what_nobody_said_is_no_message(changes: dict[str, Any]) -> None:
+    """What happened, what was deleted, what says nothing."""
+    assert thread_message({"user": "U1", "text": "words", "ts": "1700000000.000100"} | changes) is None
+
+
+@given(PAYLOADS)
+def test_whatever_stands_there_is_read_or_left_out(payload: Any) -> None:
+    """Nothing raises, and what is kept can be shown and recorded."""
+    message = payload if isinstance(payload, dict) else {"files": payload, "attachments": payload, "blocks": payload}
+    read = thread_message(message | {"ts": "1700000000.000100", "subtype": None})
+    files_of(payload)
+    if read is not None:
+        texts = [read.text, *(share.text for share in read.forwarded), *(file.name for file in read.files)]
+        for text in texts:
+            assert len(text) <= 20_000
+            assert "\x00" not in text
+            text.encode()
+
+
+def test_blocks_within_blocks_are_read_to_a_depth() -> None:
+    """Slack's are never so deep."""
+    deep: dict[str, Any] = {"type": "text", "text": "found"}
+    for _ in range(8):
+        deep = {"type": "rich_text_section", "elements": [deep]}
+    assert block_text([deep]) == "found"
+    for _ in range(5_000):
+        deep = {"elements": [deep]}
+    assert block_text([deep]) == ""

@@ -1,0 +1,262 @@
+"""Secrets are masked wherever they stand; prose and code stay as they are. No fake here stands in one piece."""
+
+import base64
+import json
+import random
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.secret_masking import Masked, SecretKind, mask_secrets
+
+ROOT = Path(__file__).parents[2]
+_CHANCE = random.Random(10)  # noqa: S311 - fakes, the same each time
+LETTERS, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
+
+
+def drawn(length: int, alphabet: str = LETTERS) -> str:
+    """Characters as a machine draws them; a letter and a digit are among them."""
+    return "a1" + "".join(_CHANCE.choices(alphabet, k=length - 2))
+
+
+def jwt_part(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+JWT = ".".join((jwt_part({"alg": "HS256", "typ": "JWT"}), jwt_part({"sub": "12345"}), drawn(43)))
+FAKES: list[tuple[SecretKind, str]] = [
+    (SecretKind.AWS, "AKIA" + "IOSFODNN7EXAMPL2"),
+    (SecretKind.AWS, "ASIA" + "Y34FZKBOKMUTVV7A"),
+    (SecretKind.GITHUB, "ghp" + "_" + drawn(36)),
+    (SecretKind.GITHUB, "ghs" + "_" + drawn(36)),
+    (SecretKind.GITHUB, "github" + "_pat_" + drawn(22) + "_" + drawn(59)),
+    (SecretKind.GITLAB, "glpat" + "-" + drawn(20)),
+    (SecretKind.GITLAB, "gldt" + "-" + drawn(20, LETTERS + "_-")),
+    (SecretKind.SLACK, "xoxb" + "-1234567890-1234567890123-" + drawn(24)),
+    (SecretKind.SLACK, "xoxp" + "-1234567890-" + drawn(32, HEX)),
+    (SecretKind.SLACK, "xapp" + "-1-A0123456789-1234567890123-" + drawn(64, HEX)),
+    (SecretKind.SLACK_WEBHOOK, "hooks.slack" + ".com/services/T00000000/B00000000/" + drawn(24)),
+    (SecretKind.GOOGLE, "AIza" + drawn(35, LETTERS + "_-")),
+    (SecretKind.GOOGLE, "GOCSPX" + "-" + drawn(28)),
+    (SecretKind.GOOGLE, "ya29" + "." + drawn(120, LETTERS + "_-")),
+    (SecretKind.STRIPE, "sk" + "_live_" + drawn(24)),
+    (SecretKind.STRIPE, "rk" + "_test_" + drawn(99)),
+    (SecretKind.STRIPE, "whsec" + "_" + drawn(32)),
+    (SecretKind.MODEL_API, "sk" + "-" + drawn(48)),
+    (SecretKind.MODEL_API, "sk" + "-proj-" + drawn(120, LETTERS + "_-")),
+    (SecretKind.MODEL_API, "sk" + "-ant-api03-" + drawn(93, LETTERS + "_-") + "AA"),
+    (SecretKind.NPM, "npm" + "_" + drawn(36)),
+    (SecretKind.PYPI, "pypi" + "-AgEIcHlwaS5vcmc" + drawn(140, LETTERS + "_-")),
+    (SecretKind.JWT, JWT),
+    (SecretKind.SERVICE, "hf" + "_" + drawn(34)),
+    (SecretKind.SERVICE, "SG" + "." + drawn(22) + "." + drawn(43)),
+    (SecretKind.SERVICE, "dop" + "_v1_" + drawn(64, HEX)),
+]
+PLACES = [
+    "{}",
+    "The key is {} and it works",
+    "({})",
+    "key:{}",
+    "export KEY={}\nrun",
+    '{{"key": "{}"}}',
+    "https://example.com/?a={}&b=1",
+    "`{}`",
+    "it is {}, I think",
+    "schlüssel_é{}",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("kind", "fake"), FAKES, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(FAKES)])
+def test_a_secret_is_masked_wherever_it_stands(kind: SecretKind, fake: str, place: str) -> None:
+    """No part of it is left, and it is said what it was."""
+    if place == PLACES[-1] and kind in {SecretKind.JWT, SecretKind.SLACK_WEBHOOK}:
+        place = PLACES[0]
+    masked = mask_secrets(place.format(fake))
+    assert masked.kinds == (kind,)
+    assert f"[masked: {kind}]" in masked.text
+    assert fake[-6:] not in masked.text
+    assert masked.text.startswith(place.partition("{}")[0].replace("{{", "{"))
+
+
+PASSWORD = "Tr0ub4" + "dor&3"
+ASSIGNED = [
+    ("postgres://app:{}@db.example.com/app", SecretKind.URL_PASSWORD),
+    ("see https://bot:{}@git.example.com:8443/x.git please", SecretKind.URL_PASSWORD),
+    ("redis://:{}@cache:6379/0", SecretKind.URL_PASSWORD),
+    ('password = "{}"', SecretKind.ASSIGNMENT),
+    ("PGPASSWORD='{}'", SecretKind.ASSIGNMENT),
+    ('{{"db_password": "{}"}}', SecretKind.ASSIGNMENT),
+    ("password: {}", SecretKind.ASSIGNMENT),
+    ("DB_PASSWORD={}\nDB_HOST=db", SecretKind.ASSIGNMENT),
+]
+
+
+@pytest.mark.parametrize(("place", "kind"), ASSIGNED)
+def test_a_password_is_masked_where_it_is_given(place: str, kind: SecretKind) -> None:
+    """What stands around it stays."""
+    before, _, after = place.partition("{}")
+    masked = mask_secrets(before.replace("{{", "{") + PASSWORD + after.replace("}}", "}"))
+    assert masked == Masked(f"{before.replace('{{', '{')}[masked: {kind}]{after.replace('}}', '}')}", (kind,))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "api_key",
+        "API-KEY",
+        "apikey",
+        "client_secret",
+        "auth_token",
+        "aws_secret_access_key",
+        "AccountKey",
+        "signingKey",
+    ],
+)
+def test_a_key_is_masked_where_it_is_given_a_name(name: str) -> None:
+    """Whatever is between the name and the key."""
+    key = drawn(40)
+    for between in ("=", ": ", " = '", '": "', ":=", " => "):
+        masked = mask_secrets(f"{name}{between}{key}")
+        assert masked == Masked(f"{name}{between}[masked: password or key]", (SecretKind.ASSIGNMENT,))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Basic", "token"])
+def test_the_secret_of_a_header_is_masked(scheme: str) -> None:
+    """The name of the scheme stays."""
+    masked = mask_secrets(f"curl -H 'Authorization: {scheme} {drawn(32)}==' https://x.example")
+    assert masked.text == f"curl -H 'Authorization: {scheme} [masked: authorization header]' https://x.example"
+
+
+def private_key(kind: str = "RSA ", lines: int = 6, line: str = "\n") -> list[str]:
+    body = [drawn(64) for _ in range(lines)] + ["abc" + "D3=="]
+    return [f"-----BEGIN {kind}PRIVATE" + " KEY-----", *body, f"-----END {kind}PRIVATE" + " KEY-----"]
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
+def test_a_private_key_is_masked_as_a_whole(kind: str, between: str) -> None:
+    """However its lines are put together."""
+    masked = mask_secrets(f"before\n{between.join(private_key(kind))}\nafter")
+    assert masked == Masked("before\n[masked: private key]\nafter", (SecretKind.PRIVATE_KEY,))
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
+@pytest.mark.parametrize("kept", [1, 3, 7])
+def test_a_private_key_that_was_cut_off_is_masked_to_its_end(between: str, kept: int) -> None:
+    """What follows it stays."""
+    cut = between.join(private_key()[:kept])
+    assert mask_secrets(f"before {cut}").text == "before [masked: private key]"
+    after = mask_secrets(f"before {cut}\n\nWhat shall I do with it?").text
+    assert after == "before [masked: private key]\n\nWhat shall I do with it?"
+
+
+def test_headers_of_a_private_key_do_not_end_it() -> None:
+    """As in keys that are encrypted, and OpenPGP's."""
+    first, *body, _ = private_key()
+    text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00AA", "", *body])
+    assert mask_secrets(f"{text}\nThat was it.").text == "[masked: private key]\nThat was it."
+
+
+def test_two_keys_one_of_them_cut_off() -> None:
+    """The words between them stay."""
+    cut, whole = "\n".join(private_key()[:4]), "\n".join(private_key("EC "))
+    masked = mask_secrets(f"{cut}\nand this one:\n{whole}\nend")
+    assert masked.text == "[masked: private key]\nand this one:\n[masked: private key]\nend"
+
+
+def test_several_kinds_are_all_told_each_once() -> None:
+    """In the order in which SecretKind has them."""
+    github, aws = FAKES[2][1], FAKES[0][1]
+    masked = mask_secrets(f"{github} {aws} {github}")
+    assert masked.kinds == (SecretKind.AWS, SecretKind.GITHUB)
+    assert masked.text == "[masked: GitHub token] [masked: AWS key] [masked: GitHub token]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Set the password: it is required, and at least 12 characters long.",
+        'password = getpass("Password: ")',
+        "login(user, password=password, token=token)",
+        'api_key = os.environ["API_KEY"]',
+        "token = request.headers.get('X-Token')",
+        "token = config.v2.token1",
+        "def connect(password: str | None = None, api_key: str = '') -> None:",
+        "postgres://user:password@localhost/db",
+        "postgres://user:$PGPASSWORD@localhost/db",
+        "https://user:{password}@example.com",
+        "https://example.com:8443/path/@scope/package",
+        "Use `Authorization: Bearer $TOKEN` or `Bearer <token>`",
+        "Authorization: Bearer YOUR_ACCESS_TOKEN_HERE",
+        "The bearer authentication-scheme is described above.",
+        "sk-loading-spinner-container-inner { color: red }",
+        "password: <your-password>",
+        'api_key: "your-api-key-123"',
+        "AKIA is how such keys begin, like ghp_ and xoxb- do",
+        "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        "the tokenizer: splits2words",
+        "passwords: 12345",
+        "Secret: the soup has 3 onions",
+        "primary key: user_id1",
+        "monkey=banana123",
+        "npm_config_registry=https://registry.npmjs.org",
+    ],
+)
+def test_prose_and_code_stay_as_they_are(text: str) -> None:
+    """Nor is anything said to have been masked."""
+    assert mask_secrets(text) == Masked(text)
+
+
+def test_the_documents_of_this_repository_stay_as_they_are() -> None:
+    """They are about keys and tokens, and hold none."""
+    for file in (ROOT / "README.md", *(ROOT / "bot").rglob("*.md"), *(ROOT / "bot").rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        assert mask_secrets(text) == Masked(text), file
+
+
+@given(
+    st.text(
+        alphabet=st.sampled_from(" \n\t.,:;!?'\"()-=/@<>[]{}|_*`~#$%&+\\é漢abcdefghijklmnopqrstuvwxyz"), max_size=300
+    )
+)
+def test_words_without_digits_hold_no_machine_drawn_secret(text: str) -> None:
+    """What has neither a digit nor a capital letter can only be a password with quotes, or one in an address."""
+    assert set(mask_secrets(text).kinds) <= {SecretKind.ASSIGNMENT, SecretKind.URL_PASSWORD}
+
+
+@given(st.text(max_size=100), st.sampled_from(FAKES), st.text(max_size=100))
+def test_whatever_stands_around_it_a_secret_is_masked(before: str, fake: tuple[SecretKind, str], after: str) -> None:
+    """And what was masked once is masked no further."""
+    masked = mask_secrets(f"{before} {fake[1]} {after}")
+    assert fake[1] not in masked.text
+    assert mask_secrets(masked.text).text == masked.text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "-----BEGIN PRIVATE" + " KEY-----",
+        "-----END PRIVATE" + " KEY-----",
+        "-----BEGIN PRIVATE" + " KEY-----\nMIIEabcdefghijklmnop1\n",
+        "eyJ" + "a" * 3_000 + ".",
+        "eyJa.eyJ",
+        "a://b:",
+        "password='",
+        "token=",
+        "Bearer ",
+        "a" * 300 + "-",
+        "sk-",
+        "xoxb-",
+        "http://" + "u" * 100 + ":" + "@" * 100,
+    ],
+)
+def test_megabytes_of_the_worst_text_are_read(piece: str) -> None:
+    """The time limit of a test ends what takes the square of it."""
+    text = piece * (2_000_000 // len(piece))
+    assert len(mask_secrets(text).text) <= 2 * len(text)
