@@ -77,11 +77,9 @@ class RequestRecorder:
         """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost."""
         self._background.spawn(self._tell(person, channel_id, text), name="telling one person")
 
-    def run_in_background(
-        self, call: Coroutine[Any, Any, None], person: Person, channel_id: str, on_failure: str
-    ) -> None:
-        """Does something that Slack must not wait for; the person is told `on_failure` where Slack refuses it."""
-        self._background.spawn(self._run(call, person, channel_id, on_failure), name="answering somebody")
+    def in_background(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Does something that no acknowledgement waits for, and that may get lost."""
+        self._background.spawn(work, name=name)
 
     async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
         """Waits for what still runs in the background, then cuts it off."""
@@ -98,13 +96,6 @@ class RequestRecorder:
     async def _tell_late_failure(self, task: asyncio.Task[bool], person: Person, channel_id: str) -> None:
         if not await task:
             await self._tell(person, channel_id, NOT_RECORDED)
-
-    async def _run(self, call: Coroutine[Any, Any, None], person: Person, channel_id: str, on_failure: str) -> None:
-        try:
-            await call
-        except ChatError as error:
-            logger.warning("what %s asked for could not be shown: %s", person.id, error.reason)
-            await self._tell(person, channel_id, on_failure)
 
     async def _tell(self, person: Person, channel_id: str, text: str) -> None:
         try:

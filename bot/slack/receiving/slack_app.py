@@ -15,8 +15,19 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.listeners import buttons, catch_all, commands, edits, messages, reactions
-from bot.slack.receiving.modal_port import Modals
+from bot.slack.receiving.listeners import (
+    buttons,
+    catch_all,
+    commands,
+    edits,
+    home,
+    messages,
+    modals,
+    reactions,
+    shortcuts,
+)
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper
+from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.fields import payload_kind
 from bot.slack.receiving.payloads.http_body import parse_body
@@ -38,7 +49,8 @@ class SlackApp:
 
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
-    answered without; `recording_health` is told of what could not be recorded. Without `modals`, words have to do.
+    answered without; `recording_health` is told of what could not be recorded. Without `modal_edges` there are no
+    modals, shortcuts and Home.
     """
 
     def __init__(
@@ -48,19 +60,23 @@ class SlackApp:
         identity: Identity,
         message_context: MessageContext,
         ephemeral_sender: EphemeralSender,
-        modals: Modals | None = None,
+        modal_edges: ModalEdges | None = None,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
     ) -> None:
         quiet_libraries()
         health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
-        dependencies = Dependencies(service, recorder, ephemeral_sender, message_context, identity, modals)
+        opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
+        dependencies = Dependencies(service, recorder, ephemeral_sender, message_context, identity, opener)
         self._recorder, self._logged = recorder, dependencies.logged
         self._filter = PayloadFilter(identity, self._logged)
         self.bolt = _bolt_app()
-        for listener in (*LISTENERS, catch_all):
+        for listener in LISTENERS:
             listener.register(self.bolt, dependencies)
+        if opener is not None:
+            _register_views(self.bolt, dependencies, opener)
+        catch_all.register(self.bolt, dependencies)
         self.bolt.error(self._on_error)
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
@@ -99,6 +115,13 @@ class SlackApp:
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
             logger.warning(text, kind, error_type)
         return BoltResponse(status=200, body="")
+
+
+def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpener) -> None:
+    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
+    modals.ModalListeners(service, recorder, opener, DraftKeeper(service, recorder), identity).register(app)
+    shortcuts.register(app, opener, identity=identity)
+    home.register(app, service, recorder, opener, identity=identity)
 
 
 def _bolt_app() -> AsyncApp:

@@ -69,15 +69,9 @@ def word_without_job(word: ThreadWord, message_context: MessageContext) -> str:
     )
 
 
-def modal_not_opened(message_context: MessageContext) -> str:
-    """Answers a command or a click after which Slack did not open the modal."""
+def task_missing(message_context: MessageContext) -> str:
+    """Answers options with no task behind them."""
     return (
-        "Slack did not open the form, so nothing was started or sent. Please try again, or do without it: "
-        f"`{escape(message_context.command)}` with the task behind it starts a job, and a reply in a job's thread goes "
-        "to its agent."
+        "Nothing was started: the task is missing. Write it after the options, as in "
+        f'`{escape(message_context.command)} quiet Replace "colour" with "color" in the guides`.'
     )
-
-
-def reply_instead(message_context: MessageContext) -> str:
-    """Answers a click that asks for a modal where there are none."""
-    return f"Please write your follow-up as a reply in the job's thread: {message_context.bot} passes it on."

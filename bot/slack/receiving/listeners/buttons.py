@@ -1,4 +1,6 @@
-"""Clicks on the buttons of cards and messages, and choices from their menus."""
+"""Clicks on the buttons of cards and messages, and choices from their menus; those that open modals are elsewhere
+(bot.slack.receiving.listeners.modals).
+"""
 
 import logging
 from collections.abc import Coroutine
@@ -18,7 +20,7 @@ from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
-from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, modal_not_opened, reply_instead
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ CHOICES = (blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS)
 SHOWN = (blocks.SHOW_ANSWER, blocks.SHOW_PROMPT)
 RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *CHOICES, *SHOWN, blocks.CARD_MENU)
 LINKS = (blocks.OPEN_PULL_REQUEST,)
-ACTIONS = (*RECORDED, blocks.FOLLOW_UP, *LINKS)
+ACTIONS = (*RECORDED, *LINKS)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,6 @@ class Click:
     value: str
     person: Person
     channel_id: str
-    trigger_id: str
     source_key: str
 
 
@@ -58,16 +59,11 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
         await handle_click(body, dependencies)
         await ack()
 
-    async def on_follow_up(body: dict[str, Any], ack: AsyncAck) -> None:
-        open_follow_up(body, dependencies)
-        await ack()
-
     async def on_link(ack: AsyncAck) -> None:
         await ack()
 
     for action_id in RECORDED:
         app.action(action_id)(on_click)
-    app.action(blocks.FOLLOW_UP)(on_follow_up)
     for action_id in LINKS:
         app.action(action_id)(on_link)
 
@@ -83,20 +79,6 @@ async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
 
 
-def open_follow_up(body: dict[str, Any], dependencies: Dependencies) -> None:
-    """Opens the modal for a follow-up; where there is none, says where else to write it."""
-    click = read_click(body, dependencies)
-    if click is None:
-        return
-    recorder, modals = dependencies.recorder, dependencies.modals
-    if modals is None:
-        recorder.tell_in_background(click.person, click.channel_id, reply_instead(dependencies.message_context))
-        return
-    opening = modals.open_follow_up_modal(click.trigger_id, click.person, click.channel_id, click.value)
-    on_failure = modal_not_opened(dependencies.message_context)
-    recorder.run_in_background(opening, click.person, click.channel_id, on_failure)
-
-
 def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None:
     """Returns a click, and remembers its response_url; None where something of it is missing."""
     action, person = first_item_at(body, "actions"), interaction_user(body, dependencies.identity)
@@ -108,7 +90,7 @@ def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None
         return None
     dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
     source_key = f"click/{workspace_id(body)}/{trigger_id}"
-    return Click(text_at(action, "action_id"), value, person, channel_id, trigger_id, source_key)
+    return Click(text_at(action, "action_id"), value, person, channel_id, source_key)
 
 
 def recorded(click: Click, service: ServicePort) -> Coroutine[Any, Any, None] | None:
@@ -142,7 +124,7 @@ def _chosen_from_menu(click: Click, service: ServicePort) -> Coroutine[Any, Any,
         case MenuItem.UNMUTE:
             return service.act(_about_job(click, RequestKind.UNMUTE, thread_id))
         case MenuItem.JOB_ID:
-            return service.act(_about_job(click, RequestKind.SHOW_STATUS, thread_id))
+            return service.show_job_id(click.person, click.channel_id, thread_id, source_key=click.source_key)
         case _:
             assert_never(item)
 

@@ -6,13 +6,13 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.command_options import WrongOption
+from bot.domain.command_options import NO_OPTIONS, WrongOption
 from bot.domain.commands import Blank, Help, Start, parse_slash
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person
 from bot.domain.threads import WayIn
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import command_user
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
@@ -21,7 +21,7 @@ from bot.slack.rendering.ephemeral_texts import (
     GOT_IT,
     NOT_RECORDED,
     STILL_RECORDING,
-    modal_not_opened,
+    task_missing,
     wrong_option,
 )
 from bot.slack.rendering.help import help_text
@@ -49,28 +49,30 @@ async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> st
     """Does what the command asks for, and returns the answer, which its sender alone sees; empty: a modal opens."""
     asked, context = parse_slash(text_at(body, "text")), dependencies.message_context
     match asked:
+        case Start():
+            return await _start(body, asked, dependencies)
+        case Blank(options) if options != NO_OPTIONS:
+            return task_missing(context)
+        case Blank() if dependencies.opener is not None:
+            open_job_modal(dependencies.opener, body, dependencies.identity)
+            return ""
+        case Blank():
+            return help_text(context)
         case Help(meant):
             return help_text(context, meant)
         case WrongOption():
             return wrong_option(asked, context)
-        case Blank() if dependencies.modals is None:
-            return help_text(context)
-        case Blank() | Start():
-            return await _asked_for_a_job(body, asked, dependencies)
         case _:
             assert_never(asked)
 
 
-async def _asked_for_a_job(body: dict[str, Any], asked: Blank | Start, dependencies: Dependencies) -> str:
+async def _start(body: dict[str, Any], asked: Start, dependencies: Dependencies) -> str:
     person = command_user(body, dependencies.identity)
     channel_id, trigger_id = text_at(body, "channel_id"), text_at(body, "trigger_id")
     if not (person.id and channel_id and trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")
         return COMMAND_UNREADABLE
     dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
-    if isinstance(asked, Blank):
-        _open_modal(trigger_id, person, channel_id, asked, dependencies)
-        return ""
     job = NewJob(
         person=person,
         channel_id=channel_id,
@@ -80,11 +82,5 @@ async def _asked_for_a_job(body: dict[str, Any], asked: Blank | Start, dependenc
         project_said=asked.options.project,
         quiet=asked.options.quiet or None,
     )
-    return _ANSWERS[await dependencies.recorder.record_interaction(dependencies.service.start(job), person, channel_id)]
-
-
-def _open_modal(trigger_id: str, person: Person, channel_id: str, asked: Blank, dependencies: Dependencies) -> None:
-    if dependencies.modals is not None:
-        opening = dependencies.modals.open_job_modal(trigger_id, person, channel_id, asked.options)
-        on_failure = modal_not_opened(dependencies.message_context)
-        dependencies.recorder.run_in_background(opening, person, channel_id, on_failure)
+    call = dependencies.service.start(job)
+    return _ANSWERS[await dependencies.recorder.record_interaction(call, person, channel_id)]

@@ -2,13 +2,13 @@
 
 from typing import assert_never
 
-from bot.domain.command_options import Options, WrongOption
+from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
 from bot.domain.commands import Aside, Blank, Help, Start, Word, parse_request
 from bot.domain.new_jobs import NewJob
 from bot.domain.threads import ThreadOrigin, WayIn
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 
 
@@ -25,6 +25,8 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
             await _start(message, prompt, options, dependencies)
         case Blank(options) if message.attachments:
             await _start(message, "", options, dependencies)
+        case Blank(options) if options != NO_OPTIONS:
+            tell(message, task_missing(context), dependencies)
         case Blank():
             tell(message, help_text(context), dependencies)
         case Help(meant):
