@@ -15,8 +15,8 @@ class ServicePort(Protocol):
         """Records a job to start."""
 
     async def receive(self, reply: Reply) -> bool:
-        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions Pagehand and there is
-        no job, a job to start. False where the thread has no job that is known and none is started.
+        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions us and there is no
+        job, a job to start. False where the thread has no job that is known and none is started.
         """
 
     async def revise(self, reply: Reply) -> bool:
