@@ -44,7 +44,7 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.requesters import SlackRequesters
 from bot.slack.sending.response_urls import ResponseUrls
-from bot.slack.sending.scopes import MissingScopes, check_scopes
+from bot.slack.sending.scopes import Allowances, MissingScopes, check_scopes
 from bot.slack.sending.web_api import new_client, new_session
 from bot.startup import open_current_store, token_refused, wait_for_identity
 
@@ -103,7 +103,8 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        check_scopes(identity.granted_scopes, missing)
+        allowances = Allowances(guests=config.allow_guests, shared_channels=config.allow_shared_channels)
+        check_scopes(identity.granted_scopes, missing, allowances)
         job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
         message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
