@@ -18,8 +18,10 @@ from bot.domain.observe import Polling
 from bot.edge_timings import EdgeTimings
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.client import HttpJobApi
-from bot.jobs.settings import MOST_CONNECTIONS, JobApiSettings
+from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
+from bot.jobs.settings import MOST_CONNECTIONS
 from bot.ports import Chat, JobApi, People, Requesters, Store
+from bot.projects.variables import ProjectSettings
 from bot.roles import Role
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health import recording_health
@@ -102,12 +104,13 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         check_scopes(identity.granted_scopes, missing)
-        job_api = HttpJobApi(_job_api_settings(config, timings))
+        job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
         message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
         ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
         people = SlackPeople(client)
-        requesters = SlackRequesters(client, people) if config.job_api_requester else None
+        told_who_asked = any(each.project.abilities.requester for each in config.projects)
+        requesters = SlackRequesters(client, people) if told_who_asked else None
         chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people)
         return Edges(
             store,
@@ -200,9 +203,8 @@ class App:
         edges = self._edges
         settings = SchedulerSettings(
             owner=self.owner,
-            project=config.job_api_project,
-            job_api_timeout=config.job_api_timeout,
-            idempotent=config.job_api_idempotent,
+            job_api_timeout=max(each.job_api.timeout for each in config.projects),
+            projects=config.known_projects,
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
@@ -285,11 +287,6 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
     return app
 
 
-def _job_api_settings(config: Config, timings: EdgeTimings) -> JobApiSettings:
-    return JobApiSettings(
-        base_url=config.job_api_url,
-        api_key=config.job_api_key,
-        get_path=config.job_api_get_path,
-        timeout=config.job_api_timeout,
-        default_pause=timings.job_api_pause,
-    )
+def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
+    settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
+    return ProjectJobApi(project.id, HttpJobApi(settings))

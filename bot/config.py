@@ -2,80 +2,45 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from bot.errors import ConfigError
 from bot.jobs.job_api_proxy import job_api_proxy
-from bot.jobs.settings import GET_PATH, ApiKey, BaseUrl, GetPath, ProjectId
+from bot.jobs.settings import BaseUrl
+from bot.projects.file import read_projects
+from bot.projects.tables import ProjectsFile
+from bot.projects.variables import JobApiVariables
 from bot.runtime.http.proxies import is_this_machine
-from bot.runtime.settings import Settings, read_variable
+from bot.runtime.settings import read_variable
+from bot.settings_values import (
+    AppToken,
+    BotToken,
+    ChannelIds,
+    Command,
+    DatabaseUrl,
+    GroupIds,
+    Host,
+    LogLevel,
+    PersonIds,
+    SigningSecret,
+)
 from bot.slack.sending.slack_proxy import slack_proxy
-from bot.store.database.url import sqlite_path
 
 
-def _command(value: str) -> str:
-    if not value.startswith("/") or not value[1:] or len(value.split()) != 1:
-        raise ValueError("must be one word that begins with a slash, like /docs")
-    return value
-
-
-_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,253}")
-_SIGNS = "letters, digits and hyphens"
-_BOT_TOKEN = re.compile(r"xoxb-[A-Za-z0-9_-]{8,}")
-_APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9_-]{8,}")
-_SIGNING_SECRET = re.compile(r"(?!xox|xapp-)[A-Za-z0-9_-]{16,}")
-
-
-def _host(value: str) -> str:
-    if not _HOST.fullmatch(value):
-        raise ValueError("must be an address or a name of this machine, without http:// and port")
-    return value
-
-
-def _log_level(value: str) -> str:
-    if value not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
-        raise ValueError("must be one of these words")
-    return value
-
-
-def _bot_token(value: SecretStr) -> SecretStr:
-    if not _BOT_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xoxb- and {_SIGNS} (the app-level token begins with xapp-, it is the other one)")
-    return value
-
-
-def _app_token(value: SecretStr) -> SecretStr:
-    if not _APP_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xapp- and {_SIGNS} (the bot token begins with xoxb-, it is the other one)")
-    return value
-
-
-def _signing_secret(value: SecretStr) -> SecretStr:
-    if not _SIGNING_SECRET.fullmatch(value.get_secret_value()):
-        raise ValueError("must be one word of at least 16 letters and digits (it is not one of the tokens)")
-    return value
-
-
-def _database_url(value: SecretStr) -> SecretStr:
-    sqlite_path(value.get_secret_value())
-    return value
-
-
-class Config(Settings):
+class Config(JobApiVariables):
     """Every setting of the bot; the alias is its name in the environment."""
 
-    slack_bot_token: Annotated[SecretStr, AfterValidator(_bot_token)] = Field(
+    slack_bot_token: BotToken = Field(
         alias="SLACK_BOT_TOKEN", description="on your app's page at api.slack.com/apps, under OAuth & Permissions"
     )
-    slack_signing_secret: Annotated[SecretStr, AfterValidator(_signing_secret)] | None = Field(
+    slack_signing_secret: SigningSecret | None = Field(
         default=None,
         alias="SLACK_SIGNING_SECRET",
         description="on your app's page, under Basic Information, App Credentials",
     )
-    slack_app_token: Annotated[SecretStr, AfterValidator(_app_token)] | None = Field(
+    slack_app_token: AppToken | None = Field(
         default=None,
         validate_default=True,
         alias="SLACK_APP_TOKEN",
@@ -86,40 +51,12 @@ class Config(Settings):
         alias="SLACK_API_URL",
         description="Slack's Web API; change it only to try another workspace, like Pagehand's own",
     )
-    job_api_url: BaseUrl = Field(
-        alias="JOB_API_URL", description="the base address of the job API, without /v2: ask whoever runs it"
-    )
-    job_api_key: ApiKey = Field(
-        alias="JOB_API_KEY",
-        description="an admin API key, from the API keys page of the project owner's dashboard",
-    )
-    job_api_project: ProjectId = Field(
-        alias="JOB_API_PROJECT", min_length=1, description="the id of the documentation project that jobs work on"
-    )
-    job_api_get_path: GetPath = Field(
-        default=GET_PATH, alias="JOB_API_GET_PATH", description="the path that reads a job"
-    )
-    job_api_timeout: float = Field(
-        default=20.0, gt=0, le=60, alias="JOB_API_TIMEOUT", description="seconds that one call may take in all"
-    )
-    job_api_idempotent: bool = Field(
-        default=False,
-        alias="JOB_API_IDEMPOTENT",
-        description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
-        "then what may have arrived is sent again without asking",
-    )
-    job_api_requester: bool = Field(
-        default=False,
-        alias="JOB_API_REQUESTER",
-        description="true if the job API takes who asked (Pagehand's job server does): then the name, the Slack user "
-        "id and the thread's address go with each request, for the pull request",
-    )
-    database_url: Annotated[SecretStr, AfterValidator(_database_url)] = Field(
+    database_url: DatabaseUrl = Field(
         default=SecretStr("sqlite:///pagehand.sqlite3"),
         alias="DATABASE_URL",
         description="sqlite:///FILE for one instance, postgresql://USER:PASSWORD@HOST/NAME for one or more",
     )
-    command: Annotated[str, AfterValidator(_command)] = Field(
+    command: Command = Field(
         default="/docs", alias="PAGEHAND_COMMAND", max_length=32, description="the slash command, as in the manifest"
     )
     admin: str = Field(
@@ -127,6 +64,43 @@ class Config(Settings):
         alias="PAGEHAND_ADMIN",
         max_length=80,
         description="whom people should ask when something is wrong with the set-up: a Slack user id or a few words",
+    )
+    merge_seconds: float = Field(
+        default=3.0,
+        ge=0,
+        le=60,
+        alias="PAGEHAND_MERGE_SECONDS",
+        description="replies of one person that are written so many seconds apart go out as one; 0: each by itself",
+    )
+    allow_guests: bool = Field(
+        default=False, alias="PAGEHAND_ALLOW_GUESTS", description="true if guests of the workspace may ask for jobs"
+    )
+    allow_shared_channels: bool = Field(
+        default=False,
+        alias="PAGEHAND_ALLOW_SHARED_CHANNELS",
+        description="true if jobs may be asked for in channels that are shared with another organization",
+    )
+    allowed_people: PersonIds = Field(
+        default=frozenset(),
+        alias="PAGEHAND_ALLOWED_PEOPLE",
+        description="the only people who may ask for jobs, besides those of PAGEHAND_ALLOWED_GROUPS; nobody named: all",
+    )
+    allowed_groups: GroupIds = Field(
+        default=frozenset(),
+        alias="PAGEHAND_ALLOWED_GROUPS",
+        description="the only user groups whose people may ask for jobs; none named: all",
+    )
+    allowed_channels: ChannelIds = Field(
+        default=frozenset(),
+        alias="PAGEHAND_ALLOWED_CHANNELS",
+        description="the only channels in which jobs may be asked for; none named: all",
+    )
+    hourly_limit: int = Field(
+        default=0,
+        ge=0,
+        le=100_000,
+        alias="PAGEHAND_HOURLY_LIMIT",
+        description="how much one person may ask for in an hour; 0: no limit",
     )
     poll_fastest: float = Field(
         default=2.0, ge=0.1, le=60, alias="PAGEHAND_POLL_FASTEST", description="seconds between polls after a change"
@@ -149,12 +123,12 @@ class Config(Settings):
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port that Slack's requests come to"
     )
-    host: Annotated[str, AfterValidator(_host)] = Field(
+    host: Host = Field(
         default="0.0.0.0",  # noqa: S104 - Slack calls from outside
         alias="PAGEHAND_HOST",
         description="with HTTP: the address that Slack's requests come to; 127.0.0.1 behind a proxy on this machine",
     )
-    health_host: Annotated[str, AfterValidator(_host)] = Field(
+    health_host: Host = Field(
         default="127.0.0.1",
         alias="PAGEHAND_HEALTH_HOST",
         description="with Socket Mode: the address of PAGEHAND_HEALTH_PORT; 0.0.0.0 to be asked from elsewhere",
@@ -167,7 +141,7 @@ class Config(Settings):
         description="with Socket Mode, and for `pagehand worker`: a port on which GET /health tells whether the bot "
         "can work; none by default",
     )
-    log_level: Annotated[str, AfterValidator(_log_level)] = Field(
+    log_level: LogLevel = Field(
         default="INFO",
         alias="PAGEHAND_LOG_LEVEL",
         description="DEBUG, INFO, WARNING or ERROR",
@@ -190,10 +164,10 @@ class Config(Settings):
     @property
     def warnings(self) -> list[str]:
         """What works, but should not stay so: a sentence for each."""
-        sent = (
-            ("JOB_API_URL", self.job_api_url, "the API key"),
-            ("SLACK_API_URL", self.slack_api_url, "Slack's tokens"),
-        )
+        sent = [(f"the url of {each.project.name}", each.job_api.base_url, "the API key") for each in self.projects]
+        if self.projects_file is None:
+            sent = [("JOB_API_URL", self.projects[0].job_api.base_url, "the API key")]
+        sent.append(("SLACK_API_URL", self.slack_api_url, "Slack's tokens"))
         return [
             f"{name} begins with http:// and names another machine: {what}, and all that people write, can be read on "
             "the way there. Use https://."
@@ -204,10 +178,10 @@ class Config(Settings):
     @property
     def secrets(self) -> list[str]:
         """Every secret in the clear, for the log's filter."""
-        given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.job_api_key)
-        return [secret.get_secret_value() for secret in given if secret] + passwords_in(
-            self.database_url.get_secret_value()
-        )
+        keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
+        given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, *keys)
+        passwords = passwords_in(self.database_url.get_secret_value())
+        return list(dict.fromkeys([*(secret.get_secret_value() for secret in given if secret), *passwords]))
 
 
 def passwords_in(url: str) -> list[str]:
@@ -220,10 +194,21 @@ def passwords_in(url: str) -> list[str]:
 
 
 def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
-    """Reads the settings, and looks at the proxies of the process. Raises ConfigError with all that is wrong, and with
-    the sentences in `further`.
+    """Reads the settings with the file of projects, and looks at the proxies of the process. Raises ConfigError with
+    all that is wrong, and with the sentences in `further`.
     """
-    return Config.from_environment(environ, [*_proxy_faults(environ), *further])
+    file, faults = _projects(environ)
+    return Config.from_environment(environ, [*_proxy_faults(environ, file), *faults, *further], PAGEHAND_PROJECTS=file)
+
+
+def _projects(environ: Mapping[str, str]) -> tuple[ProjectsFile | None, list[str]]:
+    """The file of projects, and what is wrong with it: one that cannot be used is empty, so that nothing else is asked
+    for in its place.
+    """
+    try:
+        return read_projects(environ), []
+    except ConfigError as error:
+        return ProjectsFile.model_construct(projects=()), error.faults
 
 
 def database_url(environ: Mapping[str, str]) -> str:
@@ -232,13 +217,18 @@ def database_url(environ: Mapping[str, str]) -> str:
     return read_variable("DATABASE_URL", environ) or default.get_secret_value()
 
 
-def _proxy_faults(environ: Mapping[str, str]) -> list[str]:
+def _proxy_faults(environ: Mapping[str, str], file: ProjectsFile | None) -> list[str]:
     """What is wrong with the proxies of the process, which is where the libraries look for them."""
     slack_url = str(Config.model_fields["slack_api_url"].default)
+    own = (table.url for table in file.projects if table.url) if file else ()
     faults: list[str] = []
-    for proxy_of, name, default in ((slack_proxy, "SLACK_API_URL", slack_url), (job_api_proxy, "JOB_API_URL", "")):
+    for proxy_of, name, default in (
+        (slack_proxy, "SLACK_API_URL", slack_url),
+        (job_api_proxy, "JOB_API_URL", ""),
+        *((job_api_proxy, "", url) for url in own),
+    ):
         try:
-            proxy_of(read_variable(name, environ) or default)
+            proxy_of((read_variable(name, environ) if name else "") or default)
         except ConfigError as error:
             faults += error.faults
         except ValueError:

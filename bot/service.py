@@ -10,6 +10,7 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     AnswerRequested,
+    JobIdRequested,
     NewNotice,
     PromptRequested,
 )
@@ -131,6 +132,17 @@ class Service:
             if thread is not None and thread.channel_id == channel_id:
                 message = PromptRequested(person.id, thread.prompt)
                 await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), message))
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
+        """Shows a person a job's id."""
+
+        async def work(tx: PromptTransaction) -> None:
+            thread = await tx.threads.get(thread_id)
+            if thread is not None and thread.channel_id == channel_id:
+                await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), JobIdRequested(person.id)))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()

@@ -1,8 +1,12 @@
 """The job API's client: httpx over the aiohttp transport (a fifth of the CPU that httpx's own pool takes)."""
 
 import asyncio
+import hashlib
+import re
 import ssl
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import quote
@@ -13,16 +17,31 @@ from httpx_aiohttp import AiohttpTransport
 
 from bot import __version__
 from bot.domain.jobs import Job
-from bot.domain.requests import Requester
-from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUnreachable, JobApiUnreadable
+from bot.domain.requests import Requester, UploadedFile
+from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.job_api_proxy import job_api_proxy
 from bot.jobs.rate_limit_gate import RateLimitGate
 from bot.jobs.settings import JobApiSettings
-from bot.jobs.wire import MAX_BODY, MAX_WORDS, error_message_in, parse_job, printable_line, prompt_body
+from bot.jobs.wire import (
+    MAX_BODY,
+    MAX_WORDS,
+    cancel_body,
+    error_message_in,
+    parse_job,
+    parse_upload,
+    printable_line,
+    prompt_body,
+)
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
+_CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
+_UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
+"""The last two are not of the specification: Pagehand's own job server has them."""
+MAX_UPLOAD_BYTES = 25_000_000
+"""The largest file that is sent at all."""
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
 
 
 class HttpJobApi:
@@ -60,24 +79,68 @@ class HttpJobApi:
         return f"HttpJobApi({self._settings.base_url!r})"
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        body = prompt_body(prompt, requester)
+        body = prompt_body(prompt, requester, files)
         return await self._call(JobApiOperation.CREATE, project_id, url, body, idempotency_key)
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project_id: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        body = prompt_body(prompt, requester)
+        body = prompt_body(prompt, requester, files)
         return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
+
+    async def cancel(
+        self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat."""
+        url = self._url(_CANCEL_PATH, project_id, job_id)
+        return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+
+    def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
+        """Whether `cancel` is there."""
+        return self._settings.can_cancel
+
+    def takes_files(self, project_id: str) -> bool:  # noqa: ARG002 - the same
+        """Whether files can go with a request."""
+        return self._settings.takes_files
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
         return await self._call(JobApiOperation.GET, project_id, self._url(self._settings.get_path, project_id, job_id))
+
+    async def upload(self, project_id: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        """Gives the job API a file that can go with a request then. Sending the same bytes again does no harm.
+
+        Raises:
+            JobApiRejected: It takes no files, or not this one.
+            JobApiUnreachable: Try again; also where it may have arrived.
+        """
+        if len(content) > MAX_UPLOAD_BYTES:
+            raise JobApiRejected(f"A file of more than {MAX_UPLOAD_BYTES:,} bytes is not sent to the job API.")
+        url = self._url(_UPLOAD_PATH, project_id, await asyncio.to_thread(_sha256, content))
+        try:
+            body = await self._exchange(JobApiOperation.UPLOAD, project_id, partial(self._put, url, content, mimetype))
+        except JobApiUncertain as error:
+            raise JobApiUnreachable(str(error), words=error.words) from None
+        return UploadedFile(parse_upload(body), name, mimetype)
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""
@@ -91,8 +154,13 @@ class HttpJobApi:
     async def _call(
         self, operation: JobApiOperation, project_id: str, url: str, content: bytes = b"", key: str = ""
     ) -> Job:
+        body = await self._exchange(operation, project_id, partial(self._request, operation, url, content, key))
+        return self._without_key(parse_job(body, self._hide_key))
+
+    async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
+        """Sends a request, unless the project is to be left alone, and returns the body of a success."""
         self._rate_limit_gate.check(operation, project_id)
-        outcome = await self._attempt(operation, url, content, key)
+        outcome = await self._attempt(operation, build)
         if isinstance(outcome, JobApiBusy):
             self._rate_limit_gate.close(operation, project_id, outcome)
         # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
@@ -100,16 +168,14 @@ class HttpJobApi:
             raise outcome
         return outcome
 
-    async def _attempt(
-        self, operation: JobApiOperation, url: str, content: bytes, idempotency_key: str
-    ) -> Job | JobApiError:
+    async def _attempt(self, operation: JobApiOperation, build: Callable[[], httpx.Request]) -> bytes | JobApiError:
         if self._client.is_closed:
             return JobApiUnreachable("The job API cannot be reached: Pagehand is stopping.")
         response: httpx.Response | None = None
         body: bytes | None = None
         try:
             async with asyncio.timeout(self._settings.timeout):
-                response = await self._client.send(self._request(operation, url, content, idempotency_key), stream=True)
+                response = await self._client.send(build(), stream=True)
                 try:
                     body = await _read(response)
                 finally:
@@ -121,13 +187,17 @@ class HttpJobApi:
             return error_for_status(operation, response, self._words_in(body or b""))
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
-        return self._without_key(parse_job(body, self._hide_key))
+        return body
 
     def _request(self, operation: JobApiOperation, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
         if operation is JobApiOperation.GET:
             return self._client.build_request("GET", url)
         headers = {"Idempotency-Key": idempotency_key}
         return self._client.build_request("POST", url, content=content, headers=headers)
+
+    def _put(self, url: str, content: bytes, mimetype: str) -> httpx.Request:
+        kind = mimetype if _MEDIA_TYPE.fullmatch(mimetype) else "application/octet-stream"
+        return self._client.build_request("PUT", url, content=content, headers={"Content-Type": kind})
 
     def _words_in(self, body: bytes) -> str:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
@@ -141,6 +211,10 @@ class HttpJobApi:
 
     def _hide_key(self, text: str) -> str:
         return text.replace(self._settings.api_key.get_secret_value(), "***")
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _segment(value: str) -> str:

@@ -23,11 +23,13 @@ from bot.runtime.http.retry_after import parse_retry_after
 
 
 class JobApiOperation(Enum):
-    """The three calls; what a 404 says depends on which it is."""
+    """The calls; what a 404 says depends on which it is."""
 
     CREATE = "create"
     MESSAGE = "message"
     GET = "get"
+    CANCEL = "cancel"
+    UPLOAD = "upload"
 
 
 # -- no answer ------------------------------------------------------------------------------------------------------
@@ -114,7 +116,12 @@ def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable
 
 
 def _not_found(operation: JobApiOperation, status: int, words: str) -> JobApiError | None:
-    if operation is JobApiOperation.CREATE:
+    if operation is JobApiOperation.UPLOAD:
+        if status in {Status.NOT_FOUND, Status.GONE, Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED}:
+            return JobApiRejected(f"The job API takes no files ({status}).", words=words)
+        if status == Status.INSUFFICIENT_STORAGE:
+            return JobApiRejected(f"The job API has no room for this file ({status}).", words=words)
+    elif operation is JobApiOperation.CREATE:
         if status == Status.NOT_FOUND:
             return NoSuchProject(f"The job API knows no such project ({status}).", words=words)
     elif status in {Status.NOT_FOUND, Status.GONE}:

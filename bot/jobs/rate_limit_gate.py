@@ -8,7 +8,8 @@ from bot.jobs.http_errors import JobApiOperation
 
 class RateLimitGate:
     """Knows until when no calls are made, by project. Creates and messages wait together, since their limit is the
-    project's (the hosted API's is 100 an hour); polls, for which none is stated, wait apart.
+    project's (the hosted API's is 100 an hour); polls, for which none is stated, wait apart, and so do cancels, which
+    may be what helps.
 
     Args:
         default_pause: Seconds for which a project is left alone where the API names no time.
@@ -16,7 +17,7 @@ class RateLimitGate:
 
     def __init__(self, *, default_pause: float) -> None:
         self._default_pause = default_pause
-        self._closed: dict[tuple[str, bool], tuple[float, JobApiBusy]] = {}
+        self._closed: dict[tuple[str, JobApiOperation], tuple[float, JobApiBusy]] = {}
 
     def check(self, operation: JobApiOperation, project_id: str) -> None:
         """Raises JobApiBusy while the project is to be left alone: with the answer that asked for it, in the job API's
@@ -36,6 +37,7 @@ class RateLimitGate:
             self._closed[limit] = (until, answer)
 
 
-def _limit(operation: JobApiOperation, project_id: str) -> tuple[str, bool]:
+def _limit(operation: JobApiOperation, project_id: str) -> tuple[str, JobApiOperation]:
     """Returns the key of the limit that a call counts against."""
-    return project_id, operation is JobApiOperation.GET
+    together = operation is JobApiOperation.MESSAGE
+    return project_id, JobApiOperation.CREATE if together else operation

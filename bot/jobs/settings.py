@@ -60,7 +60,8 @@ class JobApiSettings(BaseModel):
     """Where the job API is. Timeouts in seconds: `connect_timeout` for a connection, `timeout` for a whole call.
 
     `max_connections` bounds the connections of polling, and again those of creates and messages. `default_pause` is for
-    how long a project that is too busy is left alone where the job API names no time.
+    how long a project that is too busy is left alone where the job API names no time. `can_cancel`: it can cancel jobs;
+    `takes_files`: it takes files with requests. Neither is of the specification.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -71,4 +72,6 @@ class JobApiSettings(BaseModel):
     connect_timeout: Annotated[float, Field(gt=0, le=60)] = 5.0
     timeout: Annotated[float, Field(gt=0, le=300)] = 20.0
     default_pause: Annotated[float, Field(ge=0, le=3600)] = DEFAULT_PAUSE
+    can_cancel: bool = False
+    takes_files: bool = False
     max_connections: Annotated[int, Field(ge=1, le=1000)] = MOST_CONNECTIONS

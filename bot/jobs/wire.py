@@ -2,14 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from bot.domain.jobs import Job
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import Hide, details_from
 from bot.runtime.misleading_characters import without_misleading
@@ -18,6 +19,7 @@ MAX_BODY = 2 << 20
 """The longest answer that is read, in bytes; a job takes less than a thousand, its details some more."""
 MAX_WORDS = 500
 MAX_ID = 500
+MAX_FILE_NAME = 200
 MAX_LINK = 3000
 """The longest link that Slack takes on a button, in characters."""
 
@@ -120,17 +122,45 @@ class AgentJob(_Wire):
 
 
 class PromptBody(_Wire):
-    """The body of both POST operations. `requestedBy` is not of the specification: only ours takes it."""
+    """The body of both POST operations. What is not of the specification only ours takes: `requestedBy` and `files`."""
 
     prompt: str
     requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
+    files: tuple[UploadedFile, ...] | None = None
 
 
-def prompt_body(prompt: str, requested_by: Requester | None = None) -> bytes:
+def prompt_body(prompt: str, requested_by: Requester | None = None, files: Sequence[UploadedFile] = ()) -> bytes:
     """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
-    encodable = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    body = PromptBody(prompt=encodable, requested_by=requested_by)
+    named = tuple(replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in files)
+    body = PromptBody(prompt=_encodable(prompt), requested_by=requested_by, files=named or None)
     return body.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class CancelBody(_Wire):
+    """The body of a cancel, which is not of the specification."""
+
+    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
+
+
+def cancel_body(requested_by: Requester | None = None) -> bytes:
+    """Returns the bytes to send."""
+    return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def parse_upload(body: bytes) -> str:
+    """Reads the id of an uploaded file. Raises JobApiUnreadable for any other bytes."""
+    try:
+        data = from_json(body.removeprefix(_BOM)) if len(body) <= MAX_BODY else None
+    except ValueError:
+        data = None
+    found = data.get("id") if isinstance(data, dict) else None
+    if not isinstance(found, str) or not found.isprintable() or not 0 < len(found) <= MAX_ID:
+        raise JobApiUnreadable("The job API's answer to a file has no usable id.")
+    return found
 
 
 def parse_job(body: bytes, hide: Hide = str) -> Job:

@@ -37,6 +37,7 @@ from bot.jobserver.store.database import Database
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
+from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,14 @@ class Composition:
         mirror = Mirror(git, self._data / "mirror.git")
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
-        runner = await self._start_runner(mirror, base, _pull_requests(settings, github, local, base), database)
+        uploads = Uploads(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
+        await uploads.prepare()
+        keeper = _pull_requests(settings, github, local, base)
+        runner = await self._start_runner(mirror, base, keeper, database, uploads)
 
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         template = JobTemplate(displayed_repository(settings.repository), base, settings.shown_model)
-        api = JobApi(settings, jobs, template, wake=runner.wake, interrupt=runner.interrupt)
+        api = JobApi(settings, jobs, uploads, template, wake=runner.wake, interrupt=runner.interrupt)
         login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
         return Parts(api, pages, base)
@@ -88,7 +92,7 @@ class Composition:
         )  # fmt: skip
 
     async def _start_runner(
-        self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database
+        self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database, uploads: Uploads
     ) -> JobRunner:
         settings = self._settings
         limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
@@ -100,7 +104,9 @@ class Composition:
             pull_requests,
             takes_faults=settings.editor != "builtin",
         )
-        return await self._stack.enter_async_context(running_jobs(settings, database, self._data, neighbours, now=_now))
+        return await self._stack.enter_async_context(
+            running_jobs(settings, database, self._data, neighbours, uploads, now=_now)
+        )
 
     async def _sandbox(self) -> Sandbox:
         """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""
@@ -139,6 +145,10 @@ def _pull_requests(
     settings: JobServerSettings, github: GitHubConnection | None, local: LocalPullRequests, base: str
 ) -> PullRequests:
     return github.pull_requests(base) if github and settings.pull_requests == "github" else local
+
+
+def _upload_limits(settings: JobServerSettings) -> UploadLimits:
+    return UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
 
 
 async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> str:

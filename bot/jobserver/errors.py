@@ -10,6 +10,10 @@ JobServerError                    the words are for whoever runs the server
 └── RequestRejectedError          the job API does not take a request: the words are for the client
     ├── JobNotFoundError
     ├── JobArchivedError
+    ├── FileNotUploadedError
+    ├── FileMismatchError
+    ├── FileTooLargeError
+    ├── UploadSpaceError
     ├── IdempotencyKeyReusedError
     └── RateLimitExceededError
 """
@@ -53,6 +57,22 @@ class JobNotFoundError(RequestRejectedError):
 
 class JobArchivedError(RequestRejectedError):
     """The job takes no more messages."""
+
+
+class FileNotUploadedError(RequestRejectedError):
+    """A prompt names a file that is not kept here."""
+
+
+class FileMismatchError(RequestRejectedError):
+    """The bytes of an upload are not those that its address names."""
+
+
+class FileTooLargeError(RequestRejectedError):
+    """A file is larger than one may be."""
+
+
+class UploadSpaceError(RequestRejectedError):
+    """There is no room for more files until some are deleted."""
 
 
 class IdempotencyKeyReusedError(RequestRejectedError):

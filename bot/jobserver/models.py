@@ -1,5 +1,6 @@
 """What the job API says and hears: the shapes of its specification."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -8,6 +9,10 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from pydantic.alias_generators import to_camel
 
 from bot.runtime.misleading_characters import without_misleading
+
+MOST_FILES = 20
+"""Files that can come with one prompt."""
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,48}/[a-z0-9][a-z0-9!#$&^_.+-]{0,48}")
 
 
 class Status(StrEnum):
@@ -164,10 +169,33 @@ class AgentJob(_Model):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z") if value else None
 
 
+def media_type(value: object) -> str | None:
+    """Returns what is a media type, such as `image/png`, in small letters; None for anything else."""
+    kind = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
+    return kind if _MEDIA_TYPE.fullmatch(kind) else None
+
+
+class AttachedFile(_Model):
+    """A file that comes with a prompt: uploaded before, and named here."""
+
+    id: str = Field(strict=True, pattern=r"^[0-9a-f]{64}$", description="What the upload was answered with.")
+    name: _Line = Field(min_length=1, max_length=200, description="Its name, such as diagram.png.")
+    mimetype: Annotated[str | None, BeforeValidator(media_type)] = Field(
+        None, description="What it is, such as image/png; by default what it was uploaded as."
+    )
+
+
+class UploadedFile(_Model):
+    """A file that is kept, and can come with a prompt."""
+
+    id: str = Field(description="The SHA-256 of its bytes, in hexadecimal digits.")
+
+
 class PromptBody(_Model):
     """The body of both POST operations. Unknown fields are ignored."""
 
     prompt: str = Field(strict=True, min_length=1, description="What the agent is to do.")
+    files: tuple[AttachedFile, ...] = Field((), max_length=MOST_FILES, description="Files that come with it.")
     requested_by: Requester | None = Field(
         None, description="Who asked: named in the commit and in the pull request. No part of what a key repeats."
     )

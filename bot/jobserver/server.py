@@ -21,6 +21,7 @@ from bot.runtime.http.server import HttpServer, listening_socket
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
+_OTHER_BODY_BYTES = 100_000  # files and who asked, each character written as an escape
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
 _PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
 
@@ -119,7 +120,7 @@ def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> 
     hosts = allowed_hosts(settings.host, public_url)
     app = web.Application(
         middlewares=[answer_errors(_error_response), require_host(hosts, _error_response)],
-        client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + 4096,
+        client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,
     )
     parts.api.add_routes(app)
     parts.pages.add_routes(app)

@@ -26,15 +26,16 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = ()) -> Self:
-        """Reads the settings. `further`: sentences about what else is wrong with the environment.
+    def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = (), **given: object) -> Self:
+        """Reads the settings. `further`: sentences about what else is wrong with the environment; `given`: values by
+        their aliases that stand in place of what the environment has.
 
         Raises:
             ConfigError: something is missing or malformed, or there is anything in `further`; it has them all.
         """
         faults = list(further)
         try:
-            settings = cls(**Environment(cls, environ)())
+            settings = cls(**(Environment(cls, environ)() | given))
         except ValidationError as error:
             faults += map(cls._sentence, error.errors(include_input=False, include_url=False))
             raise ConfigError(sorted(set(faults))) from None

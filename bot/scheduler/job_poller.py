@@ -17,13 +17,15 @@ from bot.errors import (
     JobApiUnreachable,
     JobApiUnreadable,
     JobGone,
+    NoSuchProject,
     StoreError,
     StoreUnavailable,
 )
 from bot.ports import HasNow, HasPolls, JobApi, Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_errors import unavailable
-from bot.scheduler.worker import Worker, WorkerSettings
+from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.worker import WorkerSettings
 from bot.store_ports import PollResult
 
 logger = logging.getLogger(__name__)
@@ -46,7 +48,7 @@ class PollerTransaction(HasNow, HasPolls, Protocol):
     """What polling touches."""
 
 
-class JobPoller(Worker[DuePoll]):
+class JobPoller(JobApiWorker[DuePoll]):
     """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time."""
 
     name = "job poller"
@@ -112,26 +114,28 @@ class JobPoller(Worker[DuePoll]):
         except JobApiError as error:
             if thread.state.outage_since is None:
                 logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, error)
-            return self._failure(error)
-        self.record_success()
+            return self._failure(thread.project, error)
+        self.record_answer(thread.project)
         return JobObserved(job)
 
-    def _failure(self, error: JobApiError) -> Observation:
+    def _failure(self, project: str, error: JobApiError) -> Observation:
         match error:
             case JobGone():
-                self.record_success()
+                self.record_answer(project)
                 return JobNotFound()
+            case NoSuchProject():  # nobody's fault: the settings have it no more, and may have it again
+                return JobApiUnavailable("is not in Pagehand's settings any more")
             case JobApiNotAllowed():
-                self.record_failure(error)
+                self.record_no_answer(project, error)
                 return unavailable(error)
             case JobApiUnreachable():
-                self.record_failure(error, retry_after=error.retry_after)
+                self.record_no_answer(project, error, retry_after=error.retry_after)
                 return unavailable(error)
             case JobApiUnreadable():
-                self.record_failure(error, only_this_item=True)
+                self.record_no_answer(project, error, only_this_item=True)
                 return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY)
             case _:
-                self.record_failure(error, only_this_item=True)
+                self.record_no_answer(project, error, only_this_item=True)
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 
     async def _save(self, polled: PollResult) -> None:

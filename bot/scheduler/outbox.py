@@ -30,6 +30,7 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    JobIdRequested,
     NewNotice,
     Notice,
     PostNotDelivered,
@@ -239,7 +240,7 @@ class Outbox(Worker[ClaimedNotice]):
                 pass
             case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested():
                 pass
-            case AnswerRequested() | ActionAnswered():
+            case AnswerRequested() | ActionAnswered() | JobIdRequested():
                 pass
             case post if post.delivery is Delivery.POST:
                 await tx.notices.add(thread.id, _not_delivered(notice, post, thread, given_up))

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.mentions import keeping_names, mentioned, with_names
 from bot.domain.notices.messages import CARD_CHANGED, Reaction
 from bot.domain.observe import Polling, next_poll_in, open_round
+from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.domain.settle import Accepted, Rejected, SendOutcome, Settlement, Uncertain, rejection, settle
 from bot.domain.threads import Thread, ThreadState
@@ -25,7 +26,8 @@ from bot.errors import (
 from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, JobApi, People, Requesters, Store
 from bot.replies import catch_up, reaction_notice
 from bot.scheduler.job_api_errors import unavailable
-from bot.scheduler.worker import Worker, WorkerSettings
+from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.worker import WorkerSettings
 from bot.store_ports import ClaimedRequest
 
 logger = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protoco
     """What sending requests touches."""
 
 
-class RequestSender(Worker[ClaimedRequest]):
+class RequestSender(JobApiWorker[ClaimedRequest]):
     """Sends requests that are due.
 
     Args:
@@ -46,7 +48,8 @@ class RequestSender(Worker[ClaimedRequest]):
         job_api: Where they go.
         settings: On what terms it works.
         polling: How soon a job is polled after a request.
-        idempotent: The server promises that a repeated Idempotency-Key runs once: what may have arrived is sent again.
+        abilities: What the job API of a project can do, by the project's name. Where it runs a repeated Idempotency-Key
+            once, what may have arrived is sent again.
         concurrency: Requests under way at a time.
         people: Knows the names of those whom a request mentions.
         requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
@@ -61,7 +64,7 @@ class RequestSender(Worker[ClaimedRequest]):
         settings: WorkerSettings,
         *,
         polling: Polling,
-        idempotent: bool,
+        abilities: Callable[[str], JobApiAbilities],
         concurrency: int = 8,
         people: People | None = None,
         requesters: Requesters | None = None,
@@ -69,7 +72,7 @@ class RequestSender(Worker[ClaimedRequest]):
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
-        self._idempotent = idempotent
+        self._abilities = abilities
         self._people = people
         self._requesters = requesters
 
@@ -87,7 +90,7 @@ class RequestSender(Worker[ClaimedRequest]):
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
-        if item.uncertain and not self._idempotent:
+        if item.uncertain and not self._abilities(item.thread.project).idempotent:
             outcome: SendOutcome = Uncertain("the process that sent it ended before the answer came")
         else:
             request = await self._with_requester(await self._with_names(item.request), item.thread)
@@ -129,6 +132,8 @@ class RequestSender(Worker[ClaimedRequest]):
         """
         if self._requesters is None or request.requester is not None or request.attempts > 1:
             return request
+        if not self._abilities(thread.project).requester:
+            return request
         requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
         await self.record(lambda tx: self._keep_requester(tx, request.id, requester))
         return replace(request, requester=requester)
@@ -143,8 +148,8 @@ class RequestSender(Worker[ClaimedRequest]):
         try:
             job = await self._call(request, thread)
         except JobApiError as error:
-            return self._failure(request, error)
-        self.record_success()
+            return self._failure(request, thread.project, error)
+        self.record_answer(thread.project)
         return Accepted(job)
 
     async def _call(self, request: Request, thread: Thread) -> Job:
@@ -159,23 +164,23 @@ class RequestSender(Worker[ClaimedRequest]):
             thread.project, job_id, request.text, idempotency_key=request.id, requester=request.requester
         )
 
-    def _failure(self, request: Request, error: JobApiError) -> SendOutcome:
+    def _failure(self, request: Request, project: str, error: JobApiError) -> SendOutcome:
         logger.info("request %s: %s", request.id, error)
         match error:
             case JobApiBusy():
                 return unavailable(error)
             case JobApiUnreachable():
-                self.record_failure(error, retry_after=error.retry_after)
+                self.record_no_answer(project, error, retry_after=error.retry_after)
                 return unavailable(error)
             case JobApiNotAllowed():
-                self.record_failure(error)
+                self.record_no_answer(project, error)
                 return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
             case NoSuchProject() | JobGone() | JobApiRejected():
-                self.record_success()
+                self.record_answer(project)
                 return Rejected(_reason(error), error.words)
             case _:
-                self.record_failure(error, only_this_item=True)
-                return Uncertain(str(error), ask_again=self._idempotent)
+                self.record_no_answer(project, error, only_this_item=True)
+                return Uncertain(str(error), ask_again=self._abilities(project).idempotent)
 
     async def _settle(self, tx: SenderTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)
@@ -188,7 +193,7 @@ class RequestSender(Worker[ClaimedRequest]):
             return
         if isinstance(outcome, Accepted):
             # A server that runs a key once may repeat its first answer.
-            repeated = self._idempotent and request.attempts > 1
+            repeated = self._abilities(thread.project).idempotent and request.attempts > 1
             outdated = repeated or _observed(thread.state) != _observed(item.thread.state)
             outcome = replace(outcome, outdated=outdated)
         state = replace(thread.state, asker_id=_asker_id(request, thread))  # the end of an earlier round may be told

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.observe import Polling
+from bot.domain.projects import Projects
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.supervisor import Supervisor
+from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_preparer import RequestPreparer
@@ -32,9 +34,8 @@ class SchedulerSettings:
 
     Attributes:
         owner: This process's name in the database, unique to its start.
-        project: The project's name.
-        job_api_timeout: The most that a call of the job API takes.
-        idempotent: The job API promises that a repeated Idempotency-Key runs once.
+        job_api_timeout: The most that a call of any job API takes.
+        projects: All projects, with what their job APIs can do.
         polling: How often jobs are polled.
         max_polls: Polls under way at a time.
         keep_days: How long finished jobs are kept, in days.
@@ -42,9 +43,8 @@ class SchedulerSettings:
     """
 
     owner: str
-    project: str
     job_api_timeout: float
-    idempotent: bool
+    projects: Projects
     polling: Polling
     max_polls: int
     keep_days: float
@@ -85,16 +85,20 @@ class Scheduler:
             job_api,
             calls,
             polling=polling,
-            idempotent=settings.idempotent,
+            abilities=settings.projects.abilities,
             people=people,
             requesters=requesters,
         )
-        preparer = RequestPreparer(store, settings.for_chat(clock, self.wake_senders), project=settings.project)
+        preparer = RequestPreparer(
+            store, settings.for_chat(clock, self.wake_senders), project=settings.projects.names[0]
+        )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
         outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders), answers=answers)
         self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox)
         self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox)
+        self._job_api_workers: tuple[JobApiWorker[Any], ...] = (sender, poller)
+        self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)
 
     def start(self, supervisor: Supervisor) -> None:
@@ -118,6 +122,9 @@ class Scheduler:
             sender.wake()
 
     def statuses(self) -> Iterator[ComponentStatus]:
-        """Yields how the workers are."""
+        """Yields how the workers are, and the job API of each project."""
         for worker in self.workers:
             yield worker.status()
+        for project in self._projects.names:
+            statuses = (worker.job_api_status(project) for worker in self._job_api_workers)
+            yield max(statuses, key=lambda status: status.failing_seconds)

@@ -132,6 +132,10 @@ class Worker(ABC, Generic[Item]):
         """
         self._outage.record_failure(reason, quiet=only_this_item, retry_after=retry_after)
 
+    def end_outages(self) -> None:
+        """Forgets what is over."""
+        self._outage.end_if_over()
+
     def status(self) -> ComponentStatus:
         """Returns whether the worker gets anywhere."""
         return ComponentStatus(self.name, self._outage.seconds(), str(self._outage.reason))
@@ -150,7 +154,7 @@ class Worker(ABC, Generic[Item]):
             return 0
         if isinstance(self._outage.reason, StoreError):
             self.record_success()
-        self._outage.end_if_over()
+        self.end_outages()
         for item in items:
             task = self._tasks.spawn(self._process(item, claimed_at), name=f"{type(self).__name__} item")
             task.add_done_callback(lambda _: self._wake_if_slots_are_free())

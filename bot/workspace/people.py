@@ -203,7 +203,7 @@ class Actor:
         return message
 
     def _stored(self, text: str) -> str:
-        return stored_typed_text(text, self._state.user_id, self._state.channel_id)
+        return stored_typed_text(text, self._state.user_id, self._state.channel_id, self._state.group_id)
 
     def _message(self, place: Channel, text: str, thread_ts: str | None) -> Message:
         stored, own_id = self._stored(text), str(uuid4())

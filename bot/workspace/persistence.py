@@ -52,6 +52,8 @@ class Persistence:
         """Writes down what a change has touched."""
         if change.kind.startswith("ephemeral"):
             return
+        for file in change.message.files or () if change.message else ():
+            self._put_file(self._state.files.get(file.id) or file)
         if change.message is None:
             self._put("channel", change.channel, self._state.channels[change.channel])
         elif change.kind == "message_deleted":
@@ -59,8 +61,6 @@ class Persistence:
             self._database.execute("DELETE FROM kept WHERE kind = ? AND id = ?", row)
         else:
             self._put("message", f"{change.channel} {change.message.ts}", change.message)
-            for file in change.message.files or ():
-                self._put_file(file)
 
     def _put_file(self, file: File) -> None:
         content = self._state.files.content(file.id) or b""

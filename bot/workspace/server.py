@@ -143,7 +143,8 @@ class WorkspaceServer:
             self._page.show_change(change)
         self.changes.notify()
 
-    def _take_view_change(self, _: ViewChange) -> None:
+    def _take_view_change(self, change: ViewChange) -> None:
+        self._page.show_view_change(change)
         self.changes.notify()
 
     def _take_connection(self) -> None:

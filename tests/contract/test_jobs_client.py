@@ -59,7 +59,11 @@ def get(api: JobApi) -> Awaitable[Job]:
     return api.get("acme", "job_1")
 
 
-CALLS: tuple[Call, ...] = (create, message, get)
+def cancel(api: JobApi) -> Awaitable[Job]:
+    return api.cancel("acme", "job_1", idempotency_key="k3")
+
+
+CALLS: tuple[Call, ...] = (create, message, get, cancel)
 every_call = pytest.mark.parametrize("call", CALLS)
 
 
@@ -183,18 +187,20 @@ async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) ->
 
 async def test_sends_what_the_specification_says(server: Server, open_api: Open) -> None:
     api = open_api()
-    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+    assert [await call(api) for call in CALLS] == [SEEN] * 4
     assert [(method, path) for method, path, *_ in server.came] == [
         ("POST", "/v2/agent/acme/job"),
         ("POST", "/v2/agent/acme/job/job_1/message"),
         ("GET", "/v2/agent/acme/job/job_1"),
+        ("POST", "/v2/agent/acme/job/job_1/cancel"),
     ]
     for _, _, headers, _, _ in server.came:
         assert headers["Authorization"] == f"Bearer {KEY}"
         assert headers["Content-Type"] == "application/json"
         assert headers["User-Agent"] == f"Pagehand/{bot.__version__}"
-    assert [headers.get("Idempotency-Key") for _, _, headers, _, _ in server.came] == ["k1", "k2", None]
-    assert [body for *_, body, _ in server.came] == [b'{"prompt":"Fix it"}', b'{"prompt":"And that"}', b""]
+    assert [headers.get("Idempotency-Key") for _, _, headers, _, _ in server.came] == ["k1", "k2", None, "k3"]
+    bodies = [b'{"prompt":"Fix it"}', b'{"prompt":"And that"}', b"", b"{}"]
+    assert [body for *_, body, _ in server.came] == bodies
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 299])
@@ -385,6 +391,7 @@ async def test_a_project_that_is_too_busy_is_left_alone_for_so_long(
         await message(api)
     assert len(server.came) == 1
     assert await get(api) == SEEN
+    assert await cancel(api) == SEEN, "it may be what helps"
     assert await api.create("another", "Fix it", idempotency_key="k3") == SEEN
     left = turned_away.value.retry_after
     assert left is not None
@@ -618,7 +625,7 @@ async def test_a_broken_or_slow_answer_leaves_its_connection_free(server: Server
             with pytest.raises(JobApiUncertain):
                 await call(api)
     server.reply = well
-    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+    assert [await call(api) for call in CALLS] == [SEEN] * 4
 
 
 async def test_a_cancelled_call_leaves_its_connection_free(server: Server, open_api: Open) -> None:
@@ -732,7 +739,7 @@ async def test_goes_through_the_environments_proxy(
 ) -> None:
     proxy_environment.setenv("HTTP_PROXY", server.address.replace("//", "//user:word@"))
     api = open_api("http://jobs.example")
-    assert [await call(api) for call in CALLS] == [SEEN, SEEN, SEEN]
+    assert [await call(api) for call in CALLS] == [SEEN] * 4
     assert {headers["Host"] for _, _, headers, *_ in server.came} == {"jobs.example"}
     assert {headers["Proxy-Authorization"] for _, _, headers, *_ in server.came} == {"Basic dXNlcjp3b3Jk"}
 

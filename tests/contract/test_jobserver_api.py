@@ -267,6 +267,7 @@ async def test_the_openapi_document_describes_what_is_answered(world: JobServerW
         ("/v2/agent/{projectId}/job/{id}/message", "post"),
         ("/v2/agent/{projectId}/job/{id}/cancel", "post"),
         ("/v2/agent/{projectId}/job/{id}", "get"),
+        ("/v2/agent/{projectId}/file/{sha256}", "put"),
     }
     assert (await world.client.get("/health")).json() == {"status": "ok"}
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.fakes.attachments import holding
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import CARD, a_follow_up, a_thread, add, claim_requests, get_request, settle, watched
 
@@ -10,9 +11,7 @@ from bot.domain.requests import Attachments, Person, Reply, Request, RequestStat
 from bot.ports import Store
 
 REPLY = "1700000002.000100"
-EARLY = Reply(
-    Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", Attachments(("a.png", ""), forwarded=True)
-)
+EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
 
 
 async def save_words(store: Store, request: Request, due_in: float = 0.0) -> None:

@@ -2,39 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.oracles.leaks import SecretWatch
+from support.worlds.bolt_apps import bolt_app, connected
 
 from bot.workspace import SlackError, WorkspaceServer
 
 
-@asynccontextmanager
-async def connected(workspace: WorkspaceServer, app: AsyncApp) -> AsyncIterator[Any]:
-    handler: Any = AsyncSocketModeHandler(
-        app, workspace.credentials.app_token, web_client=app.client, ping_interval=0.2
-    )
-    try:
-        await handler.connect_async()
-        await workspace.changes.wait_for(lambda: workspace.connected)
-        yield handler
-    finally:
-        await handler.close_async()
-
-
-def bolt_app(workspace: WorkspaceServer) -> AsyncApp:
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-    return AsyncApp(client=client, signing_secret=workspace.credentials.signing_secret)
-
-
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=1.0, retry_delays=(0.01, 0.02, 0.03))
+    server = WorkspaceServer(ack_timeout=10.0, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()

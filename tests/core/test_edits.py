@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
-from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.requests import Person, Reply
 from bot.domain.threads import WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
@@ -262,7 +263,7 @@ async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(worl
     assert (offer.person_id, offer.text, offer.earlier) == ("UANA", "second", "accepted")
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     for press in ("p1", "p1", "p2"):
-        await world.service.send_new_words(ANA, offer.request_id, source_key=press)
+        await world.press_send_new_words(ANA, offer.request_id, key=press)
     await world.settle()
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     await world.pass_time(5)
@@ -276,7 +277,7 @@ async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
-    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
     for fault, reaction in (
         (JobApiUnreachable("down"), Reaction.RECORDED),
         (JobApiRejected("400", words="no"), Reaction.PROBLEM),
@@ -297,8 +298,8 @@ async def test_an_offer_is_for_the_newest_words_whichever_button_is_pressed(worl
         await world.settle()
     first, last = offers(world)
     assert (first.text, last.text) == ("second", "third")
-    await world.service.send_new_words(ANA, first.request_id, source_key="p1")
-    await world.service.send_new_words(ANA, last.request_id, source_key="p2")
+    await world.press_send_new_words(ANA, first.request_id, key="p1")
+    await world.press_send_new_words(ANA, last.request_id, key="p2")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first", "third"]
     assert answers(world) == ["new_words_sent", "nothing_new"]
@@ -309,14 +310,14 @@ async def test_new_words_that_wait_follow_their_edits_and_their_deletion(world: 
     await edit(world, ts, "second", AT[0])
     await world.settle()
     request = offers(world)[0].request_id
-    await world.service.send_new_words(ANA, request, source_key="p1")
+    await world.press_send_new_words(ANA, request, key="p1")
     await edit(world, ts, "third", AT[1])
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first", "third"]
     await edit(world, ts, "fourth", AT[2])
     await world.settle()
     assert [offer.text for offer in offers(world)] == ["second", "fourth"]
-    await world.service.send_new_words(ANA, offers(world)[1].request_id, source_key="p2")
+    await world.press_send_new_words(ANA, offers(world)[1].request_id, key="p2")
     await withdraw(world, ts, AT[3])
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first", "third"]
@@ -338,7 +339,7 @@ async def test_a_deletion_after_sending_says_nothing_and_ends_the_offer(world: C
     await withdraw(world, ts, AT[1])
     await world.settle()
     assert len(world.chat.told) == 1
-    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
     await world.pass_time(5)
     assert answers(world) == ["nothing_new"]
     assert world.job_api.messages["job-1"] == ["first"]
@@ -349,9 +350,9 @@ async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
     await edit(world, ts, "second", AT[0])
     await world.settle()
     request = offers(world)[0].request_id
-    await world.service.send_new_words(BEN, request, source_key="p1")
-    await world.service.send_new_words(EVA, request, source_key="p2")
-    await world.service.send_new_words(ANA, "no-such-request", source_key="p3")
+    await world.press_send_new_words(BEN, request, key="p1")
+    await world.press_send_new_words(EVA, request, key="p2")
+    await world.press_send_new_words(ANA, "no-such-request", key="p3")
     await world.pass_time(5)
     assert answers(world) == ["not_yours", "other_workspace"]
     assert world.job_api.messages["job-1"] == ["first"]
@@ -362,7 +363,7 @@ async def test_an_author_whose_click_names_another_workspace_sends_the_new_words
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
-    await world.service.send_new_words(replace(ANA, team_id="T2"), offers(world)[0].request_id, source_key="p1")
+    await world.press_send_new_words(replace(ANA, team_id="T2"), offers(world)[0].request_id, key="p1")
     await world.pass_time(5)
     assert answers(world) == ["new_words_sent"]
     assert world.job_api.messages["job-1"] == ["first", "second"]
@@ -373,7 +374,7 @@ async def test_new_words_for_a_job_that_takes_no_more_are_explained(world: CoreW
     await edit(world, ts, "second", AT[0])
     world.job_api.show("job-1", "archived")
     await world.pass_time(60)
-    await world.service.send_new_words(ANA, offers(world)[0].request_id, source_key="p1")
+    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
     await world.pass_time(5)
     assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
     assert world.chat.reactions == {TS: Reaction.PROBLEM}
@@ -404,7 +405,7 @@ async def test_what_may_have_arrived_is_offered_once_and_not_sent_again_when_del
     (offer,) = offers(world)
     assert offer.earlier == "uncertain"
     await withdraw(world, ts, AT[1])
-    await world.service.send_again(ANA, "C1", offer.request_id, source_key="click/1")
+    await world.press_send_again(ANA, offer.request_id, key="click/1")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first"]
     assert answers(world) == ["withdrawn"]
@@ -419,7 +420,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
     await world.settle()
     (offer,) = offers(world)
     assert offer.earlier == "rejected"
-    await world.service.send_new_words(ANA, offer.request_id, source_key="p1")
+    await world.press_send_new_words(ANA, offer.request_id, key="p1")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["second"]
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
@@ -431,7 +432,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorld) -> None:
     ts = await world.started()
     for _ in range(2):
-        await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=Attachments(("plan\n.pdf", *"abcdefg"))))
+        await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=holding("plan\n.pdf", *"abcdefg")))
         await world.settle()
     assert world.chat.reactions == {TS: Reaction.PROBLEM}
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
@@ -447,7 +448,7 @@ async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorl
 
 async def test_words_beside_a_file_are_sent_and_the_thread_says_what_was_not(world: CoreWorld) -> None:
     ts = await world.started()
-    attachments = Attachments(("plan.pdf",), forwarded=True)
+    attachments = holding("plan.pdf", forwarded=True)
     for _ in range(2):
         await world.service.receive(Reply(ANA, "C1", ts, TS, "see the plan", attachments=attachments))
         await world.service.revise(Reply(ANA, "C1", ts, TS, "see the plan", attachments, edited_at=AT[0]))
@@ -461,7 +462,7 @@ async def test_words_beside_a_file_are_sent_and_the_thread_says_what_was_not(wor
 
 async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld) -> None:
     ts = await sent(world)
-    await world.service.revise(Reply(ANA, "C1", ts, TS, "first", Attachments(("late.md",)), edited_at=AT[0]))
+    await world.service.revise(Reply(ANA, "C1", ts, TS, "first", holding("late.md"), edited_at=AT[0]))
     await world.settle()
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
     assert world.chat.told == []
@@ -469,14 +470,12 @@ async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld
 
 async def test_a_file_in_a_thread_that_is_no_jobs_means_nothing(world: CoreWorld) -> None:
     await world.started()
-    assert not await world.service.receive(
-        Reply(ANA, "C1", "1700000000.000900", TS, "", attachments=Attachments(("a",)))
-    )
+    assert not await world.service.receive(Reply(ANA, "C1", "1700000000.000900", TS, "", attachments=holding("a")))
 
 
 async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorld) -> None:
     await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
-    await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=Attachments(("a.png",))))
+    await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")))
     await world.pass_time(5)
     assert world.chat.said() == ["reply_not_fully_sent", "job_started"]
     (told,) = world.chat.posted_as(ReplyNotFullySent)
@@ -487,6 +486,6 @@ async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreW
     ts = await world.started()
     world.job_api.show("job-1", "archived")
     await world.pass_time(60)
-    await world.service.receive(Reply(ANA, "C1", ts, TS, "", attachments=Attachments(("a.png",))))
+    await world.service.receive(Reply(ANA, "C1", ts, TS, "", attachments=holding("a.png")))
     await world.settle()
     assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]

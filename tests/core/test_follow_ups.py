@@ -211,6 +211,6 @@ async def test_what_is_never_answered_is_told_and_handed_back(world: CoreWorld) 
     assert world.chat.said(ts)[:3] == ["job_started", "outage_started", "request_uncertain"]
     assert world.chat.reactions["5.1"] is Reaction.PROBLEM
     request = world.chat.posted_as(RequestUncertain)[0].request.request_id
-    await world.service.send_again(ANA, "C1", request, source_key="press-1")
+    await world.press_send_again(ANA, request, key="press-1")
     await world.pass_time(100)
     assert world.chat.said(ts).count("request_uncertain") == 1

@@ -130,7 +130,7 @@ async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrot
     (uncertain,) = world.chat.posted_as(RequestUncertain)
     request_id = uncertain.request.request_id
     for person in (EVA, Person("UEVA", ""), Person(BEN.id, "T3")):
-        await world.service.send_again(person, "C1", request_id, source_key=f"click/{person.id}")
+        await world.press_send_again(person, request_id, key=f"click/{person.id}")
     await world.pass_time(3)
     assert world.job_api.messages["job-1"] == ["more", "more"]
     answers = [(answer.person_id, answer.answer) for answer in world.chat.told_as(ActionAnswered)]
@@ -203,7 +203,7 @@ async def test_what_may_have_arrived_is_asked_about_and_sent_again_by_a_person(w
     assert world.chat.said(ts) == ["request_uncertain"]
     request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
     for press in ("press-1", "press-2"):
-        await world.service.send_again(BEN, "C1", request, source_key=press)
+        await world.press_send_again(BEN, request, key=press)
     await world.pass_time(5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert world.chat.said(ts) == ["request_uncertain", "job_started"]
@@ -512,8 +512,8 @@ async def test_a_reply_that_meets_its_card_being_recorded_waits_for_no_other_car
     async def first_looked_too_early(work: Callable[[Transaction], Awaitable[Any]], **options: bool) -> Any:
         async def racing(tx: Transaction) -> Any:
             looks = iter([None])
-            real = tx.threads.find_by_card
-            tx.threads.find_by_card = lambda channel_id, ts: (  # type: ignore[method-assign]
+            real = tx.threads.find_newest
+            tx.threads.find_newest = lambda channel_id, ts: (  # type: ignore[method-assign]
                 _nothing() if next(looks, tx) is None else real(channel_id, ts)
             )
             return await work(tx)

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.commands import FollowUp, Start, parse_reply, parse_slash
 from bot.domain.mentions import with_names
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestRejected
-from bot.domain.requests import Attachments, Reply, Request, RequestState
+from bot.domain.requests import Reply, Request, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.replies import request_id
 
@@ -120,7 +121,7 @@ async def test_words_that_name_people_are_not_new_because_they_were_named(world:
     ts = await world.started("Do it")
     await world.reply(ts, written("Ask <@U1> first"), AT)
     await world.pass_time(5)
-    await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=Attachments(("a.png",)))
+    await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=holding("a.png"))
     await revised(world, ts, "Ask her first", "1700000007.000100")
     await revised(world, ts, "Ask <@U1> first", "1700000008.000100")
     assert offers(world) == ["Ask her first"]

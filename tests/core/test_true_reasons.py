@@ -193,16 +193,16 @@ async def test_a_press_that_is_delivered_twice_has_one_answer_and_one_effect(wor
     world.job_api.after = [JobApiUncertain("timeout"), JobApiUncertain("timeout")]
     ts = await world.started()
     request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
-    await world.service.send_again(ANA, "C1", request, source_key="click/1")
-    await world.service.send_again(ANA, "C1", request, source_key="click/1")
+    await world.press_send_again(ANA, request, key="click/1")
+    await world.press_send_again(ANA, request, key="click/1")
     await world.pass_time(5)
     assert world.chat.said(ts) == ["request_uncertain", "request_uncertain"]
-    await world.service.send_again(ANA, "C1", request, source_key="click/1")
+    await world.press_send_again(ANA, request, key="click/1")
     await world.pass_time(5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert world.chat.answers() == ["sent_again"]
-    await world.service.send_again(BEN, "C1", request, source_key="click/2")
-    await world.service.send_again(ANA, "C1", request, source_key="click/3")
+    await world.press_send_again(BEN, request, key="click/2")
+    await world.press_send_again(ANA, request, key="click/3")
     await world.pass_time(5)
     assert world.chat.said(ts) == ["request_uncertain", "request_uncertain", "job_started"]
     assert world.chat.answers() == ["sent_again", "sent_again", "already_accepted"]

@@ -1,11 +1,14 @@
 """A real browser at the workspace's page. One browser a module; everything a test does runs in the module's loop."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import Desk, NoChromium, chromium
 
@@ -34,6 +37,16 @@ async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
     """The app's own Web API client."""
     async with aiohttp.ClientSession() as session:
         yield AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
+    """A real Bolt app over a real Socket Mode connection; each test gives it the listeners that it needs."""
+    app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
+    handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
+    await handler.connect_async()
+    yield app
+    await handler.close_async()
 
 
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])

@@ -185,7 +185,10 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
         assert await workspace.signed_http.verify_request_url()
         assert await _health(web_port, "/health/ready") == (200, {"recording"})
         assert await _health(web_port, "/health") == (200, {"recording"})
-        assert await _health(worker_port, "/health") == (200, {"recording", "request sender", "job poller", "outbox"})
+        assert await _health(worker_port, "/health") == (
+            200,
+            {"recording", "request sender", "job poller", "outbox", "job API of docs"},
+        )
 
         ana, ben = workspace.people["ana"], workspace.people["ben"]
         prompt = "Rewrite the guides. " * 60

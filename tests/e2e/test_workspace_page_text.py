@@ -128,10 +128,10 @@ def _link(url: str) -> dict[str, Any]:
 async def test_what_the_page_does_not_know_does_no_harm(desk: Desk) -> None:
     page = await desk.open(ANA)
     render = """async (list) => {
-      const { blocks } = await import("/page/static/messages/blocks.js");
+      const { blocks } = await import("/page/static/blocks/blocks.js");
       const view = { me: { id: "U1" }, person: () => undefined, channel: () => undefined, href: () => "#" };
       const box = document.createElement("div");
-      box.append(...blocks(list, view, async () => {}));
+      box.append(...blocks(list, { view, form: null, act: async () => {} }));
       return box.textContent;
     }"""
     odd: list[Any] = [

@@ -115,6 +115,7 @@ CALLS = [
 ]
 """By encoding: a form, JSON, several parts."""
 JOB = {"id": "j1", "status": "active", "source": {"repository": "a/b", "ref": "main"}, "model": "m", "prLink": None}
+PROMPTS = [{"prompt": "Do it"}, {"prompt": ""}, {"prompt": "x", "files": [{"id": "0" * 64, "name": "a/../b.png"}]}]
 TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
     "slack_text": (
         slack_text,
@@ -147,6 +148,6 @@ TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
     ),
     "job_server_http": (
         job_server_http,
-        [bytes([number]) + body for number in range(8) for body in _json({"prompt": "Do it"}, {"prompt": ""})],
+        [bytes([number]) + body for number in range(11) for body in _json(*PROMPTS)],
     ),
 }

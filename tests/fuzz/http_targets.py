@@ -1,6 +1,7 @@
 """The HTTP inputs of the workspace and the job server, for the fuzzer: real handlers over loopback sockets."""
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
-from support.worlds.jobserver_world import JOB, KEY, make_bare
+from support.worlds.jobserver_world import FILE, JOB, KEY, make_bare
 from yarl import URL
 
 from bot.jobserver.server import JobServer
@@ -21,6 +22,7 @@ Call = tuple[str, str, Mapping[str, str]]
 """Method, path, headers."""
 
 FORM, JSON, MULTIPART = "application/x-www-form-urlencoded", "application/json", "multipart/form-data; boundary=x"
+EMPTY = hashlib.sha256(b"").hexdigest()
 HELD: list[JobServer] = []
 """One that nobody holds is taken apart."""
 
@@ -59,6 +61,8 @@ def job_server_handlers(directory: Path) -> Reader:
         ("POST", f"{JOB}/nosuchjob/message", headers),
         ("POST", "/pulls/1/merge", {"Origin": origin, "Content-Type": FORM}),
         ("POST", "/login", {"Origin": origin, "Content-Type": FORM}),
+        ("PUT", f"{FILE}/{EMPTY}", headers | {"Content-Type": "image/png"}),
+        ("PUT", FILE + "/{path}", headers),
         ("GET", "/pulls/1/after/{path}.png", {}),
         ("GET", JOB + "/{path}", headers),
         ("GET", "/pulls/{path}", {}),

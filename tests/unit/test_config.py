@@ -30,6 +30,13 @@ def test_five_settings_are_enough() -> None:
     assert config.keep_days == 90
 
 
+def test_who_may_is_read_from_lists() -> None:
+    config = load({**COMPLETE, "PAGEHAND_ALLOWED_PEOPLE": "U1, W2 ,", "PAGEHAND_ALLOWED_GROUPS": "S3"})
+    assert sorted(config.allowed_people) == ["U1", "W2"]
+    assert sorted(config.allowed_groups) == ["S3"]
+    assert (config.allowed_channels, config.hourly_limit, config.allow_guests) == (frozenset(), 0, False)
+
+
 def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
     listed = faults({})
     assert [fault.split()[0] for fault in listed] == [
@@ -95,6 +102,14 @@ def test_one_way_to_receive_is_needed() -> None:
         ("PAGEHAND_ADMIN", "planted" * 20),
         ("JOB_API_TIMEOUT", "planted"),
         ("PAGEHAND_COMMAND", "docs"),
+        ("PAGEHAND_REPLIES", "planted"),
+        ("PAGEHAND_MERGE_SECONDS", "-1"),
+        ("PAGEHAND_HOURLY_LIMIT", "planted"),
+        ("PAGEHAND_ALLOW_GUESTS", "planted"),
+        ("PAGEHAND_ALLOWED_PEOPLE", "U1, planted"),
+        ("PAGEHAND_ALLOWED_GROUPS", "@planted"),
+        ("PAGEHAND_ALLOWED_CHANNELS", "#planted"),
+        ("JOB_API_CANCEL", "planted"),
         ("PORT", "99999"),
         ("PAGEHAND_LOG_LEVEL", "LOUD"),
     ],
@@ -159,7 +174,7 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("from-file\n")
     environ = {**COMPLETE, "JOB_API_KEY": "", "JOB_API_KEY_FILE": str(file)}
-    assert load(environ).job_api_key.get_secret_value() == "from-file"
+    assert load(environ).projects[0].job_api.api_key.get_secret_value() == "from-file"
     (fault,) = faults({**environ, "JOB_API_KEY_FILE": str(tmp_path / "none")})
     assert fault.startswith("JOB_API_KEY_FILE names a file that cannot be read: No such file")
     file.write_bytes(b"\xff\xfeplanted")

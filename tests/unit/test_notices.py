@@ -14,6 +14,7 @@ from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
+    JobIdRequested,
     PostNotDelivered,
     PromptRequested,
     ReplyEdited,
@@ -43,7 +44,15 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     PromptRequested: {"prompt"},
 }
 """Where people's texts are; all that is not listed is ours, or some machine's."""
-PERSONAL = (PostNotDelivered, CardNotPosted, ReplyEdited, PromptRequested, AnswerRequested, ActionAnswered)
+PERSONAL = (
+    PostNotDelivered,
+    CardNotPosted,
+    ReplyEdited,
+    PromptRequested,
+    AnswerRequested,
+    ActionAnswered,
+    JobIdRequested,
+)
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 
 

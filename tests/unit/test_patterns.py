@@ -26,6 +26,7 @@ WHOLE = "bot.domain.message_text:"
 """Its rules are compared with the whole of a reference."""
 OPERATORS_OWN = {
     "bot.config",
+    "bot.settings_values",
     "bot.jobserver.settings.addresses",
     "bot.jobserver.settings.values",
     "bot.store.database.url",

@@ -55,7 +55,7 @@ def thread(prompt: str = "Fix the guides", state: ThreadState | None = None) -> 
         channel_id="C1",
         requester_id="U0ASKER",
         prompt=prompt,
-        project_id="p",
+        project="p",
         created_at=0.0,
         ts="1.000001",
         state=state or ThreadState(),

@@ -34,6 +34,7 @@ NAMES = st.sampled_from(
         *("users", "blocks", "metadata", "attachments", "cursor", "limit", "oldest"),
         *("latest", "inclusive", "types", "message_ts", "reply_broadcast", "as", "action_id"),
         *("block_id", "value", "response_type", "replace_original", "delete_original", "token", "broadcast"),
+        *("view", "view_id", "external_id", "trigger_id", "hash", "user_id", "file", "usergroup", "include_users"),
     ]
 )
 ARGUMENTS = st.dictionaries(NAMES, VALUES, max_size=6)

@@ -135,7 +135,16 @@ class ActionAnswered(_ToPerson):
     kind: Literal["action_answered"] = field(default="action_answered", kw_only=True)
 
 
-PersonalMessage = PostNotDelivered | CardNotPosted | ReplyEdited | PromptRequested | AnswerRequested | ActionAnswered
+@dataclass(frozen=True)
+class JobIdRequested(_ToPerson):
+    """Somebody wants the job's id, to look it up elsewhere."""
+
+    kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
+
+
+PersonalMessage = (
+    PostNotDelivered | CardNotPosted | ReplyEdited | PromptRequested | AnswerRequested | ActionAnswered | JobIdRequested
+)
 """A message for one person only."""
 NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage
 

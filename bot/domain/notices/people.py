@@ -12,6 +12,7 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    JobIdRequested,
     NoticeMessage,
     PostNotDelivered,
     PromptRequested,
@@ -41,7 +42,7 @@ def person_of(message: NoticeMessage) -> str:
             return ""
         case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | AnswerRequested():
             return message.person_id
-        case ActionAnswered() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
+        case ActionAnswered() | JobIdRequested() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
             return message.person_id
         case RequestRejected() | RequestUncertain():
             return message.request.person_id
@@ -81,7 +82,14 @@ def texts_of(message: NoticeMessage) -> list[str]:
 def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
     """The message with each text that people wrote as `change` makes it."""
     match message:
-        case CardChanged() | ReactionChanged() | CardNotPosted() | AnswerRequested() | ActionAnswered():
+        case (
+            CardChanged()
+            | ReactionChanged()
+            | CardNotPosted()
+            | AnswerRequested()
+            | ActionAnswered()
+            | JobIdRequested()
+        ):
             return message
         case ReplyEdited():
             return replace(message, text=change(message.text))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from acp import PROTOCOL_VERSION
@@ -23,11 +24,11 @@ from acp.schema import (
     RequestPermissionResponse,
     ResumeSessionRequest,
     SessionNotification,
-    TextContentBlock,
 )
 from pydantic import BaseModel, ValidationError
 
 from bot import __version__
+from bot.jobserver.agents.content import Content
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
 from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.messages import AgentMessages, Message
@@ -98,9 +99,9 @@ class AgentConnection:
             return await self._accepts("session_load", load)
         return False
 
-    async def prompt(self, session_id: str, text: str, listener: TurnListener) -> PromptResponse:
+    async def prompt(self, session_id: str, content: Sequence[Content], listener: TurnListener) -> PromptResponse:
         """Takes as long as the agent works; `listener` hears what comes meanwhile."""
-        request = PromptRequest(session_id=session_id, prompt=[TextContentBlock(type="text", text=text)])
+        request = PromptRequest(session_id=session_id, prompt=list(content))
         self._listener = listener
         try:
             return await self._request("session_prompt", request, PromptResponse, limit=None)

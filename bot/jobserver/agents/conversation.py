@@ -15,19 +15,21 @@ This continues your earlier work. The files may have changed since: what is on t
 _REQUEST = "This is the instruction now:"
 
 
-def first_prompt(prompt: str, conversation: Sequence[Exchange] = (), granted: Sequence[str] = ()) -> str:
+def first_prompt(
+    prompt: str, conversation: Sequence[Exchange] = (), granted: Sequence[str] = (), files: str = ""
+) -> str:
     """Returns what a new session is told; `conversation` are the job's earlier exchanges, the oldest first.
 
     Like `next_prompt` it begins with words of ours: agents take what begins with a slash, or with other signs, for a
-    command of their own. `granted` are the calls that a person has allowed.
+    command of their own. `granted` are the calls that a person has allowed, `files` tells of those that came with it.
     """
     asked = with_conversation(prompt, conversation) if conversation else f"{_REQUEST}\n\n{prompt}"
-    return "\n\n".join([_RULES, *_grants(granted), asked])
+    return "\n\n".join([_RULES, *_grants(granted), *([files] if files else []), asked])
 
 
-def next_prompt(prompt: str, granted: Sequence[str] = ()) -> str:
+def next_prompt(prompt: str, granted: Sequence[str] = (), files: str = "") -> str:
     """Returns what a session is told that remembers what was before."""
-    return "\n\n".join([_CHANGED_MEANWHILE, *_grants(granted), _REQUEST, prompt])
+    return "\n\n".join([_CHANGED_MEANWHILE, *_grants(granted), *([files] if files else []), _REQUEST, prompt])
 
 
 def _grants(granted: Sequence[str]) -> list[str]:

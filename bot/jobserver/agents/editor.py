@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from acp.schema import PromptResponse
 
 from bot.jobserver.agents.connection import AgentConnection
+from bot.jobserver.agents.content import Content, GivenFiles
 from bot.jobserver.agents.conversation import first_prompt, next_prompt
 from bot.jobserver.agents.copy_state import copy_state
 from bot.jobserver.agents.failures import TurnEnd
@@ -40,6 +41,7 @@ class _Run:
     log: AgentLog
     redact: Redactor
     granted: tuple[str, ...]
+    given: GivenFiles
 
 
 class AgentEditor:
@@ -68,11 +70,16 @@ class AgentEditor:
             try:
                 placed = await self._placed(program, task.workspace)
                 async with asyncio.timeout(self._time_limit):
-                    return await self._edit(_Run(task, progress, log, redact, granted), placed)
+                    return await self._edit(_Run(task, progress, log, redact, granted, self._given(task)), placed)
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
                 raise EditError(redact(str(error))) from None
+
+    def _given(self, task: EditTask) -> GivenFiles:
+        workspace = task.workspace
+        seen = self._sandbox.attachments(workspace)
+        return GivenFiles(task.attachments, seen, workspace.attachments or seen)
 
     async def version(self, task: EditTask) -> str:
         """Starts the agent and returns the name and version that it gives itself.
@@ -98,7 +105,8 @@ class AgentEditor:
     async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
         before = await asyncio.to_thread(copy_state, workspace.copy)
-        desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted)
+        attachments = run.given.seen if workspace.attachments else None
+        desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted, attachments)
         async with self._connected(placed, run.log) as (process, connection):
             end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
         run.log.line(f"[{end.stop_reason}]")
@@ -153,17 +161,19 @@ class AgentEditor:
             if connection.ignored:
                 log.line(f"[{connection.ignored} lines of its output were no messages]")
 
-    async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, str]:
+    async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, list[Content]]:
         """Returns the session and what to tell it: one that remembers needs less."""
-        task = run.task
+        task, files = run.task, run.given.in_words()
         capabilities = await connection.initialize()
         if task.session and self._agent.resumes:
             if await connection.reopen_session(task.session, directory, capabilities):
-                return task.session, next_prompt(task.prompt, run.granted)
+                text = next_prompt(task.prompt, run.granted, files)
+                return task.session, await asyncio.to_thread(run.given.content, text, capabilities)
             run.log.line("[the earlier session cannot be opened: the conversation is given again]")
         session_id = await connection.new_session(directory)
         run.progress.session(session_id)
-        return session_id, first_prompt(task.prompt, task.conversation, run.granted)
+        text = first_prompt(task.prompt, task.conversation, run.granted, files)
+        return session_id, await asyncio.to_thread(run.given.content, text, capabilities)
 
 
 class PendingPermissions:
@@ -192,7 +202,9 @@ def says_yes(reply: str) -> bool:
     return words.startswith("yes") and not words[3:4].isalnum()
 
 
-async def _prompted(connection: AgentConnection, session_id: str, prompt: str, turn: Turn) -> PromptResponse:
+async def _prompted(
+    connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
+) -> PromptResponse:
     """Runs the turn; when cancelled, asks the agent to stop and gives it a moment."""
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
     try:

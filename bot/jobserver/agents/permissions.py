@@ -1,5 +1,9 @@
-"""What an agent may do when it asks: files in the copy yes, anything else no, or what a person has allowed."""
+"""What an agent may do when it asks: files in the copy yes, those that came with the instruction to read and to copy
+there, anything else no, or what a person has allowed.
+"""
 
+import re
+import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +21,13 @@ _AGENT_SETTINGS = frozenset({
     "opencode.jsonc",
 })  # fmt: skip
 """Files in which agents find commands to run and permissions: no agent widens its own."""
+_PLAIN_COMMAND = re.compile(r"[A-Za-z0-9_./@+,: \"'-]{1,2000}")
+"""Nothing in it means more to a shell than words, some of them quoted."""
+_COPY_OPTIONS = frozenset({"-f", "-n", "-p", "-v", "--"})
+_MOST_COMMANDS = 5
+
+Relative = Callable[[str], PurePosixPath | None]
+"""Returns a path as one in the copy, or None: `CopyPaths.relative`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class CopyPaths:
         return relative if is_inside else None
 
 
-def concerns_the_copy_only(call: ToolCall, relative: Callable[[str], PurePosixPath | None]) -> bool:
+def concerns_the_copy_only(call: ToolCall, relative: Relative) -> bool:
     """Whether a call reads or changes named files, all of them in the copy, and none that steers an agent."""
     if call.kind not in _FILE_KINDS or not call.paths:
         return False
@@ -53,6 +64,53 @@ def concerns_the_copy_only(call: ToolCall, relative: Callable[[str], PurePosixPa
 
 def _may_touch(kind: str, path: PurePosixPath) -> bool:
     return kind in _READING_KINDS or not _AGENT_SETTINGS.intersection(path.parts)
+
+
+def takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
+    """Whether a call only reads files below the folder of attachments, or copies them from there into the copy.
+
+    Agents have no tool that copies a picture: they run `cp`, which is let through where the command is nothing else.
+    """
+    if call.kind in _READING_KINDS:
+        return bool(call.paths) and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
+    commands = (call.input or "").split("&&")
+    is_plain = call.kind == "execute" and len(commands) <= _MOST_COMMANDS
+    return is_plain and all(_takes_attachments(command, folder, relative) for command in commands)
+
+
+def _takes_attachments(command: str, folder: Path, relative: Relative) -> bool:
+    if not _PLAIN_COMMAND.fullmatch(command):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    match words:
+        case ["cd", place]:
+            return relative(place) == PurePosixPath()
+        case ["mkdir", "-p", *places]:
+            return bool(places) and all(_may_write(relative(place)) for place in places)
+        case ["cp", *rest]:
+            *files, place = [word for word in rest if word not in _COPY_OPTIONS] or [""]
+            return bool(files) and all(_may_copy(file, place, folder, relative) for file in files)
+        case _:
+            return False
+
+
+def _may_copy(file: str, place: str, folder: Path, relative: Relative) -> bool:
+    """The place can be a folder: then the file keeps its name in there."""
+    target = relative(place)
+    inside = target and relative(str(target / PurePosixPath(file).name))
+    return _is_below(folder, file) and _may_write(target) and _may_write(inside)
+
+
+def _may_write(path: PurePosixPath | None) -> bool:
+    return path is not None and _may_touch("edit", path)
+
+
+def _is_below(folder: Path, path: str) -> bool:
+    plain = PurePosixPath(path)
+    return plain.is_absolute() and ".." not in plain.parts and plain.is_relative_to(folder)
 
 
 def answer(options: Sequence[PermissionOption], *, allowed: bool) -> RequestPermissionResponse:
@@ -71,14 +129,16 @@ def withdrawn() -> RequestPermissionResponse:
 
 
 class PermissionDesk:
-    """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn.
+    """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
+    `attachments`: the folder of the files that came with the instruction, as the agent sees it.
 
     `refused` are the descriptions of those that were refused, each once; None stands for one too long to be shown.
     """
 
-    def __init__(self, paths: CopyPaths, granted: Collection[str] = ()) -> None:
+    def __init__(self, paths: CopyPaths, granted: Collection[str] = (), attachments: Path | None = None) -> None:
         self._paths = paths
         self._granted = frozenset(granted)
+        self._attachments = attachments
         self._refused: dict[str | None, None] = {}
         self.is_closed = False
 
@@ -95,4 +155,7 @@ class PermissionDesk:
         return answer(options, allowed=is_allowed)
 
     def allows(self, call: ToolCall) -> bool:
-        return call.described() in self._granted or concerns_the_copy_only(call, self._paths.relative)
+        relative = self._paths.relative
+        if call.described() in self._granted or concerns_the_copy_only(call, relative):
+            return True
+        return self._attachments is not None and takes_attachments(call, self._attachments, relative)

@@ -1,33 +1,44 @@
-"""The handlers of the job API: create, message, get, cancel, and the document that describes them."""
+"""The handlers of the job API: create, message, get, cancel, upload, and the document that describes them."""
 
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
 from pydantic import ValidationError
 
 from bot.jobserver.api.openapi import openapi_document
 from bot.jobserver.errors import (
+    FileMismatchError,
+    FileNotUploadedError,
+    FileTooLargeError,
     IdempotencyKeyReusedError,
     JobArchivedError,
     JobNotFoundError,
     RateLimitExceededError,
     RequestRejectedError,
+    UploadSpaceError,
 )
-from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody
+from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
+from bot.jobserver.store.uploads import Uploads
 
 _STATUS: dict[type[RequestRejectedError], int] = {
+    FileMismatchError: 400,
+    FileNotUploadedError: 400,
+    FileTooLargeError: 413,
+    UploadSpaceError: 507,
     JobArchivedError: 400,
     JobNotFoundError: 404,
     IdempotencyKeyReusedError: 422,
     RateLimitExceededError: 429,
 }
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_FILE_ID = re.compile(r"[0-9a-f]{64}")
+_CHUNK_BYTES = 1 << 18
 
 
 def error_response(_: web.Request, status: int, message: str) -> web.Response:
@@ -41,6 +52,7 @@ class JobApi:
         self,
         settings: JobServerSettings,
         jobs: JobStore,
+        uploads: Uploads,
         template: JobTemplate,
         *,
         wake: Callable[[str], None],
@@ -48,6 +60,7 @@ class JobApi:
     ) -> None:
         self._settings = settings
         self._jobs = jobs
+        self._uploads = uploads
         self._template = template
         self._wake = wake
         self._interrupt = interrupt
@@ -58,6 +71,7 @@ class JobApi:
         app.router.add_get("/v2/agent/{project_id}/job/{job_id}", self.get)
         app.router.add_post("/v2/agent/{project_id}/job/{job_id}/message", self.message)
         app.router.add_post("/v2/agent/{project_id}/job/{job_id}/cancel", self.cancel)
+        app.router.add_put("/v2/agent/{project_id}/file/{file_id}", self.upload)
         app.router.add_get("/openapi.json", self.openapi)
         app.router.add_get("/health", self.health)
 
@@ -92,6 +106,21 @@ class JobApi:
             self._interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
 
+    async def upload(self, request: web.Request) -> web.Response:
+        if unauthorized := self._unauthorized(request):
+            return unauthorized
+        file_id = request.match_info["file_id"]
+        if not _FILE_ID.fullmatch(file_id):
+            words = "the address must end with the file's SHA-256, in 64 hexadecimal digits of which none is a capital"
+            return error_response(request, 400, words)
+        if (request.content_length or 0) > self._uploads.limits.file:
+            return _rejected(request, self._uploads.limits.too_large())
+        try:
+            await self._uploads.add(file_id, _mimetype(request), _chunks(request))
+        except RequestRejectedError as error:
+            return _rejected(request, error)
+        return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
+
     async def openapi(self, _: web.Request) -> web.Response:
         return web.json_response(openapi_document(self._settings.max_prompt_characters))
 
@@ -108,7 +137,7 @@ class JobApi:
         body = await self._body(request)
         if isinstance(body, web.Response):
             return body
-        asked = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by)
+        asked = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
         try:
             job = await self._jobs.submit(asked, self._template)
         except RequestRejectedError as error:
@@ -144,6 +173,15 @@ def _rejected(request: web.Request, error: RequestRejectedError) -> web.Response
     if isinstance(error, RateLimitExceededError):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def _mimetype(request: web.Request) -> str:
+    return media_type(request.headers.get("Content-Type")) or "application/octet-stream"
+
+
+async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
+    async for chunk in request.content.iter_chunked(_CHUNK_BYTES):
+        yield chunk
 
 
 def _digest(key: str) -> bytes:

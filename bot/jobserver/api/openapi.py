@@ -5,18 +5,29 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from bot import __version__
-from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody
+from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile
 
 _REF = "#/components/schemas/{model}"
 _ERRORS = {
-    "400": "The body is not usable, or the job is archived.",
+    "400": "The body is not usable, a file was not uploaded before, or the job is archived.",
     "401": "The API key is missing or wrong.",
     "404": "No such project or job.",
     "413": "The prompt is too long.",
     "422": "The Idempotency-Key was used for another request.",
     "429": "Too many requests; Retry-After says how many seconds to wait.",
 }
+_UPLOAD_ERRORS = {
+    "400": "The bytes have another SHA-256 than the address says.",
+    "401": _ERRORS["401"],
+    "404": "No such project.",
+    "413": "The file is too large.",
+    "507": "There is no room for more files until some are deleted.",
+}
 _CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404")}
+_UPLOAD = (
+    "Keeps a file, so that prompts can name it in `files`. The same content twice is the same file. It is deleted with "
+    "the last job that names it, or after a day if none does."
+)
 _CANCEL = (
     "Stops what runs and what waits, within 5 s. The job ends as `completed`, with what was pushed before, and its "
     "reason says who stopped it. A job that has ended stays as it is. A message that comes later starts anew."
@@ -30,6 +41,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
             (AgentJob, "serialization"),
             (PromptBody, "validation"),
             (CancelBody, "validation"),
+            (UploadedFile, "serialization"),
             (ErrorBody, "serialization"),
         ],
         ref_template=_REF,
@@ -47,6 +59,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
                 "post": _post("sendMessage", "Send a follow-up message", "200", "id")
             },
             "/v2/agent/{projectId}/job/{id}/cancel": {"post": _cancel()},
+            "/v2/agent/{projectId}/file/{sha256}": {"put": _upload()},
             "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
         },
         "components": {
@@ -90,6 +103,20 @@ def _post(name: str, summary: str, success: str, *more_parameters: str) -> dict[
 def _cancel() -> dict[str, Any]:
     operation = _operation("cancelJob", "Cancel an agent job", "200", "id")
     return {**operation, "description": _CANCEL, "requestBody": {"required": False, **_json(None, "CancelBody")}}
+
+
+def _upload() -> dict[str, Any]:
+    content = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+    errors = {code: _json(words, "ErrorBody") for code, words in _UPLOAD_ERRORS.items()}
+    digest = {**_parameter("sha256"), "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}
+    return {
+        "operationId": "uploadFile",
+        "summary": "Upload a file",
+        "description": _UPLOAD,
+        "parameters": [_parameter("projectId"), digest],
+        "requestBody": {"required": True, "content": content},
+        "responses": {"200": _json("The file.", "UploadedFile"), **errors},
+    }
 
 
 def _parameter(name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.jobserver import subprocesses
-from bot.jobserver.editors.conversation import with_conversation
+from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
@@ -66,7 +66,7 @@ class CommandEditor:
     secret: str = ""
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
-        prompt = as_data(with_conversation(task.prompt, task.conversation)).encode(errors="replace")
+        prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
         with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
             stdin = b"" if arguments != self.command else prompt
@@ -76,6 +76,13 @@ class CommandEditor:
             last_words = self._last_line(answer_of(errors) or answer_of(answer))
             raise EditError(f"the editor {_ended(exit_code)}{last_words}")
         return EditResult(summary=answer_of(answer))
+
+    def _prompt(self, task: EditTask) -> str:
+        asked = with_conversation(task.prompt, task.conversation)
+        if not task.attachments:
+            return as_data(asked)
+        files = attachments_in_words(task.attachments, self.sandbox.attachments(task.workspace))
+        return f"{files}\n\nThe instruction:\n\n{asked}"
 
     def _command(self, task: EditTask, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
         environment = child_environment(os.environ, self.passed, secret=self.secret)

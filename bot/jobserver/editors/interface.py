@@ -18,13 +18,28 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class AttachedFile:
+    """A file that came with an instruction: it lies as `name` in the workspace's folder of attachments.
+
+    The name is made of letters, digits and `-_.` only; `called` is the one that the person gave it. `size` is in bytes;
+    `mimetype` is what the client said.
+    """
+
+    name: str
+    called: str
+    mimetype: str
+    size: int
+
+
+@dataclass(frozen=True)
 class EditTask:
     """One instruction for an editor.
 
     `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
     conversation, as it was told to `Progress.session` before; None for the first instruction. `log`: a file for
     whoever runs the server. `is_from_person`: False for what the server itself asks, to mend what the checks found,
-    say: that answers no question.
+    say: that answers no question. `attachments`: the files that came with this instruction; those of earlier ones lie
+    beside them.
     """
 
     prompt: str
@@ -33,6 +48,7 @@ class EditTask:
     conversation: Sequence[Exchange] = ()
     session: str | None = None
     is_from_person: bool = True
+    attachments: Sequence[AttachedFile] = ()
 
 
 @dataclass(frozen=True)

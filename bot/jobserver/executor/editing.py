@@ -57,13 +57,14 @@ class Editing:
         """
         await asyncio.to_thread(self.folders.make_empty, instruction.job_id)
         await self.repository.check_out(start.tree, self._task(instruction).workspace.copy)
+        attached = await asyncio.to_thread(self.folders.attach, instruction)
         progress = RecordedProgress(instruction.session)
 
         async def record(update: ProgressUpdate) -> None:
             await self.records.record_progress(instruction.job_id, update)
 
         async with progress.recording(record):
-            task = self._task(instruction)
+            task = replace(self._task(instruction), attachments=attached)
             result = bounded_result(await self.editor.edit(task, progress))
             change = await self._collected(instruction, start, result)
             faults = _faults(change.checks)

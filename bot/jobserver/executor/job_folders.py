@@ -2,17 +2,22 @@
 
 from pathlib import Path
 
+from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.executor.attachments import lay_out
 from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.store.records import Instruction
+from bot.jobserver.store.uploads import uploads_folder
 
 
 class JobFolders:
-    """`directory` holds `jobs/<id>/copy`, `jobs/<id>/home` and `logs/<id>.log`. All methods block."""
+    """`directory` holds `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block."""
 
     def __init__(self, directory: Path) -> None:
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
+        self._uploads = uploads_folder(directory)
         self._of_older_versions = directory / "copies"
 
     def prepare(self) -> None:
@@ -27,8 +32,9 @@ class JobFolders:
         return self._logs / f"{job_id}.log"
 
     def workspace(self, job_id: str) -> Workspace:
-        """Returns the two folders; they are there after `make_empty`."""
-        return Workspace(self._jobs / job_id / "copy", self._jobs / job_id / "home")
+        """Returns the folders; the first two are there after `make_empty`, that of the attachments after `attach`."""
+        job = self._jobs / job_id
+        return Workspace(job / "copy", job / "home", job / "attachments")
 
     def make_empty(self, job_id: str) -> None:
         """Makes the job's folders, and empties the copy.
@@ -43,6 +49,17 @@ class JobFolders:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=folder == workspace.home)
         except OSError as error:
             raise JobServerError(f"the job's folder cannot be made: {error.strerror}") from error
+
+    def attach(self, instruction: Instruction) -> tuple[AttachedFile, ...]:
+        """Lays the job's attachments into their folder, and returns those of this instruction.
+
+        Raises:
+            JobServerError: one of them cannot be read, or the disk does not let it.
+        """
+        folder = self._jobs / instruction.job_id / "attachments"
+        placed = lay_out(instruction.attachments, self._uploads, folder)
+        own = zip(instruction.attachments, placed, strict=True)
+        return tuple(dict.fromkeys(file for attachment, file in own if attachment.instruction == instruction.number))
 
     def clear(self, job_id: str) -> None:
         """Removes what only a running instruction needs; the programs' home stays."""

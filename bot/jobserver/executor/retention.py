@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
+from typing import Protocol
 
 from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.interfaces import JobRepository
@@ -16,6 +17,14 @@ _MAX_PAUSE_S = 60.0
 _BETWEEN_BATCHES_S = 0.05
 
 
+class UnusedFiles(Protocol):
+    """The one thing that retention asks of the uploaded files."""
+
+    async def delete_unused(self) -> int:
+        """Deletes some that nothing refers to; returns how many."""
+        ...
+
+
 class Retention:
     """Archives jobs `archive_after` their end, and deletes them when they have been archived for `keep_for`."""
 
@@ -25,6 +34,7 @@ class Retention:
         folders: JobFolders,
         branches: BranchRemoval,
         repository: JobRepository,
+        uploads: UnusedFiles,
         *,
         archive_after: timedelta,
         keep_for: timedelta,
@@ -33,6 +43,7 @@ class Retention:
         self._folders = folders
         self._branches = branches
         self._repository = repository
+        self._uploads = uploads
         self._archive_after = archive_after
         self._keep_for = keep_for
 
@@ -54,6 +65,7 @@ class Retention:
         if archived or deleted:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self._jobs.delete_answers)
+        await _in_batches(self._uploads.delete_unused)
         await self._branches.run()
         if await self._repository.pack():
             logger.info("the mirror of the repository was packed")

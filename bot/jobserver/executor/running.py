@@ -22,6 +22,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.uploads import Uploads
 from bot.runtime.tasks import BackgroundTasks
 
 
@@ -38,7 +39,13 @@ class Neighbours:
 
 @asynccontextmanager
 async def running_jobs(
-    settings: JobServerSettings, database: Database, data: Path, neighbours: Neighbours, *, now: Callable[[], datetime]
+    settings: JobServerSettings,
+    database: Database,
+    data: Path,
+    neighbours: Neighbours,
+    uploads: Uploads,
+    *,
+    now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
     """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
     folders, queue = JobFolders(data), InstructionQueue(database, now=now)
@@ -50,6 +57,7 @@ async def running_jobs(
         folders,
         BranchRemoval(retained, neighbours.repository, neighbours.pull_requests),
         neighbours.repository,
+        uploads,
         archive_after=settings.archive_after,
         keep_for=settings.keep_for,
     )

@@ -14,6 +14,7 @@ from bot.jobserver.sandbox.program_files import locate, needed_paths
 
 COPY = Path("/workspace/copy")
 HOME = Path("/workspace/home")
+ATTACHMENTS = Path("/workspace/attachments")
 """The same for every job and every instruction, since agents keep sessions by their directory."""
 TMP_BYTES = 2**30
 _THREADS = 8
@@ -56,6 +57,10 @@ class Bubblewrap:
     has_network: bool = True
     folders: tuple[Path, ...] = ()
 
+    def attachments(self, workspace: Workspace) -> Path:  # noqa: ARG002 - another sandbox needs it
+        """Returns where a program finds the workspace's attachments."""
+        return ATTACHMENTS
+
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
         """Returns what to start in its stead.
 
@@ -72,6 +77,7 @@ class Bubblewrap:
             *_OWN,
             *_read_only({*needed, *self.folders}),
             *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
+            *_attachments(workspace),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         command = (self.bwrap, *options, "--", *self._limited(), *arguments)
@@ -96,6 +102,11 @@ def _system() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     for name in ("passwd", "group"):
         yield from ("--ro-bind", str(_MADE_UP / name), f"/etc/{name}")
+
+
+def _attachments(workspace: Workspace) -> Iterator[str]:
+    if workspace.attachments is not None and workspace.attachments.is_dir():
+        yield from ("--ro-bind", str(workspace.attachments), str(ATTACHMENTS))
 
 
 def _read_only(paths: set[Path]) -> Iterator[str]:

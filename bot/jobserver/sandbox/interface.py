@@ -8,14 +8,16 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Workspace:
-    """The two folders that a program may write to; both are the same for all instructions of a job.
+    """The folders of a program, the same for all instructions of a job.
 
     `copy`: the files to edit, without a git directory. `home`: the program's HOME, kept between the instructions of a
-    job.
+    job. It may write to these two. `attachments`: files that came with the instructions, to be read; there only where
+    there are any.
     """
 
     copy: Path
     home: Path
+    attachments: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class SandboxedProgram:
 
 class Sandbox(Protocol):
     """Puts a program into its place."""
+
+    def attachments(self, workspace: Workspace) -> Path:
+        """Returns where a program finds the workspace's attachments."""
+        ...
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
         """Returns what to start instead of the program.

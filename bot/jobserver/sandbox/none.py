@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from bot.jobserver.sandbox.bubblewrap import supervised
 from bot.jobserver.sandbox.environment import environment_for
@@ -12,6 +13,10 @@ from bot.jobserver.sandbox.program_files import locate
 @dataclass(frozen=True)
 class NoSandbox:
     """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
+
+    def attachments(self, workspace: Workspace) -> Path:
+        """Returns where a program finds the workspace's attachments."""
+        return workspace.attachments or workspace.copy
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
         """Returns what to start in its stead.

@@ -19,6 +19,14 @@ class LimitSettings(Settings):
         gt=0,
         description="how large a file may be that is added or changed, in megabytes; larger ones are left out",
     )
+    max_upload_megabytes: float = Field(
+        10.0, gt=0, le=1000, description="how large a file may be that comes with a prompt, in megabytes"
+    )
+    upload_space_megabytes: float = Field(
+        2_000.0,
+        gt=0,
+        description="how much all files together may take that came with prompts, in megabytes; more are refused",
+    )
     keep_for: Duration = Field(
         timedelta(days=90),
         description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "

@@ -7,6 +7,7 @@ from datetime import datetime
 import aiosqlite
 
 from bot.jobserver.models import JobDetails
+from bot.jobserver.store.attachments import attachments_until
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, write_details
 from bot.jobserver.store.records import (
@@ -65,7 +66,8 @@ class InstructionQueue:
             if row["attempts"] == 0:
                 await forget_last_words(connection, job_id)
             told = await read_details(connection, job_id)
-            return _from_row(row, told, await _conversation(connection, job_id, row["number"]))
+            taken = _from_row(row, told, await _conversation(connection, job_id, row["number"]))
+            return replace(taken, attachments=await attachments_until(connection, job_id, row["number"]))
 
     async def release(self, instruction: Instruction) -> None:
         """Puts an instruction back that an orderly stop interrupted: that attempt does not count."""

@@ -6,8 +6,14 @@ from datetime import datetime, timedelta
 
 import aiosqlite
 
-from bot.jobserver.errors import IdempotencyKeyReusedError, JobArchivedError, RateLimitExceededError
+from bot.jobserver.errors import (
+    IdempotencyKeyReusedError,
+    JobArchivedError,
+    JobServerError,
+    RateLimitExceededError,
+)
 from bot.jobserver.models import AgentJob, Requester, Status
+from bot.jobserver.store.attachments import attach, check_uploaded
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, read_job, write_details
 from bot.jobserver.store.records import Cancellation, JobTemplate, PromptRequest, as_text, branch_name
@@ -34,10 +40,12 @@ class JobStore:
                 return known
             if request.job_id is not None:
                 await _check_not_archived(connection, request.project_id, request.job_id)
+            await check_uploaded(connection, request.files)
             await self._check_rate_limit(connection, request.project_id)
             now = as_text(self._now())
             job_id = await _insert_or_reactivate_job(connection, request, template, now)
-            await _queue_instruction(connection, request, job_id, now)
+            number = await _queue_instruction(connection, request, job_id, now)
+            await attach(connection, number, request.files)
             job = await read_job(connection, request.project_id, job_id)
             await _keep_answer(connection, request, job, now)
             return job
@@ -146,13 +154,17 @@ async def _reactivate_job(connection: aiosqlite.Connection, job_id: str) -> None
         await forget_last_words(connection, job_id)
 
 
-async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRequest, job_id: str, now: str) -> None:
+async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRequest, job_id: str, now: str) -> int:
     who = request.requester
-    await connection.execute(
+    cursor = await connection.execute(
         "INSERT INTO instructions (job_id, project_id, prompt, state, created_at, "
-        "requester_name, requester_id, requester_url) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?)",
+        "requester_name, requester_id, requester_url) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING number",
         (job_id, request.project_id, request.prompt, now, who and who.name, who and who.id, who and who.url),
     )
+    row = await cursor.fetchone()
+    if row is None:
+        raise JobServerError("the database did not number an instruction")
+    return int(row["number"])
 
 
 async def _stop_instructions(connection: aiosqlite.Connection, job_id: str, reason: str) -> int | None:

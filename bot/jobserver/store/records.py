@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import aiosqlite
 
-from bot.jobserver.models import AgentJob, JobDetails, PlanStep, Requester, Source, Status
+from bot.jobserver.models import AgentJob, AttachedFile, JobDetails, PlanStep, Requester, Source, Status
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class PromptRequest:
     job_id: str | None = None
     idempotency_key: str | None = None
     requester: Requester | None = None
+    files: tuple[AttachedFile, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -35,7 +36,10 @@ class PromptRequest:
 
         Who asked is not part of it: a person's name may have changed between a request and its repetition.
         """
-        return hashlib.sha256(json.dumps([self.job_id, self.prompt]).encode()).hexdigest()
+        files = [[file.id, file.name] for file in self.files]
+        # Without files it is what it was before there were any: keys are kept for long.
+        same = [self.job_id, self.prompt, *([files] if files else [])]
+        return hashlib.sha256(json.dumps(same).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,23 @@ class EarlierInstruction:
 
 
 @dataclass(frozen=True)
+class Attachment:
+    """An uploaded file that came with an instruction of a job. `size` is in bytes."""
+
+    upload_id: str
+    name: str
+    mimetype: str
+    size: int
+    instruction: int
+
+
+@dataclass(frozen=True)
 class Instruction:
     """One prompt of a job, on its way through the queue.
 
     `session`: the agent's own id of the job's conversation. `attempts`: how often it was begun, this time included.
     `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before an interruption.
+    `attachments`: the files that came with it and with those before, the oldest first.
     """
 
     number: int
@@ -65,6 +81,7 @@ class Instruction:
     commit: str | None = None
     summary: str = ""
     question: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -53,4 +53,18 @@ CREATE TABLE old_branches (
 ) STRICT;
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS)
+# `used_at`: when it was uploaded last. An upload is kept as long as an instruction names it.
+_ATTACHMENTS = """
+CREATE TABLE uploads (
+    id TEXT PRIMARY KEY, size INTEGER NOT NULL, mimetype TEXT NOT NULL, used_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX uploads_by_age ON uploads (used_at);
+CREATE TABLE attachments (
+    instruction INTEGER NOT NULL REFERENCES instructions (number) ON DELETE CASCADE, position INTEGER NOT NULL,
+    upload_id TEXT NOT NULL REFERENCES uploads (id), name TEXT NOT NULL, mimetype TEXT,
+    PRIMARY KEY (instruction, position)
+) STRICT;
+CREATE INDEX attachments_of_upload ON attachments (upload_id);
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS)

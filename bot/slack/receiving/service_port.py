@@ -15,8 +15,8 @@ class ServicePort(Protocol):
         """Records a job to start."""
 
     async def receive(self, reply: Reply) -> bool:
-        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions Pagehand and there is
-        no job, a job to start. False where the thread has no job that is known and none is started.
+        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions us and there is no
+        job, a job to start. False where the thread has no job that is known and none is started.
         """
 
     async def revise(self, reply: Reply) -> bool:
@@ -32,6 +32,9 @@ class ServicePort(Protocol):
 
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         """Shows a person the whole of a request."""
+
+    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
+        """Shows a person a job's id, to copy."""
 
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         """Records a follow-up that was written elsewhere than in the job's thread."""

@@ -15,7 +15,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.slack.receiving.first_occurrences import FirstOccurrences
-from bot.slack.receiving.listeners import buttons, catch_all, commands, edits, replies
+from bot.slack.receiving.listeners import buttons, catch_all, commands, edits, home, replies, shortcuts
+from bot.slack.receiving.listeners.modals import ModalListeners
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper
+from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.fields import payload_kind
 from bot.slack.receiving.payloads.http_body import parse_body
@@ -34,7 +37,8 @@ class SlackApp:
 
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
-    answered without; `recording_health` is told of what could not be recorded.
+    answered without; `recording_health` is told of what could not be recorded. `modals` is what those need of Slack,
+    behind the acknowledgement; None: there are none, and no App Home.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class SlackApp:
         ephemeral_sender: EphemeralSender,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
+        modals: ModalEdges | None = None,
     ) -> None:
         quiet_libraries()
         health = recording_health or RecordingHealth(time.monotonic)
@@ -58,8 +63,18 @@ class SlackApp:
         edits.register(self.bolt, service, recorder, identity=identity)
         replies.register(self.bolt, service, recorder, message_context, identity=identity)
         buttons.register(self.bolt, service, recorder, ephemeral_sender, identity=identity)
+        if modals is not None:
+            self._register_views(service, recorder, modals, identity)
         catch_all.register(self.bolt, recorder, ephemeral_sender, message_context, self._first_occurrences)
         self.bolt.error(self._on_error)
+
+    def _register_views(
+        self, service: ServicePort, recorder: RequestRecorder, modals: ModalEdges, identity: Identity
+    ) -> None:
+        opener, drafts = ModalOpener(service, recorder, modals), DraftKeeper(service, recorder)
+        ModalListeners(service, recorder, opener, drafts, identity).register(self.bolt)
+        shortcuts.register(self.bolt, opener, identity=identity)
+        home.register(self.bolt, service, recorder, opener, identity=identity)
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
         """Answers a payload, from wherever it came. A status other than 200 means: do not acknowledge."""

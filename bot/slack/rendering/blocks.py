@@ -1,17 +1,52 @@
 """The few Block Kit blocks that Pagehand uses. Texts given here are escaped already (bot.slack.rendering.text)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 Block = dict[str, Any]
 
 SHOW_PROMPT = "show_prompt"
+"""Action ids: what a click comes back as, with its `value`. Of this one the value is the id of the job's thread."""
 SHOW_ANSWER = "show_answer"
+"""`<the thread's id>/<the answer's id>`."""
 SEND_AGAIN = "send_again"
+"""The id of the request."""
 SEND_NEW_WORDS = "send_new_words"
+"""The id of the request that was edited."""
 OPEN_PULL_REQUEST = "open_pull_request"
+"""A link: the click wants nothing but its acknowledgement."""
+STOP_JOB = "stop_job"
+"""The thread's id. Slack has asked whether that is meant."""
+FOLLOW_UP = "follow_up"
+"""The thread's id: opens a modal, in which to write to the agent."""
+RETRY_JOB = "retry_job"
+"""The thread's id."""
+CARD_MENU = "card_menu"
+"""A menu: the `value` of `selected_option` is that of `menu_value`, which `read_menu_value` reads."""
+SEND_HELD = "send_held"
+"""The id of the request whose person was asked whether it is for the agent; of the next two as well."""
+SEND_ALL_HELD = "send_all_held"
+DISCARD_HELD = "discard_held"
+CHOOSE_PROJECT = "choose_project"
+"""`<the thread's id>/<the project's name>`: of a menu that value is in `selected_option`."""
+CHOOSE_PROJECT_BUTTONS = tuple(f"{CHOOSE_PROJECT}_{number}" for number in range(1, 6))
+"""The same as a button each, where there are few projects: in one row no two buttons may have the same id."""
 
+
+class MenuItem(StrEnum):
+    """What a card's menu offers."""
+
+    WHOLE_REQUEST = "whole_request"
+    MUTE = "mute"
+    UNMUTE = "unmute"
+    JOB_ID = "job_id"
+    """The job's id, privately, as text to copy."""
+
+
+MAX_VALUE, MAX_OPTION_VALUE = 2_000, 150
+"""Slack's limits for the value of a button, and of a menu's option."""
 MAX_SECTION = 3_000
 MAX_REASON = 1_000
 """How much of a reason in others' words is shown."""
@@ -67,10 +102,40 @@ def actions(*buttons: Block) -> Block:
 
 
 def button(label: str, action_id: str, value: str, *, confirm: Block | None = None) -> Block:
-    """Returns a button whose click comes back with `value` (at most 2,000 wide; half a character in it as `?`)."""
-    whole = value.encode("utf-8", "replace").decode()
-    made: Block = {"type": "button", "text": plain_text(label), "action_id": action_id, "value": whole}
+    """Returns a button whose click comes back with `value` (at most MAX_VALUE wide)."""
+    made: Block = {"type": "button", "text": plain_text(label), "action_id": action_id, "value": _sendable(value)}
     return made if confirm is None else made | {"confirm": confirm}
+
+
+def menu_value(item: MenuItem, thread_id: str) -> str:
+    """The value of an item of a card's menu."""
+    return f"{item}/{thread_id}"
+
+
+def read_menu_value(value: str) -> tuple[MenuItem, str] | None:
+    """The item of a card's menu that was chosen, and the thread's id; None where it is nothing of that kind."""
+    item, _, thread_id = value.partition("/")
+    return (MenuItem(item), thread_id) if item in set(MenuItem) and thread_id else None
+
+
+def menu(action_id: str, options: Mapping[str, str]) -> Block:
+    """Returns the three dots with a menu of at most 5 options: each label's value, at most MAX_OPTION_VALUE wide."""
+    return {"type": "overflow", "action_id": action_id, "options": _options(options)}
+
+
+def select(action_id: str, placeholder: str, options: Mapping[str, str]) -> Block:
+    """Returns a list to choose from, of at most 100 options, as `menu` takes them."""
+    made = {"type": "static_select", "action_id": action_id, "placeholder": plain_text(placeholder)}
+    return made | {"options": _options(options)}
+
+
+def _options(options: Mapping[str, str]) -> list[Block]:
+    return [{"text": plain_text(label), "value": _sendable(value)} for label, value in options.items()]
+
+
+def _sendable(value: str) -> str:
+    """The value with half a character in it as `?`: Slack takes no other."""
+    return value.encode("utf-8", "replace").decode()
 
 
 def link_button(label: str, action_id: str, url: str) -> Block:

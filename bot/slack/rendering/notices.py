@@ -11,6 +11,7 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    JobIdRequested,
     Notice,
     NoticeMessage,
     PostNotDelivered,
@@ -64,6 +65,8 @@ def _messages(thread: Thread, message: NoticeMessage, message_context: MessageCo
             made = [personal_notices.card_not_posted(thread, message, message_context)]
         case ActionAnswered():
             made = [personal_notices.answer(message)]
+        case JobIdRequested():
+            made = [personal_notices.job_id(thread)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]
         case CardChanged() | ReactionChanged():

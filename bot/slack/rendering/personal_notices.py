@@ -50,6 +50,13 @@ def answer(message: ActionAnswered) -> Message:
     return paragraph(_ANSWERS[message.answer])
 
 
+def job_id(thread: Thread) -> Message:
+    """The job's id, as text to copy."""
+    if thread.state.job is None:
+        return paragraph("The job has no id yet: the job API gives it one when it has taken the request.")
+    return paragraph(f"The job's id, to copy:\n{one_line(thread.state.job.id, 1_000)}")
+
+
 def in_doubt(message: Message) -> Message:
     """A message that may be in the thread already."""
     return Message(f"{_IN_DOUBT}\n{message.text}", (section(_IN_DOUBT), *message.blocks))

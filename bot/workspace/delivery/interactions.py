@@ -76,7 +76,9 @@ class Interactions:
             ack = await self._deliveries.request("slash_commands", payload)
         except NotDeliveredError as error:
             return self._command_failed(user, channel, command, _code(error))
-        typed = stored_typed_text(f"{name} {text}".rstrip(), self._state.user_id, self._state.channel_id)
+        typed = stored_typed_text(
+            f"{name} {text}".rstrip(), self._state.user_id, self._state.channel_id, self._state.group_id
+        )
         return self.show_ack(user, channel, command, ack, typed)
 
     async def press(self, user: User, message: Message, action: Json) -> InteractionResult:

@@ -130,7 +130,7 @@ def assign_ids(blocks: list[Json] | None) -> None:
             *_objects(block.get("accessory")),
             *_objects(block.get("element")),
         ):
-            if element.get("type") in _INTERACTIVE:
+            if isinstance(kind := element.get("type"), str) and kind in _INTERACTIVE:
                 element.setdefault("action_id", uuid4().hex[:5])
 
 

@@ -109,8 +109,13 @@ def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
     for block in blocks or ():
         inside = block.get("elements")
         for body in (block.get("accessory"), block.get("element"), *(inside if isinstance(inside, list) else ())):
-            if isinstance(body, dict) and "action_id" in body:
+            if isinstance(body, dict) and _is_named(body):
                 yield Element(block, body)
+
+
+def _is_named(body: Json) -> bool:
+    """Returns whether it is an element: blocks that are passed through unread may have anything there."""
+    return isinstance(body.get("action_id"), str) and isinstance(body.get("type"), str)
 
 
 def value_of(holding: Json) -> object:

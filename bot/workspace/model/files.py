@@ -78,8 +78,10 @@ class Files:
             self._contents.pop(file.id, None)
 
     def restore(self, file: File, content: bytes) -> None:
+        """Takes up a file that was kept; of a deleted one there is no content."""
         self._files[file.id] = file
-        self._contents[file.id] = content
+        if not file.is_deleted:
+            self._contents[file.id] = content
 
 
 def _text_of(content: bytes, mimetype: str) -> str | None:

@@ -52,6 +52,18 @@ class StaticSelect(Strict):
         return self
 
 
+class MultiStaticSelect(Strict):
+    type: Literal["multi_static_select"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
+    option_groups: Annotated[list[OptionGroup], Field(min_length=1, max_length=100)] | None = None
+    action_id: Id | None = None
+    placeholder: PlaceholderText | None = None
+    initial_options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
+    max_selected_items: Annotated[int, Field(ge=1)] | None = None
+    confirm: Confirm | None = None
+    focus_on_load: bool | None = None
+
+
 class RadioButtons(Strict):
     type: Literal["radio_buttons"]
     options: Annotated[list[Option], Field(min_length=1, max_length=10)]
@@ -136,7 +148,6 @@ class OtherElement(BaseModel):
         "multi_channels_select",
         "multi_conversations_select",
         "multi_external_select",
-        "multi_static_select",
         "multi_users_select",
         "timepicker",
         "users_select",
@@ -145,7 +156,7 @@ class OtherElement(BaseModel):
     action_id: Id | None = None
 
 
-Choice = StaticSelect | RadioButtons | Checkboxes | ConversationsSelect
+Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
 Action = Annotated[Button | Overflow | Choice | OtherElement, Field(discriminator="type")]
 Accessory = Annotated[Button | Overflow | Choice | Image | OtherElement, Field(discriminator="type")]
 InputElement = Annotated[PlainTextInput | Choice | OtherElement, Field(discriminator="type")]

@@ -51,6 +51,10 @@ class State:
         found = self.find_user(name)
         return found.id if found and found.name == name else None
 
+    def group_id(self, handle: str) -> str | None:
+        """Returns the id of the group of people that has just this handle."""
+        return next((group.id for group in self.groups.values() if group.handle == handle), None)
+
     def add_channel(self, channel: Channel) -> Channel:
         self.channels[channel.id] = channel
         self._conversations.setdefault(channel.id, Conversation())

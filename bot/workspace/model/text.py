@@ -48,35 +48,36 @@ def _escape_once(text: str) -> str:
     return _URL.sub(lambda match: f"<{match.group(0)}>", escaped)
 
 
-def stored_typed_text(text: str, user_id: FindId, channel_id: FindId) -> str:
+def stored_typed_text(text: str, user_id: FindId, channel_id: FindId, group_id: FindId = lambda _: None) -> str:
     """Returns text that a person typed as Slack stores it: ``@name``, ``#channel`` and URLs become references.
 
     Args:
         text: The characters typed.
         user_id: Finds the user of a name.
         channel_id: Finds the channel of a name.
+        group_id: Finds the group of people of a handle.
     """
 
     def reference(match: re.Match[str]) -> str:
         if match["url"]:
             return f"<{match['url']}>"
         if match["person"]:
-            return _user_reference(match["person"], user_id) or match.group(0)
+            return _user_reference(match["person"], user_id, group_id) or match.group(0)
         found = channel_id(match["channel"])
         return f"<#{found}|{match['channel']}>" if found else match.group(0)
 
     return _TYPED.sub(reference, escape(text))
 
 
-def _user_reference(name: str, user_id: FindId) -> str | None:
+def _user_reference(name: str, user_id: FindId, group_id: FindId) -> str | None:
     """Returns the reference for a name, which at a sentence's end may have taken its full stop with it."""
     if name in _BROADCASTS:
         return f"<!{name}>"
-    if found := user_id(name):
-        return f"<@{found}>"
-    bare = name.rstrip("._-")
-    if bare != name and (found := user_id(bare)):
-        return f"<@{found}>{name[len(bare) :]}"
+    for bare in dict.fromkeys((name, name.rstrip("._-"))):
+        if found := user_id(bare):
+            return f"<@{found}>{name[len(bare) :]}"
+        if found := group_id(bare):
+            return f"<!subteam^{found}>{name[len(bare) :]}"
     return None
 
 

@@ -10,10 +10,13 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Change
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
+from bot.workspace.model.views import ViewChange
+from bot.workspace.page.downloads import Downloads
 from bot.workspace.page.guard import guarded
 from bot.workspace.page.operations import Operations
 from bot.workspace.page.rendering import PageRenderer
 from bot.workspace.page.streams import Streams
+from bot.workspace.page.uploads import Uploads
 from bot.workspace.people import Actor, People
 
 STATIC = Path(__file__).parent / "static"
@@ -35,7 +38,9 @@ class Page:
         self._transport = transport
         self._renderer = PageRenderer(state, app)
         self._streams = Streams(self._renderer)
-        self._operations = Operations(people, app)
+        self._uploads = Uploads(people)
+        self._downloads = Downloads(state)
+        self._operations = Operations(people, app, self._uploads)
 
     def routes(self) -> list[web.AbstractRouteDef]:
         return [
@@ -44,12 +49,18 @@ class Page:
             web.get(f"/page/static/{_STATIC_NAME}", guarded(self._static)),
             web.get("/page/snapshot", guarded(self._snapshot)),
             web.get("/page/stream", guarded(self._stream)),
+            web.get(r"/page/files/{file:\w+}", guarded(self._file)),
+            web.post("/page/upload", guarded(self._uploads.receive)),
             *(web.post(f"/page/{name}", guarded(handler)) for name, handler in self._operations.handlers().items()),
         ]
 
     def show_change(self, change: Change) -> None:
         """Shows a change on every page whose person may see it."""
         self._streams.show_change(change)
+
+    def show_view_change(self, change: ViewChange) -> None:
+        """Shows a person's modals or Home tab as they have become."""
+        self._streams.show_view_change(change)
 
     def show_link(self) -> None:
         """Shows on every page whether an app is connected."""
@@ -76,6 +87,9 @@ class Page:
 
     async def _snapshot(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self._renderer.snapshot(self._viewer(request)))
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        return self._downloads.answer(request.match_info["file"], self._viewer(request))
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         return await self._streams.serve(request, self._viewer(request), connected=self._transport.connected)

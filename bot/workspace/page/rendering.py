@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Change, Channel, Json, Message, User
+from bot.workspace.model.entities import Change, Channel, File, Json, Message, User
+from bot.workspace.model.files import MAX_FILE_BYTES, MAX_FILES
 from bot.workspace.model.state import State
+from bot.workspace.model.views import ViewChange
+from bot.workspace.page.view_rendering import view_fields, view_frame
 from bot.workspace.people import Actor
 
 
@@ -28,13 +31,26 @@ class PageRenderer:
             "people": [self._user(user) for user in self._state.users.values()],
             "channels": [self._channel(channel, viewer) for channel in seen],
             "commands": self._commands(),
+            "shortcuts": self._shortcuts(),
+            "limits": {"files": MAX_FILES, "file_bytes": MAX_FILE_BYTES},
             "messages": {channel.id: self._messages(channel, viewer) for channel in seen},
+            **view_fields(viewer, self._app),
         }
 
     def _commands(self) -> list[Json]:
         return [
             {"command": c.command, "description": c.description, "usage_hint": c.usage_hint} for c in self._app.commands
         ]
+
+    def _shortcuts(self) -> list[Json]:
+        return [
+            {"type": s.kind, "name": s.name, "callback_id": s.callback_id, "description": s.description}
+            for s in self._app.shortcuts
+        ]
+
+    def view_frame(self, change: ViewChange, viewer: Actor) -> Json:
+        """Returns what a page of the person concerned is told of a change of their views."""
+        return view_frame(change.kind, viewer, self._app)
 
     def frames(self, change: Change, viewer: Actor) -> Iterator[Json]:
         """Yields what one page is told of a change."""
@@ -76,6 +92,8 @@ class PageRenderer:
             "real_name": user.real_name,
             "team_id": user.team_id,
             "is_external": user.team_id != self._state.team.id,
+            "is_admin": user.is_admin,
+            "is_guest": user.is_guest,
             "is_bot": user.is_bot,
             "color": user.color,
         }
@@ -112,5 +130,12 @@ class PageRenderer:
             "ephemeral": message.ephemeral_to is not None,
             "subtype": message.subtype,
             "bot_id": message.bot_id,
-            "files": [{"name": file.name} for file in message.files or ()],
+            "attachments": message.attachments,
+            "files": [_file(file) for file in message.files or ()],
         }
+
+
+def _file(file: File) -> Json:
+    if file.is_deleted:
+        return {"id": file.id, "is_deleted": True}
+    return {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}

@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import web
 
 from bot.workspace.model.entities import Change, Json
+from bot.workspace.model.views import ViewChange
 from bot.workspace.page.rendering import PageRenderer
 from bot.workspace.people import Actor
 
@@ -46,6 +47,12 @@ class Streams:
         for frames, viewer in tuple(self._viewers.items()):
             for frame in self._renderer.frames(change, viewer):
                 _push(frames, frame)
+
+    def show_view_change(self, change: ViewChange) -> None:
+        """Sends a person's modals or Home tab to every page of theirs."""
+        for frames, viewer in tuple(self._viewers.items()):
+            if viewer.id == change.user:
+                _push(frames, self._renderer.view_frame(change, viewer))
 
     def show_link(self, *, connected: bool) -> None:
         """Tells every page whether an app is connected."""

@@ -107,14 +107,12 @@ def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
     value: Any = checked
     path = ""
     for step in loc:
-        if isinstance(value, list):
-            value = value[int(step)]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
-        else:
+        in_list = isinstance(value, list) and isinstance(step, int)
+        if not (in_list or (isinstance(value, dict) and step in value)):
             continue
+        value = value[step]
         path += f"/{step}"
-    return path, str(loc[-1])
+    return path, str(loc[-1]) if loc else ""
 
 
 def _text_length(value: object) -> int:

@@ -136,7 +136,7 @@ class InteractionPayloads:
     def _command_text(self, command: SlashCommand, text: str) -> str:
         if not command.should_escape:
             return text
-        return stored_typed_text(text, self._state.user_id, self._state.channel_id)
+        return stored_typed_text(text, self._state.user_id, self._state.channel_id, self._state.group_id)
 
 
 def find_action(blocks: Sequence[Json] | None, action_id: str, block_id: str | None, value: str | None) -> Json:

@@ -139,8 +139,12 @@ class Renderer:
         return link
 
     def _file_of(self, message: Message, file: File) -> Json:
-        shared = self._state.channels[message.channel].is_ext_shared and not file.is_deleted
-        return file_for_shared_channel(file) if shared else self.file(file)
+        channel = self._state.channels[message.channel]
+        if file.is_deleted:
+            return self.file(file)
+        if channel.is_ext_shared:
+            return file_for_shared_channel(file)
+        return self.file(file) | {"is_public": not (channel.is_private or channel.is_im)}
 
     def _thread_fields(self, message: Message) -> Json:
         if message.is_reply and message.thread_ts:

@@ -34,6 +34,8 @@ def _element(reference: str) -> Json:
             return {"type": "user", "user_id": target[1:]}
         case "#":
             return {"type": "channel", "channel_id": target[1:]}
+        case "!" if target.startswith("!subteam^"):
+            return {"type": "usergroup", "usergroup_id": target.removeprefix("!subteam^")}
         case "!":
             return {"type": "broadcast", "range": target[1:]}
     link: Json = {"type": "link", "url": unescape(target)}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from support.servers.fake_job_api import KEY, PROJECT
 from support.servers.free_ports import free_port
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.app_world import AppWorld, a_world, until
@@ -336,8 +337,8 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
         "SLACK_APP_TOKEN": world.workspace.credentials.app_token,
         "SLACK_API_URL": world.workspace.api_url,
         "JOB_API_URL": world.fake_job_api.url,
-        "JOB_API_KEY": config.job_api_key.get_secret_value(),
-        "JOB_API_PROJECT": config.job_api_project,
+        "JOB_API_KEY": KEY,
+        "JOB_API_PROJECT": PROJECT,
         "DATABASE_URL": world.database_url,
     }
     command = [sys.executable, "-m", "bot", "run"]

@@ -34,15 +34,15 @@ async def test_an_outage_is_in_the_health_and_in_the_log_till_it_ends(
         await world.until_true(lambda: _is(session, 503))
         status, ok, parts = await _ask(session)
         assert (status, ok) == (503, False)
-        assert parts["job poller"].startswith("has not worked for ")
-        assert parts["job poller"].endswith(" s: The job API failed (503).")
-        assert {**parts, "job poller": "works"} == _all_well()
-        await world.until_true(lambda: _logged(caplog, "ERROR", "job poller has not worked for"))
+        assert parts["job API of docs"].startswith("has not worked for ")
+        assert parts["job API of docs"].endswith(" s: The job API failed (503).")
+        assert {**parts, "job API of docs": "works"} == _all_well()
+        await world.until_true(lambda: _logged(caplog, "ERROR", "job API of docs has not worked for"))
 
         world.fake_job_api.heal()
         await world.hurry()
         await world.until_true(lambda: _is(session, 200))
-        await world.until_true(lambda: _logged(caplog, "WARNING", "job poller works again"))
+        await world.until_true(lambda: _logged(caplog, "WARNING", "job API of docs works again"))
         assert await _ask(session) == (200, True, _all_well())
     world.complete(job)
     await world.hurry()
@@ -100,7 +100,9 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 
 def _all_well() -> dict[str, str]:
-    return dict.fromkeys(("request sender", "job poller", "outbox", "slack connection", "recording"), "works")
+    return dict.fromkeys(
+        ("request sender", "job poller", "outbox", "job API of docs", "slack connection", "recording"), "works"
+    )
 
 
 async def _ask(session: aiohttp.ClientSession) -> tuple[int, bool, dict[str, Any]]:

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeVar
 
 from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import Thread
 from bot.errors import ChatNotInChannel, JobApiError, JobGone
 
@@ -35,8 +36,9 @@ class FakeClock:
 class FakeJobApi:
     """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
 
-    `requesters` are those that came with the calls. `outdated_answers` are what the next messages are answered with, in
-    turn, in place of the job as it then is.
+    `requesters` are those that came with the calls, `files` those that came with each prompt. `outdated_answers` are
+    what the next messages are answered with, in turn, in place of the job as it then is. `cancels` and `files_taken`:
+    what this job API can do beyond its specification; `uploads` is what it was given, by id.
     """
 
     def __init__(self) -> None:
@@ -48,12 +50,26 @@ class FakeJobApi:
         self.outdated_answers: list[Job] = []
         self.polls = 0
         self.requesters: list[Requester | None] = []
+        self.files: dict[str, tuple[UploadedFile, ...]] = {}
+        self.projects: list[str] = []
+        self.cancels = False
+        self.cancelled: list[str] = []
+        self.files_taken = False
+        self.uploads: dict[str, bytes] = {}
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
         self._fail(self.faults)
+        self.files[prompt] = tuple(files)
+        self.projects.append(project)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
         self.jobs[job.id] = job
         self.created.append(prompt)
@@ -61,10 +77,18 @@ class FakeJobApi:
         return job
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.requesters.append(requester)
         self._fail(self.faults)
+        self.files[prompt] = tuple(files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         self.messages[job_id].append(prompt)
@@ -72,12 +96,36 @@ class FakeJobApi:
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    async def get(self, project: str, job_id: str) -> Job:
         self.polls += 1
         self._fail(self.faults)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         return self.jobs[job_id]
+
+    def can_cancel(self, project: str) -> bool:
+        return self.cancels
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        self.cancelled.append(job_id)
+        if not self.jobs[job_id].ended:
+            self.show(job_id, "completed", self.jobs[job_id].pr_link)
+        self._fail(self.after)
+        return self.jobs[job_id]
+
+    def takes_files(self, project: str) -> bool:
+        return self.files_taken
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        self._fail(self.faults)
+        file = UploadedFile(sha256(content).hexdigest(), name, mimetype)
+        self.uploads[file.id] = content
+        return file
 
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
         """From now on the job has this status and link, and tells these details."""

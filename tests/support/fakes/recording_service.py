@@ -4,8 +4,13 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.domain.actions import Action
 from bot.domain.mentions import with_names
-from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.new_jobs import NewJob
+from bot.domain.preferences import Preference
+from bot.domain.requests import Person, Reply
+
+_WORDS = frozenset({"start", "receive"})
 
 
 @dataclass
@@ -20,28 +25,24 @@ class RecordingService:
     fault: Exception | None = None
     gate: asyncio.Event | None = None
     knows: bool = True
+    drafts: dict[tuple[str, str], str] = field(default_factory=dict)
+    preferences: dict[str, Preference] = field(default_factory=dict)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once it was called."""
 
-    async def start(self, person: Person, channel_id: str, prompt: str, *, source_key: str) -> None:
-        await self._keep("start", person, channel_id, prompt, source_key)
+    async def start(self, asked: NewJob) -> None:
+        await self._keep("start", asked)
 
-    async def steer(
-        self, person: Person, channel_id: str, thread_ts: str, message_ts: str, text: str, *, attachments: Attachments
-    ) -> bool:
-        also = [attachments] if attachments else []
-        await self._keep("steer", person, channel_id, thread_ts, message_ts, text, *also)
+    async def receive(self, reply: Reply) -> bool:
+        await self._keep("receive", reply)
         return self.knows
 
     async def revise(self, reply: Reply) -> bool:
         await self._keep("revise", reply)
         return True
 
-    async def send_new_words(self, person: Person, edited_id: str, *, source_key: str) -> None:
-        await self._keep("send_new_words", person, edited_id, source_key)
-
-    async def send_again(self, person: Person, channel_id: str, request_id: str, *, source_key: str) -> None:
-        await self._keep("send_again", person, channel_id, request_id, source_key)
+    async def act(self, action: Action) -> None:
+        await self._keep("act", action)
 
     async def show_answer(
         self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
@@ -50,6 +51,28 @@ class RecordingService:
 
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         await self._keep("show_prompt", person, channel_id, thread_id, source_key)
+
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
+        await self._keep("follow_up", person, thread_id, text, source_key)
+
+    async def draft(self, person_id: str, place: str) -> str:
+        await self._keep("draft", person_id, place)
+        return self.drafts.get((person_id, place), "")
+
+    async def save_draft(self, person_id: str, place: str, text: str) -> None:
+        await self._keep("save_draft", person_id, place, text)
+        self.drafts[person_id, place] = text
+
+    async def preference(self, person_id: str) -> Preference:
+        await self._keep("preference", person_id)
+        return self.preferences.get(person_id, Preference())
+
+    async def save_preference(self, person_id: str, preference: Preference) -> None:
+        await self._keep("save_preference", person_id, preference)
+        self.preferences[person_id] = preference
+
+    async def open_home(self, person_id: str, *, page: int = 0) -> None:
+        await self._keep("open_home", person_id, page)
 
     async def _keep(self, *call: Any) -> None:
         self.asked += 1
@@ -63,26 +86,43 @@ class RecordingService:
     # -- what it was asked ----------------------------------------------------------------------------------------
 
     @property
+    def started(self) -> list[NewJob]:
+        """The jobs that were asked for."""
+        return [call[1] for call in self.calls if call[0] == "start"]
+
+    @property
     def starts(self) -> set[str]:
         """The commands by their source keys: the store refuses one that comes again."""
-        return {call[4] for call in self.calls if call[0] == "start"}
+        return {asked.source_key for asked in self.started}
+
+    @property
+    def received(self) -> list[Reply]:
+        """The messages that came, as often as they did."""
+        return [call[1] for call in self.calls if call[0] == "receive"]
 
     @property
     def replies(self) -> set[tuple[str, str]]:
         """When each reply was written, and what it says."""
-        return {(call[4], call[5]) for call in self.calls if call[0] == "steer"}
+        return {(reply.message_ts, reply.text) for reply in self.received}
 
     @property
     def edits(self) -> list[Reply]:
+        """What replies came to say."""
         return [call[1] for call in self.calls if call[0] == "revise"]
+
+    @property
+    def actions(self) -> list[Action]:
+        """What buttons, words and reactions asked for."""
+        return [call[1] for call in self.calls if call[0] == "act"]
 
     @property
     def clicks(self) -> list[tuple[str, str]]:
         """Each button in a thread, and what it is about."""
-        return [(call[0], call[3]) for call in self.calls if call[0] in {"send_again", "show_prompt"}]
+        acts = [(action.kind.value, action.argument) for action in self.actions]
+        return acts + [("show_prompt", call[3]) for call in self.calls if call[0] == "show_prompt"]
 
     @property
     def words(self) -> list[str]:
         """The words of commands and replies, as people read them."""
-        texts = {"start": 3, "steer": 5}
-        return [with_names(call[texts[call[0]]], {}) for call in self.calls if call[0] in texts]
+        texts = [call[1].prompt if call[0] == "start" else call[1].text for call in self.calls if call[0] in _WORDS]
+        return [with_names(text, {}) for text in texts]

@@ -154,7 +154,7 @@ class Agent:
         return {}
 
     def _prompt(self, params: Message) -> Any:
-        text = "".join(block["text"] for block in params["prompt"])
+        text = "".join(block.get("text", "") for block in params["prompt"])
         self._save(self._sessions() | {self.session_id: [*self.memory(), text]})
         end = self.script["turn"](self, text)
         return {"stopReason": end or "end_turn"} if not isinstance(end, dict) else end

@@ -13,7 +13,7 @@ from support.fakes.fake_progress import FakeProgress
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
@@ -32,7 +32,7 @@ class AgentWorld:
 
     @property
     def workspace(self) -> Workspace:
-        return Workspace(self.root / "copy", self.root / "home")
+        return Workspace(self.root / "copy", self.root / "home", self.root / "attachments")
 
     @property
     def copy(self) -> Path:
@@ -49,10 +49,11 @@ class AgentWorld:
         *,
         session: str | None = None,
         is_from_person: bool = True,
+        attachments: Sequence[AttachedFile] = (),
     ) -> EditResult:
         """One instruction; `session` is the last one that was told, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
-        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person)
+        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person, attachments)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:

@@ -5,10 +5,12 @@ from typing import Any
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
 
+from bot.domain.actions import Action
 from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.new_jobs import NewJob
 from bot.domain.observe import Polling
-from bot.domain.requests import Person, Reply
+from bot.domain.projects import JobApiAbilities
+from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.threads import Thread, WayIn
 from bot.ports import Store
 from bot.scheduler.job_poller import JobPoller
@@ -52,7 +54,7 @@ class CoreWorld:
             self.job_api,
             calls,
             polling=polling,
-            idempotent=self.idempotent,
+            abilities=lambda _: self.abilities(),
             people=self.people,
             requesters=self.requesters,
         )
@@ -61,6 +63,10 @@ class CoreWorld:
         )
         self.outbox = Outbox(self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts)
         return self
+
+    def abilities(self) -> JobApiAbilities:
+        """What the job API can do beyond its specification."""
+        return JobApiAbilities(idempotent=self.idempotent, requester=self.requesters is not None)
 
     def restart(self, owner: str) -> None:
         """A new process, on the same database."""
@@ -105,6 +111,19 @@ class CoreWorld:
     async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
         """A reply, recorded."""
         await self.service.receive(Reply(person, channel, thread_ts, at, text))
+
+    async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str) -> None:
+        """Somebody presses a button about a request; recorded, and looked at."""
+        await self.service.act(Action(person, kind, key, argument=argument))
+        await self.step(self.request_preparer)
+
+    async def press_send_again(self, person: Person, request_id: str, *, key: str) -> None:
+        """Somebody has a request sent again of which it is not known whether it arrived."""
+        await self.press(RequestKind.SEND_AGAIN, person, request_id, key=key)
+
+    async def press_send_new_words(self, person: Person, request_id: str, *, key: str) -> None:
+        """Somebody has the words sent that a reply has since it was edited."""
+        await self.press(RequestKind.SEND_NEW_WORDS, person, request_id, key=key)
 
     async def thread(self, ts: str, channel: str = "C1") -> Thread:
         """The thread as the store knows it."""

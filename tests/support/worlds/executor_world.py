@@ -28,6 +28,7 @@ from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
+from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
 
 TEMPLATE = JobTemplate("docs", "main", "fake")
 
@@ -50,6 +51,8 @@ class ExecutorWorld:
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
         self.queue = InstructionQueue(database, now=self.now)
         self.retained = JobRetention(database, now=self.now)
+        limits = UploadLimits(file=1_000_000, space=10_000_000)
+        self.uploads = Uploads(database, uploads_folder(self.data), limits, now=self.now)
         executor = InstructionExecutor(
             Editing(self.repository, editor, checks, self.queue, self.folders),
             Publishing(self.repository, self.pull_requests, self.queue),
@@ -65,12 +68,16 @@ class ExecutorWorld:
             self.folders,
             BranchRemoval(self.retained, self.repository, self.pull_requests),
             self.repository,
+            self.uploads,
             archive_after=archive_after,
             keep_for=keep_for,
         )
 
     async def submit(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
-        job = await self.store.submit(PromptRequest("docs", prompt, job_id, requester=requester), TEMPLATE)
+        return await self.submitted(PromptRequest("docs", prompt, job_id, requester=requester))
+
+    async def submitted(self, request: PromptRequest) -> AgentJob:
+        job = await self.store.submit(request, TEMPLATE)
         self.runner.wake(job.id)
         return job
 

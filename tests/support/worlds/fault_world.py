@@ -6,7 +6,7 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from support.worlds.core_world import CoreWorld
 
 from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.notices.messages import Notice, Reaction
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import Thread
 from bot.errors import ChatRejected, ChatUncertain, JobApiRejected, JobApiUncertain, JobGone, StoreError
 from bot.ports import Store, Transaction
@@ -59,26 +59,38 @@ class JobApiOutside(FakeJobApi):
         self.honours_keys = False
         self.effects: list[str] = []
         self.words: dict[str, str] = {}
-        self.bodies: dict[str, tuple[str, Requester | None]] = {}
+        self.bodies: dict[str, tuple[object, ...]] = {}
         self.hidden: set[str] = set()
         self._answers: dict[str, Job] = {}
 
     async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
-        self._same_body(idempotency_key, prompt, requester)
+        self._same_body(idempotency_key, prompt, requester, tuple(files))
         if self.honours_keys and idempotency_key in self._answers:
             return self._answers[idempotency_key]
-        job = await super().create(project_id, prompt, idempotency_key=idempotency_key, requester=requester)
+        job = await super().create(project, prompt, idempotency_key=idempotency_key, requester=requester, files=files)
         return self._took(job, idempotency_key)
 
-    def _same_body(self, key: str, prompt: str, requester: Requester | None) -> None:
+    def _same_body(self, key: str, *body: object) -> None:
         """A server that runs a key once may refuse it with another body."""
-        before = self.bodies.setdefault(key, (prompt, requester))
-        assert before == (prompt, requester), f"{key} comes with another body than the one that arrived"
+        assert self.bodies.setdefault(key, body) == body, f"{key} comes with another body than the one that arrived"
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         if job_id in self.hidden:
             raise JobGone("404")
@@ -89,16 +101,24 @@ class JobApiOutside(FakeJobApi):
         if self.jobs[job_id].status == ARCHIVED:
             raise JobApiRejected("400", words="archived")
         self.words[idempotency_key] = prompt
-        self._same_body(idempotency_key, prompt, requester)
+        self._same_body(idempotency_key, prompt, requester, tuple(files))
         job = await super().send_message(
-            project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester
+            project, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
         )
         return self._took(job, idempotency_key)
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    async def get(self, project: str, job_id: str) -> Job:
         if job_id in self.hidden:
             raise JobGone("404")
-        return await super().get(project_id, job_id)
+        return await super().get(project, job_id)
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        if job_id in self.hidden:
+            raise JobGone("404")
+        job = await super().cancel(project, job_id, idempotency_key=idempotency_key, requester=requester)
+        return self._took(job, idempotency_key)
 
     def _took(self, job: Job, key: str) -> Job:
         self.effects.append(key)
@@ -242,7 +262,7 @@ class Process(CoreWorld):
         found = 1
         while found and self.alive:
             found = 0
-            for loop in (self.outbox, self.request_sender, self.job_poller):
+            for loop in self.loops:
                 await self.take(loop)
                 found += len(self.in_hand)
                 await self.work_side_by_side()
@@ -323,17 +343,23 @@ class _JobApiReach(_Reach):
     def too_late(self) -> Exception:
         return JobApiUncertain("timeout")
 
-    async def create(
-        self, project_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
-    ) -> Job:
-        create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, requester=requester)
-        return await self._ask("create", idempotency_key, lambda: create(project_id, prompt))
+    async def create(self, project: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
+        create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, **extras)
+        return await self._ask("create", idempotency_key, lambda: create(project, prompt))
 
-    async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
-    ) -> Job:
-        send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, requester=requester)
-        return await self._ask("message", idempotency_key, lambda: send(project_id, job_id, prompt))
+    async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
+        send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, **extras)
+        return await self._ask("message", idempotency_key, lambda: send(project, job_id, prompt))
+
+    async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
+        cancel = partial(self._process.outside.job_api.cancel, idempotency_key=idempotency_key, **extras)
+        return await self._ask("cancel", idempotency_key, lambda: cancel(project, job_id))
+
+    def can_cancel(self, project: str) -> bool:
+        return self._process.outside.job_api.can_cancel(project)
+
+    def takes_files(self, project: str) -> bool:
+        return self._process.outside.job_api.takes_files(project)
 
     async def _ask(self, operation: str, request: str, effect: Callable[[], Awaitable[Job]]) -> Job:
         outside = self._process.outside
@@ -345,14 +371,14 @@ class _JobApiReach(_Reach):
 
         return await self._call(operation, noted)
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    async def get(self, project: str, job_id: str) -> Job:
         outside = self._process.outside
         now = outside.clock.time
         before, poll = outside.polls.get(job_id), Poll(job_id, now, now + self.limit)
         check(polled_by_two([*([before] if before else []), poll]))
         outside.polls[job_id] = poll
         try:
-            return await self._call("get", lambda: outside.job_api.get(project_id, job_id))
+            return await self._call("get", lambda: outside.job_api.get(project, job_id))
         finally:
             poll.ended = min(outside.clock.time, now + self.limit)
 

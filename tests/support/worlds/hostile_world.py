@@ -60,7 +60,10 @@ async def hostile_world(
 
 async def findings(world: JobServerWorld) -> dict[str, str]:
     """Runs the program once, and returns what it reports."""
-    job = await world.done("go")
+    return findings_of(world, await world.done("go"))
+
+
+def findings_of(world: JobServerWorld, job: dict[str, Any]) -> dict[str, str]:
     assert job["status"] == "completed", world.log(job["id"])
     found: dict[str, str] = json.loads(world.show(f"pagehand/{job['id']}", "found.json"))
     return found

@@ -1,10 +1,11 @@
 """A running job server with a real repository, for tests."""
 
 import asyncio
+import hashlib
 import os
 import re
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from bot.jobserver.settings import JobServerSettings
 KEY = "planted-key-of-the-job-server"
 REVIEWER_KEY = "planted-key-of-a-reviewer"
 JOB = "/v2/agent/docs/job"
+FILE = "/v2/agent/docs/file"
+Named = dict[str, str]
+"""A file of a prompt."""
 WAIT_S = 30.0
 T = TypeVar("T")
 
@@ -74,11 +78,20 @@ class JobServerWorld:
     url: str
     client: httpx.AsyncClient
 
-    async def create(self, prompt: str, **headers: str) -> httpx.Response:
-        return await self.client.post(JOB, json={"prompt": prompt}, headers=headers)
+    async def create(self, prompt: str, files: Sequence[Named] = (), /, **headers: str) -> httpx.Response:
+        return await self.client.post(JOB, json=_body(prompt, files), headers=headers)
 
-    async def message(self, job_id: str, prompt: str, **headers: str) -> httpx.Response:
-        return await self.client.post(f"{JOB}/{job_id}/message", json={"prompt": prompt}, headers=headers)
+    async def message(self, job_id: str, prompt: str, files: Sequence[Named] = (), /, **headers: str) -> httpx.Response:
+        return await self.client.post(f"{JOB}/{job_id}/message", json=_body(prompt, files), headers=headers)
+
+    async def put(self, content: bytes, *, mimetype: str = "image/png", file_id: str = "") -> httpx.Response:
+        """Uploads a file; `file_id` is its digest, unless it is given."""
+        path = f"{FILE}/{file_id or hashlib.sha256(content).hexdigest()}"
+        return await self.client.put(path, content=content, headers={"Content-Type": mimetype})
+
+    async def uploaded(self, name: str, content: bytes, **more: str) -> Named:
+        """Uploads a file, and returns it as a prompt names it."""
+        return {"id": (await self.put(content)).raise_for_status().json()["id"], "name": name, **more}
 
     async def job(self, job_id: str) -> dict[str, Any]:
         answer: dict[str, Any] = (await self.client.get(f"{JOB}/{job_id}")).raise_for_status().json()
@@ -91,9 +104,9 @@ class JobServerWorld:
 
         return await until(check)
 
-    async def done(self, prompt: str) -> dict[str, Any]:
+    async def done(self, prompt: str, files: Sequence[Named] = ()) -> dict[str, Any]:
         """Create a job and wait for its end."""
-        created = (await self.create(prompt)).raise_for_status().json()
+        created = (await self.create(prompt, files)).raise_for_status().json()
         return await self.ended(created["id"])
 
     async def log_in(self, key: str = REVIEWER_KEY) -> httpx.Response:
@@ -115,6 +128,10 @@ class JobServerWorld:
 
     def log(self, job_id: str) -> str:
         return (self.settings.data_directory / "logs" / f"{job_id}.log").read_text()
+
+
+def _body(prompt: str, files: Sequence[Named]) -> dict[str, Any]:
+    return {"prompt": prompt, **({"files": list(files)} if files else {})}
 
 
 def hidden_fields(page: str) -> dict[str, str]:

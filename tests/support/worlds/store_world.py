@@ -28,13 +28,16 @@ JOB = Job("job-1", "active", repository="acme/docs", ref="main")
 
 
 def a_thread(name: str = "t1", **changes: Any) -> Thread:
-    return replace(Thread(name, "T1", "C1", "UANA", "Do it", "docs", 1_700_000_000.0), **changes)
+    """A thread that begins with its card, if it has a `ts`."""
+    card = {"card_ts": changes["ts"]} if "ts" in changes else {}
+    return replace(Thread(name, "T1", "C1", "UANA", "Do it", "docs", 1_700_000_000.0), **card | changes)
 
 
 def a_start(thread: str = "t1", **changes: Any) -> Request:
     request = Request(
         f"{thread}-start", thread, RequestKind.START, f"command/{thread}", "UANA", "Do it", "", 1_700_000_000.0
     )
+    request = replace(request, state=RequestState.WAITING)
     return replace(request, **changes)
 
 
@@ -44,6 +47,7 @@ def a_follow_up(written_at: str, thread: str = "t1", **changes: Any) -> Request:
     request = Request(
         name, thread, RequestKind.FOLLOW_UP, f"message/{name}", "UBEN", written_at, written_at, 1_700_000_000.0
     )
+    request = replace(request, state=RequestState.WAITING)
     return replace(request, **changes)
 
 

@@ -62,5 +62,11 @@ class BuiltinEditor:
             _OUTSIDE,
             {"PATH": "", "LC_ALL": "C.UTF-8"},
             self._time_limit,
-            json.dumps({"prompt": task.prompt}).encode(),
+            json.dumps({"prompt": task.prompt, "attachments": _attachments(task)}).encode(),
         )
+
+
+def _attachments(task: EditTask) -> list[tuple[str, str]]:
+    """Returns where each file that came with the prompt lies, and what it is called."""
+    folder = task.workspace.attachments
+    return [(str((folder / file.name).absolute()), file.called) for file in task.attachments] if folder else []

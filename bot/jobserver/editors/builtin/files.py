@@ -12,6 +12,7 @@ from bot.jobserver.documents.parsing import decoded, is_page
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _SIZE_LIMIT = 5_000_000
+PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"})
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,20 @@ class WorkingFiles:
         with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
             _write_all(descriptor, text.encode())
 
+    def pictures(self) -> list[PurePosixPath]:
+        return list(self._walk(lambda name: PurePosixPath(name).suffix.lower() in PICTURE_SUFFIXES))
+
+    def place(self, path: PurePosixPath, contents: bytes) -> None:
+        """Writes a new file, in a folder that is made where it is missing.
+
+        Raises:
+            FileExistsError: something is there already, a link included.
+        """
+        with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=True) as descriptor:
+            _write_all(descriptor, contents)
+
     @contextlib.contextmanager
-    def _opened(self, path: PurePosixPath, flags: int) -> Iterator[int]:
+    def _opened(self, path: PurePosixPath, flags: int, *, make_folders: bool = False) -> Iterator[int]:
         """Opens step by step from the root, so that no folder on the way can be a link (ELOOP or ENOTDIR then)."""
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise PermissionError("a path must stay inside the repository")
@@ -63,6 +76,9 @@ class WorkingFiles:
             descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
             stack.callback(os.close, descriptor)
             for part in path.parts[:-1]:
+                if make_folders:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=descriptor)
                 descriptor = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
                 stack.callback(os.close, descriptor)
             descriptor = os.open(path.parts[-1], flags | os.O_NOFOLLOW, 0o644, dir_fd=descriptor)

@@ -4,6 +4,7 @@
     Fix the spelling [in ...]
     Add a page called X [in ...] with the text: ...
     Add a section called X to PAGE with the text: ...
+    Add the attached diagram.png to PAGE
 
 Several may follow each other, joined by "and", "also", "then", full stops or new lines. Text after "with the text:"
 runs to its closing quotation mark, or to the end of the prompt. A prompt of which any part is not understood gives no
@@ -49,7 +50,15 @@ class AddSection:
     text: str
 
 
-Edit = Replace | FixSpelling | AddPage | AddSection
+@dataclass(frozen=True)
+class AddAttachment:
+    """A file that came with the prompt, shown at the end of a document."""
+
+    file: str
+    page: str
+
+
+Edit = Replace | FixSpelling | AddPage | AddSection | AddAttachment
 
 
 def _quoted(name: str) -> str:
@@ -63,7 +72,7 @@ _CONNECTOR = re.compile(
     r"(?:[\s,;.!]|[-*•](?=\s)|\d{1,2}[.)](?=\s)|(?:and|also|then|please|finally|next)\b)+", re.IGNORECASE
 )
 _GAP = r"[ \t]{1,20}+"  # bounded, and never given back: a long run of spaces is tried once
-_VERB = r"(?:replace|change|substitute|fix|correct|repair|check|add|create|write)"
+_VERB = r"(?:replace|change|substitute|fix|correct|repair|check|add|create|write|insert|put)"
 _STOP = r"(?=[ \t]*(?:\Z|\n|[.,;!](?:\s|\Z)|\s(?:and|also|then)\b|\swith\b))"
 _WORDS = rf"[^\s,;\"“”]{{1,200}}?(?:{_GAP}(?!(?:and|also|then|with)\b)[^\s,;\"“”]{{1,200}}?){{0,5}}?"
 _PREPOSITION = r"(?:in|within|inside|under|throughout|across|to|of)"
@@ -98,6 +107,12 @@ _SECTION = re.compile(
     rf"(?:add|create|write){_GAP}{_ARTICLE}section{_CALLED}{_GAP}"
     rf"(?:{_quoted('title')}|(?P<title>[^\s\"“”][^\n\"“”]{{0,150}})){_GAP}(?:to|in|on){_GAP}"
     rf"(?:{_quoted('page')}|(?P<page>[^\s\"“”][^\n\"“”]{{0,150}}?))(?:{_GAP}page)?{_TEXT}",
+    re.IGNORECASE,
+)
+_ATTACHMENT = re.compile(
+    rf"(?:add|insert|put){_GAP}(?:the{_GAP})?attached{_GAP}(?:(?:image|picture|screenshot|diagram|file){_GAP})?"
+    rf"(?:{_quoted('file')}|(?P<file>[^\s\"“”]{{1,100}})){_GAP}(?:to|into|in|on){_GAP}"
+    rf"(?:{_quoted('page')}|(?P<page>{_WORDS}){_STOP})",
     re.IGNORECASE,
 )
 _NEXT = re.compile(rf"[\s,;.!]*+\Z|(?:[\s,;.!]|(?:and|also|then|please)\b)++{_VERB}\b", re.IGNORECASE)
@@ -161,12 +176,18 @@ def _section(match: re.Match[str]) -> tuple[Edit, int] | None:
     return (AddSection(title, _without_article(page), text), end) if title and page and text else None
 
 
+def _attachment(match: re.Match[str]) -> tuple[Edit, int] | None:
+    file, page = (_value(match, "file") or "").strip(), (_value(match, "page") or "").strip()
+    return (AddAttachment(file, _without_article(page)), match.end()) if file and page else None
+
+
 _Reader = Callable[[re.Match[str]], tuple[Edit, int] | None]
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_REPLACE, _replace),
     (_FIX, _fix),
     (_PAGE, _page),
     (_SECTION, _section),
+    (_ATTACHMENT, _attachment),
 )
 
 

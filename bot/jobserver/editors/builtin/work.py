@@ -11,11 +11,19 @@ from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.documents.slugs import slug
 from bot.jobserver.documents.titles import quick_title
 from bot.jobserver.editors.builtin import places
+from bot.jobserver.editors.builtin.attachments import GivenFile, find_given, link_at_end, pictures_folder
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.links import LinkedAnchors
 from bot.jobserver.editors.builtin.new_pages import page_text, with_section
 from bot.jobserver.editors.builtin.places import Place
-from bot.jobserver.editors.builtin.prompt_parser import AddPage, AddSection, Edit, FixSpelling, Replace
+from bot.jobserver.editors.builtin.prompt_parser import (
+    AddAttachment,
+    AddPage,
+    AddSection,
+    Edit,
+    FixSpelling,
+    Replace,
+)
 from bot.jobserver.editors.builtin.replacement import Replacement, replace_in_page
 from bot.jobserver.editors.builtin.spelling import Doubt, SpellingResult, fix_spelling
 
@@ -27,13 +35,14 @@ _NEIGHBOURS = 20
 
 @dataclass(frozen=True)
 class Note:
-    """What came of one edit, in words."""
+    """What came of one edit, in words. `used`: the name of the file that came with the prompt and is a part of it."""
 
     text: str
     changed: bool
+    used: str = ""
 
 
-def carry_out(edit: Edit, files: WorkingFiles) -> Note:
+def carry_out(edit: Edit, files: WorkingFiles, given: Sequence[GivenFile] = ()) -> Note:
     """Changes the files. Raises EditError where that could not be done, and OSError."""
     match edit:
         case Replace():
@@ -44,6 +53,8 @@ def carry_out(edit: Edit, files: WorkingFiles) -> Note:
             return _add_page(edit, files)
         case AddSection():
             return _add_section(edit, files)
+        case AddAttachment():
+            return _add_attachment(edit, files, given)
         case _:
             assert_never(edit)
 
@@ -208,6 +219,24 @@ def _add_section(edit: AddSection, files: WorkingFiles) -> Note:
     files.write(path, text)
     others = f" {_taken(edit.page, place)}" if place.also_called else ""
     return Note(f'Added the section "{_short(edit.title)}" to {path}.{others}', changed=True)
+
+
+def _add_attachment(edit: AddAttachment, files: WorkingFiles, given: Sequence[GivenFile]) -> Note:
+    file = find_given(given, edit.file)
+    if file is None:
+        return Note(f'Nothing added: no file called "{_short(edit.file)}" came with this.', changed=False)
+    place = places.find_page(files.paths(), edit.page, lambda path: _title(files, path))
+    before = files.read(place.pages[0]) if place.pages else None
+    if before is None:
+        return Note(f'{file.name} was not added: no page is called "{_short(edit.page)}".', changed=False)
+    page, target = place.pages[0], pictures_folder(files) / file.name
+    try:
+        files.place(target, file.path.read_bytes())
+    except FileExistsError:
+        return Note(f"{file.name} was not added: there already is {target}.", changed=False)
+    files.write(page, link_at_end(before, page, target))
+    others = f" {_taken(edit.page, place)}" if place.also_called else ""
+    return Note(f"Added {target}, and a link to it at the end of {page}.{others}", changed=True, used=file.name)
 
 
 def _listed(paths: Sequence[PurePosixPath]) -> str:

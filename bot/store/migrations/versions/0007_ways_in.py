@@ -5,6 +5,7 @@ SQLite writes all tables anew, which takes their space once more.
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +15,7 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 
-_TABLES = ("threads", "polls", "requests", "notices")
+_TABLES = ("threads", "polls", "requests", "notices", "early_replies")
 """What the others refer to comes first."""
 _LAST_TIME = 100_000_000_000
 _KINDS = (
@@ -38,7 +39,10 @@ _OPTIONS = r'{"way_in"\:"command","quiet"\:false,"project_said"\:"","project_rea
 """A colon that is not escaped would be a parameter."""
 _THREAD_COLUMNS = {"card_ts": "ts", "number": "0", "origin": "'card'", "options": f"'{_OPTIONS}'"}
 """The new columns, with their values in the rows that there are: till now a card began its thread."""
+_EARLY_REPLY_COLUMNS = {"mentions_us": "1 = 0", "word": "''"}
 _REQUEST_COLUMNS = {"team_id": "''", "attachments": "''", "context": "NULL", "merged_into": "''"}
+
+_NEW_COLUMNS = {"threads": _THREAD_COLUMNS, "requests": _REQUEST_COLUMNS, "early_replies": _EARLY_REPLY_COLUMNS}
 
 
 def upgrade() -> None:
@@ -47,7 +51,8 @@ def upgrade() -> None:
     else:
         _alter_threads()
         _alter_requests()
-    _alter_early_replies()
+        _add_columns("early_replies", _EARLY_REPLY_COLUMNS, {"mentions_us": sa.Boolean()}, nullable=set())
+    _translate_attachments()
     _create_audit()
     _create_what_people_prefer()
     _create_homes()
@@ -73,7 +78,7 @@ _CHECKS_OF_REQUESTS = {
 
 
 def _make_anew() -> None:
-    """SQLite cannot change a constraint. All four tables are made before one is dropped: by then nothing refers to the
+    """SQLite cannot change a constraint. All tables are made before one is dropped: by then nothing refers to the
     old `threads`. Else all that belongs to them would go with them.
     """
     made = {table: list(_definitions(table)) for table in _TABLES}
@@ -105,6 +110,8 @@ def _definitions(table: str) -> Iterator[str]:
             yield _new_threads(definition)
         elif definition.startswith("CREATE TABLE") and table == "requests":
             yield _new_requests(definition)
+        elif definition.startswith("CREATE TABLE") and table == "early_replies":
+            yield definition.replace("CONSTRAINT", "mentions_us BOOLEAN NOT NULL, word TEXT NOT NULL, CONSTRAINT", 1)
         else:
             yield definition
 
@@ -141,7 +148,7 @@ def _existing_indexes(table: str) -> list[str]:
 
 def _copy(table: str) -> None:
     names = [column["name"] for column in sa.inspect(op.get_bind()).get_columns(f"{table}_before")]
-    new = {"threads": _THREAD_COLUMNS, "requests": _REQUEST_COLUMNS}.get(table, {})
+    new = _NEW_COLUMNS.get(table, {})
     columns = ", ".join([*("project" if name == "project_id" else name for name in names), *new])
     values = ", ".join([*names, *new.values()])
     op.execute(f"INSERT INTO {table} ({columns}) SELECT {values} FROM {table}_before ORDER BY rowid")  # noqa: S608 - names from above
@@ -170,7 +177,9 @@ def _alter_requests() -> None:
         op.execute(f"ALTER TABLE requests ADD CONSTRAINT ck_requests_{name} CHECK ({check})")
 
 
-def _add_columns(table: str, columns: dict[str, str], types: Mapping[str, sa.Integer], *, nullable: set[str]) -> None:
+def _add_columns(
+    table: str, columns: dict[str, str], types: Mapping[str, sa.types.TypeEngine[Any]], *, nullable: set[str]
+) -> None:
     for name, value in columns.items():
         op.add_column(table, sa.Column(name, types.get(name, sa.Text()), nullable=True))
         if value != "NULL":
@@ -182,9 +191,7 @@ def _add_columns(table: str, columns: dict[str, str], types: Mapping[str, sa.Int
 # -- both -----------------------------------------------------------------------------------------------------------
 
 
-def _alter_early_replies() -> None:
-    op.add_column("early_replies", sa.Column("mentions_us", sa.Boolean(), nullable=False, server_default=sa.false()))
-    op.add_column("early_replies", sa.Column("word", sa.Text(), nullable=False, server_default=""))
+def _translate_attachments() -> None:
     connection = op.get_bind()
     rows = connection.execute(sa.text("SELECT DISTINCT attachments FROM early_replies WHERE attachments <> ''"))
     update = sa.text("UPDATE early_replies SET attachments = :new WHERE attachments = :old")

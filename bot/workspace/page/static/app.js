@@ -2,15 +2,16 @@
 
 import * as api from "./data/api.js";
 import { ChannelPane } from "./panes/channel_pane.js";
-import { confirmDialog } from "./ui/dialog.js";
 import { h } from "./ui/dom.js";
 import { Banner, Toast } from "./ui/alerts.js";
+import { ModalStack } from "./modals/modal_stack.js";
 import { lastPerson, makeHref, readRoute, rememberPerson } from "./data/route.js";
 import { Sidebar } from "./panes/sidebar.js";
 import { Store } from "./data/store.js";
 import { Stream } from "./data/stream.js";
 import { ThreadPane } from "./panes/thread_pane.js";
 import { ReadMarks } from "./data/unread.js";
+import { makeActions } from "./actions.js";
 
 class App {
   #store = new Store();
@@ -22,7 +23,7 @@ class App {
 
   constructor(root) {
     const store = this.#store;
-    const actions = this.#actions();
+    const actions = makeActions(store, (words) => this.#toast.show(words));
     this.root = root;
     this.banner = new Banner({ retry: () => this.#stream?.retryNow() });
     this.sidebar = new Sidebar({
@@ -30,6 +31,7 @@ class App {
       unread: (channel) => this.#marks.unread(channel, store.all(channel.id), store.me.id),
     });
     this.channel = new ChannelPane({ store, actions, openSidebar: () => this.#drawer(true) });
+    this.modals = new ModalStack({ store, actions });
     this.thread = new ThreadPane({ store, actions, close: () => this.#closeThread() });
     const skip = h(
       "button",
@@ -44,6 +46,7 @@ class App {
       backdrop,
       this.channel.element,
       this.thread.element,
+      this.modals.element,
       this.#toast.element,
     );
     store.subscribe(() => this.#render());
@@ -110,7 +113,7 @@ class App {
     if (this.#store.channel(route.channel)) return;
     const mine = conversations.filter((c) => !c.is_im && c.is_member);
     const first = mine.find((c) => c.bot_is_member) ?? mine[0] ?? conversations[0];
-    location.replace(makeHref({ as: route.as, channel: first?.id ?? null, thread: null }));
+    location.replace(makeHref({ as: route.as, channel: first?.id ?? null }));
   }
 
   #moveFocus(before, route) {
@@ -126,6 +129,7 @@ class App {
     this.sidebar.render();
     this.channel.render({ newAfter: this.#newLine() });
     this.thread.render();
+    this.modals.render();
     this.#markRead();
     this.root.classList.toggle("thread-open", !this.thread.element.hidden);
     this.root.dataset.ready = store.me.id;
@@ -162,34 +166,6 @@ class App {
 
   #closeThread() {
     location.hash = this.#store.href({ thread: null });
-  }
-
-  #actions() {
-    const as = () => this.#store.route.as;
-    const told = async (answer) => {
-      const { ok, error } = await answer;
-      if (!ok) this.#toast.show(error);
-    };
-    return {
-      send: (body) => api.send(body),
-      invite: (body) => told(api.send({ as: as(), ...body })),
-      join: (body) => told(api.join({ as: as(), ...body })),
-      react: ({ channel, ts }, name) => told(api.react({ as: as(), channel, ts, name })),
-      saveEdit: ({ channel, ts }, text) => api.edit({ as: as(), channel, ts, text }),
-      openThread: ({ channel, ts, thread_ts }) =>
-        (location.hash = this.#store.href({ channel, thread: thread_ts || ts })),
-      press: ({ channel, ts }, { action_id, value }, { block_id }) =>
-        told(api.press({ as: as(), channel, ts, block_id, action_id, value })),
-      remove: async ({ channel, ts }) => {
-        const question = {
-          title: "Delete this message?",
-          text: "It will be gone for everyone.",
-          confirm: "Delete",
-          danger: true,
-        };
-        if (await confirmDialog(question)) await told(api.remove({ as: as(), channel, ts }));
-      },
-    };
   }
 }
 

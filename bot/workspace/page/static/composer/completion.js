@@ -29,8 +29,9 @@ function slash(before, text, store) {
 /** The workspace's commands and the one that the workspace itself brings. */
 export function knownCommands(store) {
   const invite = { command: "/invite", usage_hint: "@someone", description: "Add a person or an app to this channel" };
-  const rest = store.commands.some(({ command }) => command === "/invite") ? [] : [invite];
-  return [...store.commands, ...rest].sort((a, b) => a.command.localeCompare(b.command));
+  const commands = store.me.is_external ? [] : store.commands; // Slack offers them to members only
+  const rest = commands.some(({ command }) => command === "/invite") ? [] : [invite];
+  return [...commands, ...rest].sort((a, b) => a.command.localeCompare(b.command));
 }
 
 /** The command whose arguments are being typed. */

@@ -1,10 +1,14 @@
 /** Where one writes: Enter sends, Shift+Enter starts a new line, and a draft stays with its channel or thread. */
 
+import { AttachedFiles } from "./attached_files.js";
 import { commandBeingTyped } from "./completion.js";
 import { h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
+import { shortcutMenu } from "./shortcut_menu.js";
 import { Suggestions } from "./suggestions.js";
 import { fitHeight } from "../ui/textarea.js";
+
+const EMPTY = { text: "", files: [] };
 
 export class Composer {
   #store;
@@ -16,11 +20,15 @@ export class Composer {
   #target = null; // where what is written now will go, whatever is opened meanwhile
   #turn = Promise.resolve();
   #suggestions;
+  #files;
   #also = h("input", { type: "checkbox" });
   #alsoLabel = h("span");
 
-  /** `onSend(text, target, {broadcast})` answers `{ok, error}`; `onArrowUp()` is called in an empty composer. */
-  constructor({ store, testid, commands = false, broadcast = false, onSend, onArrowUp }) {
+  /**
+   * `onSend(text, target, {broadcast, files})` answers `{ok, error}`; `onArrowUp()` is called in an empty composer.
+   * `onShortcut(shortcut)`: where given, the app's global shortcuts are offered.
+   */
+  constructor({ store, testid, commands = false, broadcast = false, onSend, onArrowUp, onShortcut = null }) {
     this.#store = store;
     this.#onSend = onSend;
     this.#onArrowUp = onArrowUp;
@@ -40,23 +48,21 @@ export class Composer {
     this.problem = h("p", { class: "problem", role: "alert", "data-testid": "composer-problem", hidden: true });
     this.usage = h("p", { class: "usage", hidden: true });
     this.#suggestions = new Suggestions(this.input, store, { commands });
+    this.#files = new AttachedFiles({
+      limits: () => store.limits,
+      onChange: () => this.#drawn(),
+      refuse: (words) => this.#tell(words),
+    });
     const also = broadcast && h("label", { class: "also" }, this.#also, this.#alsoLabel);
-    const keys = h(
-      "span",
-      { class: "keys", "aria-hidden": "true" },
-      h("kbd", {}, "Shift"),
-      " + ",
-      h("kbd", {}, "Enter"),
-      " for a new line",
-    );
-    const foot = h("div", { class: "composer-foot" }, also || keys, this.button);
+    const shortcuts = onShortcut && shortcutMenu(store, onShortcut);
+    const foot = h("div", { class: "composer-foot" }, this.#files.button, shortcuts, also || keysHint(), this.button);
     this.element = h(
       "div",
       { class: "composer" },
       this.#suggestions.element,
       this.problem,
       this.usage,
-      h("div", { class: "composer-box" }, this.input, foot),
+      h("div", { class: "composer-box" }, this.input, this.#files.element, foot),
     );
     this.#listen();
   }
@@ -68,6 +74,16 @@ export class Composer {
       this.#suggestions.update();
       this.#drawn();
     });
+    this.input.addEventListener("paste", (event) => {
+      if (!event.clipboardData?.files.length) return;
+      event.preventDefault();
+      this.#files.add([...event.clipboardData.files]);
+    });
+  }
+
+  /** Takes files that are dropped on a part of the page. */
+  acceptDrops(zone) {
+    this.#files.acceptDrops(zone);
   }
 
   /** Moves to a channel or thread, with the draft that was left there. */
@@ -77,9 +93,11 @@ export class Composer {
     this.input.placeholder = placeholder;
     this.#alsoLabel.textContent = also;
     if (place === this.#place) return;
-    this.#drafts.set(this.#place, this.input.value);
+    this.#drafts.set(this.#place, { text: this.input.value, files: this.#files.files });
     this.#place = place;
-    this.input.value = this.#drafts.get(place) ?? "";
+    const { text, files } = this.#drafts.get(place) ?? EMPTY;
+    this.input.value = text;
+    this.#files.set(files);
     this.#also.checked = false;
     this.#tell(null);
     this.#suggestions.close();
@@ -101,39 +119,49 @@ export class Composer {
   }
 
   async #submit() {
-    const text = this.input.value.trim();
-    if (!text) return;
+    const draft = { text: this.input.value.trim(), files: this.#files.files, broadcast: this.#also.checked };
+    if (!draft.text && !draft.files.length) return;
+    if (draft.files.length && this.#commands && draft.text.startsWith("/")) {
+      this.#tell("A command cannot carry files. Take them out, or write a message instead.");
+      return;
+    }
     const place = this.#place;
-    const broadcast = this.#also.checked;
     this.input.value = "";
+    this.#files.set([]);
     this.#also.checked = false;
     this.#tell(null);
     this.#suggestions.close();
     this.#drawn();
     this.element.classList.add("sending");
-    const answer = await this.#inTurn(text, this.#target, { broadcast });
+    const answer = await this.#inTurn(draft, this.#target);
     this.element.classList.remove("sending");
-    if (!answer.ok) this.#giveBack(place, text, broadcast, answer.error);
+    if (!answer.ok) this.#giveBack(place, draft, answer.error);
   }
 
   /** Messages go one after the other, so that they keep their order; a command may wait for its app, and nothing waits for it. */
-  #inTurn(text, target, options) {
+  #inTurn({ text, ...options }, target) {
     if (text.startsWith("/")) return this.#onSend(text, target, options);
     this.#turn = this.#turn.then(() => this.#onSend(text, target, options));
     return this.#turn;
   }
 
   /** What was not sent comes back, unless something else is being written there by now. */
-  #giveBack(place, text, broadcast, error) {
+  #giveBack(place, draft, error) {
     if (place !== this.#place) {
-      if (!this.#drafts.get(place)) this.#drafts.set(place, text);
+      const { text, files } = this.#drafts.get(place) ?? EMPTY;
+      if (!text && !files.length) this.#drafts.set(place, draft);
       return;
     }
     this.#tell(error);
-    if (this.input.value !== "") return;
-    this.input.value = text;
-    this.#also.checked = broadcast;
+    if (!this.#isEmpty()) return;
+    this.input.value = draft.text;
+    this.#files.set(draft.files);
+    this.#also.checked = draft.broadcast;
     this.#drawn();
+  }
+
+  #isEmpty() {
+    return this.input.value.trim() === "" && this.#files.files.length === 0;
   }
 
   #tell(problem) {
@@ -143,10 +171,12 @@ export class Composer {
 
   #drawn() {
     fitHeight(this.input);
-    this.button.disabled = this.input.value.trim() === "";
+    this.button.disabled = this.#isEmpty();
     const command = this.#commands ? commandBeingTyped(this.input.value, this.#store) : null;
-    this.usage.hidden = !command;
-    if (!command) return;
+    const refused = this.#store.me?.is_external && this.#commands && this.input.value.startsWith("/");
+    this.usage.hidden = !command && !refused;
+    if (refused) this.usage.textContent = "Commands are not for people of other organisations.";
+    if (!command || refused) return;
     const hint = command.usage_hint && h("span", { class: "suggestion-hint" }, command.usage_hint);
     this.usage.replaceChildren(
       h("b", {}, command.command),
@@ -155,4 +185,9 @@ export class Composer {
       command.description ?? "",
     );
   }
+}
+
+function keysHint() {
+  const keys = [h("kbd", {}, "Shift"), " + ", h("kbd", {}, "Enter")];
+  return h("span", { class: "keys", "aria-hidden": "true" }, keys, " for a new line");
 }

@@ -16,13 +16,11 @@ export class SnapshotError extends Error {
   }
 }
 
-async function post(path, body) {
+const post = (path, body) => call(path, "application/json", JSON.stringify(body));
+
+async function call(path, type, body) {
   try {
-    const response = await fetch(path, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    const response = await fetch(path, { method: "POST", headers: { "Content-Type": type }, body });
     const answer = await response.json().catch(() => null);
     if (answer && typeof answer.ok === "boolean") return answer;
     return { ok: false, error: `The workspace server answered ${response.status}. Try again, or look at its log.` };
@@ -31,9 +29,30 @@ async function post(path, body) {
   }
 }
 
-export const send = (body) => post("/page/send", body);
+/** Sends a message, after the files that go with it. */
+export async function send({ files = [], ...body }) {
+  const uploads = [];
+  for (const file of files) {
+    const answer = await upload(body.as, file);
+    if (!answer.ok) return answer;
+    uploads.push(answer.upload);
+  }
+  return post("/page/send", { ...body, uploads });
+}
+
+function upload(as, file) {
+  const query = new URLSearchParams({ as, name: file.name, type: file.type });
+  return call(`/page/upload?${query}`, "application/octet-stream", file);
+}
+
 export const press = (body) => post("/page/press", body);
 export const edit = (body) => post("/page/edit", body);
 export const remove = (body) => post("/page/delete", body);
 export const react = (body) => post("/page/react", body);
 export const join = (body) => post("/page/join", body);
+export const forward = (body) => post("/page/forward", body);
+export const runShortcut = (body) => post("/page/shortcut", body);
+export const useView = (body) => post("/page/use", body);
+export const submitView = (body) => post("/page/submit", body);
+export const closeView = (body) => post("/page/close", body);
+export const openHome = (body) => post("/page/home", body);

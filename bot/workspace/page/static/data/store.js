@@ -8,7 +8,11 @@ export class Store {
   team = null;
   me = null;
   commands = [];
-  route = { as: null, channel: null, thread: null };
+  shortcuts = [];
+  limits = { files: 0, file_bytes: 0 };
+  modals = []; // the views that the app has open for this person, the topmost last
+  home = null; // what the app has published on its Home tab; null where it has no such tab
+  route = { as: null, channel: null, thread: null, tab: null };
   bot = null; // is a bot connected: true, false, or null while nobody has said
   stream = "connecting"; // "connecting", "open" or "lost"
   loaded = false;
@@ -42,6 +46,10 @@ export class Store {
     this.team = snapshot.team;
     this.me = snapshot.me;
     this.commands = snapshot.commands ?? [];
+    this.shortcuts = snapshot.shortcuts ?? [];
+    this.limits = snapshot.limits;
+    this.modals = snapshot.modals ?? [];
+    this.home = snapshot.home;
     this.#people = new Map(snapshot.people.map((person) => [person.id, person]));
     this.#channels = new Map(snapshot.channels.map((channel) => [channel.id, channel]));
     this.#messages = new Map();
@@ -55,7 +63,8 @@ export class Store {
     if (event.type === "message") this.#keep(event.message);
     else if (event.type === "deleted") this.#drop(event.channel, event.ts);
     else if (event.type === "channel") this.#keepChannel(event.channel);
-    else if (event.type === "commands") this.commands = event.commands;
+    else if (event.type === "modals") this.modals = event.views;
+    else if (event.type === "home") this.home = event.home;
     else if (event.type === "link") this.bot = event.connected;
     this.changed();
   }
@@ -106,6 +115,11 @@ export class Store {
     return [...this.#channels.values()].sort((a, b) => this.title(a).localeCompare(this.title(b)));
   }
 
+  /** The direct conversation with the app has its Home tab, where the app has one. */
+  hasHome(channel) {
+    return this.home !== null && channel.is_im && this.app?.id === channel.user;
+  }
+
   canWrite(channel) {
     return (channel.is_member || channel.is_im) && !channel.is_archived && !channel.is_read_only;
   }
@@ -138,6 +152,6 @@ export class Store {
   }
 
   href(change) {
-    return makeHref({ ...this.route, ...change });
+    return makeHref({ ...this.route, tab: null, ...change }); // every way out of Home leads to messages
   }
 }

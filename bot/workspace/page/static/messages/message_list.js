@@ -32,7 +32,7 @@ export class MessageList {
     this.#store = store;
     this.#inThread = inThread;
     this.#actions = { ...actions, startEdit: (message) => this.edit(message) };
-    this.#menu = new MessageMenu(this.#actions);
+    this.#menu = new MessageMenu(store, this.#actions);
     this.#log = h("div", { class: "log", role: "log", "data-testid": testid });
     this.#earlier = h(
       "button",

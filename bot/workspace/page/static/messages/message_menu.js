@@ -1,38 +1,39 @@
 /** The small toolbar that appears on the message under the pointer or the keyboard's focus. */
 
 import { h, replace } from "../ui/dom.js";
+import { menuButton } from "../ui/menu.js";
 import { emoji, OFFERED } from "../text/emoji.js";
 import { icon } from "../ui/icons.js";
+import { EmojiPicker } from "./emoji_picker.js";
 
 const QUICK = 3; // emoji offered without opening the picker
 
 export class MessageMenu {
   element = h("div", { class: "menu", role: "toolbar", "aria-label": "Message actions" });
+  #store;
   #actions;
   #picker = null;
 
-  constructor(actions) {
+  constructor(store, actions) {
+    this.#store = store;
     this.#actions = actions;
-    this.element.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.#picker) return;
-      event.stopPropagation();
-      this.#closePicker();
-    });
   }
 
   /** Puts the toolbar on a row, with what this person may do to its message. */
   attach(row, message, { mine, inThread }) {
     if (this.element.parentElement === row) return;
-    this.#picker = null;
-    const { openThread, startEdit, remove } = this.#actions;
-    const quick = OFFERED.slice(0, QUICK).map((name) => this.#reaction(name, message));
+    const { openThread, startEdit, remove, forward, react } = this.#actions;
+    this.#picker = new EmojiPicker({ onPick: (name) => react(message, name) });
     const tools = [
-      this.#tool("smile", "Add a reaction", () => this.#togglePicker(message), { "aria-expanded": "false" }),
+      OFFERED.slice(0, QUICK).map((name) => this.#quick(name, message)),
+      this.#picker.element,
       !inThread && this.#tool("reply", "Reply in thread", () => openThread(message)),
+      this.#tool("forward", "Share message", () => forward(message)),
       mine && this.#tool("edit", "Edit message", () => startEdit(message)),
       mine && this.#tool("trash", "Delete message", () => remove(message)),
+      this.#more(message),
     ];
-    replace(this.element, quick, tools);
+    replace(this.element, tools);
     row.append(this.element);
   }
 
@@ -40,60 +41,40 @@ export class MessageMenu {
     this.element.remove();
   }
 
-  #tool(name, label, click, more = {}) {
-    const props = {
-      type: "button",
-      class: "tool",
-      "aria-label": label,
-      title: label,
-      "data-focus": `menu ${name}`,
-      on: { click },
-      ...more,
-    };
-    return h("button", props, icon(name));
+  #tool(name, label, click) {
+    const props = { type: "button", class: "tool", "aria-label": label, title: label, "data-focus": `menu ${name}` };
+    return h("button", { ...props, on: { click } }, icon(name));
   }
 
-  #reaction(name, message) {
-    const click = () => {
-      this.#closePicker();
-      this.#actions.react(message, name);
-    };
+  #quick(name, message) {
     const props = {
       type: "button",
       class: "tool",
       "aria-label": `React with :${name}:`,
       title: `:${name}:`,
       "data-focus": `react ${name}`,
-      on: { click },
+      on: { click: () => this.#actions.react(message, name) },
     };
     return h("button", props, emoji(name));
   }
 
-  #togglePicker(message) {
-    if (this.#picker) return this.#closePicker();
-    this.#picker = h(
-      "div",
-      { class: "picker", role: "group", "aria-label": "Emoji" },
-      OFFERED.map((name) => this.#reaction(name, message)),
-    );
-    this.element.append(this.#picker);
-    this.#picker.classList.toggle("above", this.#hasRoomAbove());
-    this.element.querySelector("[aria-expanded]").setAttribute("aria-expanded", "true");
-    this.#picker.firstElementChild.focus();
+  #more(message) {
+    const props = { "data-focus": "menu more", "data-testid": "more-actions" };
+    return menuButton({ label: "More actions", name: "more", items: () => this.#shortcuts(message), props });
   }
 
-  /** Near the list's lower edge the picker would be cut off, so it opens upwards. */
-  #hasRoomAbove() {
-    const list = this.element.closest(".scroller").getBoundingClientRect();
-    return this.#picker.getBoundingClientRect().bottom > list.bottom;
-  }
-
-  #closePicker() {
-    if (!this.#picker) return;
-    this.#picker.remove();
-    this.#picker = null;
-    const opener = this.element.querySelector("[aria-expanded]");
-    opener.setAttribute("aria-expanded", "false");
-    opener.focus();
+  /** The app's shortcuts; people of other organisations are told that these are not for them. */
+  #shortcuts(message) {
+    const { me, shortcuts, app } = this.#store;
+    const detail = me.is_external ? "Not for people of other organisations" : app?.real_name;
+    const offered = shortcuts
+      .filter((shortcut) => shortcut.type === "message")
+      .map((shortcut) => ({
+        label: shortcut.name,
+        detail,
+        disabled: me.is_external,
+        click: () => this.#actions.runShortcut(shortcut, message),
+      }));
+    return offered.length ? offered : [{ label: "No app has a shortcut here", disabled: true }];
   }
 }

@@ -1,6 +1,9 @@
 /** One message as a row. */
 
-import { blocks } from "./blocks.js";
+import { attachments } from "./attachments.js";
+import { blocks } from "../blocks/blocks.js";
+import { files } from "./files.js";
+import { Form } from "../blocks/form.js";
 import { h } from "../ui/dom.js";
 import { emoji } from "../text/emoji.js";
 import { icon } from "../ui/icons.js";
@@ -35,18 +38,14 @@ export function messageRow(row) {
 }
 
 function content(row, author) {
-  const { message, grouped } = row;
+  const { message, grouped, store } = row;
   return [
     message.ephemeral && h("div", { class: "only-you" }, icon("eye"), "Only visible to you"),
     message.subtype === "thread_broadcast" && !row.inThread && broadcastNote(row),
     !grouped && byline(message, author),
     body(row),
-    message.files?.length > 0 &&
-      h(
-        "div",
-        { class: "files" },
-        message.files.map((file) => h("span", { class: "file" }, icon("file"), h("bdi", {}, file.name))),
-      ),
+    attachments(message.attachments, store),
+    files(message.files, store),
     reactions(row),
     !row.inThread && message.reply_count > 0 && replies(row),
   ];
@@ -68,12 +67,14 @@ function byline(message, author) {
 }
 
 function body({ message, store, actions, unfolded }) {
-  const press = (part, block) => actions.press(message, part, block);
   const edited = message.edited && h("span", { class: "edited" }, " (edited)");
   if (message.subtype === "tombstone") return h("div", { class: "body quiet" }, "This message was deleted.");
   // An app's update of its blocks bears no sign of it.
   const sign = message.bot_id ? false : edited;
-  if (message.blocks?.length) return h("div", { class: "body" }, blocks(message.blocks, store, press), sign);
+  if (message.blocks?.length) {
+    const act = (part, block, value) => actions.press(message, part, block, value);
+    return h("div", { class: "body" }, blocks(message.blocks, { view: store, form: new Form(), act }), sign);
+  }
   const text = h("div", { class: "body text", dir: "auto" }, mrkdwn(message.text, store), edited);
   return message.text.length > LONG_TEXT ? folded(text, message.ts, unfolded) : text;
 }

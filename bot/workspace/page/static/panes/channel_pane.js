@@ -7,6 +7,8 @@ import { inline } from "../text/inline.js";
 import { MessageList } from "../messages/message_list.js";
 import { parseInline } from "../text/mrkdwn.js";
 import { avatar, badges, displayName } from "../ui/people.js";
+import { Tabs } from "../ui/tabs.js";
+import { HomeTab } from "./home_tab.js";
 
 export class ChannelPane {
   #store;
@@ -15,6 +17,10 @@ export class ChannelPane {
   #topic = h("p", { class: "topic" });
   #hint = h("div", { class: "hint", hidden: true });
   #composer;
+  #tabs = new Tabs({ label: "Home and messages" });
+  #home;
+  #messages = h("div", { class: "pane-messages", id: "messages-panel" });
+  #openedHome = null; // the conversation and tab of which the app was told last
 
   constructor({ store, actions, openSidebar }) {
     this.#store = store;
@@ -25,11 +31,13 @@ export class ChannelPane {
       testid: "composer",
       commands: true,
       onArrowUp: () => this.list.editLast(),
-      onSend: (text, target) => {
+      onShortcut: (shortcut) => actions.runShortcut(shortcut),
+      onSend: (text, target, { files }) => {
         this.list.toBottom();
-        return actions.send({ ...target, text });
+        return actions.send({ ...target, text, files });
       },
     });
+    this.#home = new HomeTab({ store, actions, id: "home-panel", "aria-label": "Home" });
     const drawer = h(
       "button",
       {
@@ -47,11 +55,21 @@ export class ChannelPane {
       drawer,
       h("div", { class: "pane-title" }, this.#title, this.#topic),
     );
-    this.element = h("main", { class: "channel-pane" }, header, this.list.element, this.#hint, this.#composer.element);
+    this.#messages.append(this.list.element, this.#hint, this.#composer.element);
+    this.element = h(
+      "main",
+      { class: "channel-pane" },
+      header,
+      this.#tabs.element,
+      this.#home.element,
+      this.#messages,
+    );
+    this.#composer.acceptDrops(this.element);
   }
 
   focus() {
-    this.#composer.focus();
+    if (this.#messages.hidden) this.#home.element.focus({ preventScroll: true });
+    else this.#composer.focus();
   }
 
   /** `newAfter`: where the line above new messages stands, or null. */
@@ -61,6 +79,7 @@ export class ChannelPane {
     if (!channel) return this.#renderNone();
     const name = channel.is_im ? store.title(channel) : `#${channel.name}`;
     this.#renderHeader(channel);
+    this.#renderTabs(channel);
     this.list.show({
       view: `${store.me.id} ${channel.id}`,
       label: channel.is_im ? `Messages with ${name}` : `Messages in ${name}`,
@@ -91,6 +110,32 @@ export class ChannelPane {
     const shared = channel.is_ext_shared && h("span", { class: "badge badge-outside" }, "Shared");
     replace(this.#title, mark, h("bdi", {}, store.title(channel)), shared, other && badges(other));
     replace(this.#topic, inline(parseInline(channel.topic ?? "", { autolink: true }), store));
+  }
+
+  /** The conversation with the app has two tabs; the app hears of each opening. */
+  #renderTabs(channel) {
+    const store = this.#store;
+    const tab = store.hasHome(channel) && store.route.tab === "home" ? "home" : "messages";
+    this.#tabs.element.hidden = !store.hasHome(channel);
+    this.#home.element.hidden = tab !== "home";
+    this.#messages.hidden = tab === "home";
+    const href = (name) => store.href({ thread: null, tab: name });
+    this.#tabs.show(
+      [
+        { name: "home", label: "Home", href: href("home"), panel: "home-panel" },
+        { name: "messages", label: "Messages", href: href(null), panel: "messages-panel" },
+      ],
+      tab,
+    );
+    if (tab === "home") this.#home.render();
+    this.#tellOpened(channel, tab);
+  }
+
+  #tellOpened(channel, tab) {
+    const opened = `${this.#store.me.id} ${channel.id} ${tab}`;
+    if (opened === this.#openedHome) return;
+    this.#openedHome = opened;
+    if (channel.is_im && channel.user === this.#store.app?.id) this.#actions.openHome(tab);
   }
 
   #renderHint(channel) {

@@ -19,9 +19,9 @@ export class ThreadPane {
       testid: "thread-composer",
       broadcast: true,
       onArrowUp: () => this.list.editLast(),
-      onSend: (text, target, { broadcast }) => {
+      onSend: (text, target, options) => {
         this.list.toBottom();
-        return actions.send({ ...target, text, broadcast });
+        return actions.send({ ...target, text, ...options });
       },
     });
     const button = h(
@@ -43,6 +43,7 @@ export class ThreadPane {
       this.list.element,
       this.#composer.element,
     );
+    this.#composer.acceptDrops(this.element);
   }
 
   focus() {

@@ -96,6 +96,7 @@ const GLYPHS = {
 export const OFFERED = [
   "white_check_mark",
   "eyes",
+  "x",
   "+1",
   "heart",
   "tada",
@@ -103,7 +104,6 @@ export const OFFERED = [
   "warning",
   "hourglass_flowing_sand",
   "question",
-  "x",
   "slightly_smiling_face",
   "bulb",
 ];

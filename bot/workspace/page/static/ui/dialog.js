@@ -1,32 +1,54 @@
-/** A question that has to be answered before something happens. */
+/** Questions that have to be answered before something happens. */
 
 import { freshId, h } from "./dom.js";
 
 /** Resolves true for the confirming button, false for the other one, Escape and a press outside. */
 export function confirmDialog({ title, text, confirm, deny = "Cancel", danger = false }) {
-  const id = freshId("dialog");
   const yes = h(
     "button",
     { type: "submit", value: "yes", class: `button ${danger ? "danger solid" : "primary"}` },
     confirm,
   );
-  const no = h("button", { type: "submit", value: "no", class: "button" }, deny);
+  const dialog = makeDialog(title, h("p", { dir: "auto" }, text), deny, yes);
+  return new Promise((resolve) => {
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close("no"));
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"));
+    yes.focus();
+  });
+}
+
+/** Asks until `submit()` answers `{ok: true}`; what is wrong is said, and what was entered stays. */
+export function formDialog({ title, fields, confirm, submit }) {
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const yes = h("button", { type: "submit", class: "button primary" }, confirm);
+  const dialog = makeDialog(title, [fields, problem], "Cancel", yes);
+  dialog.querySelector("form").addEventListener("submit", async (event) => {
+    if (event.submitter !== yes) return;
+    event.preventDefault();
+    if (yes.getAttribute("aria-busy") === "true") return;
+    yes.setAttribute("aria-busy", "true");
+    const { ok, error } = await submit();
+    yes.removeAttribute("aria-busy");
+    problem.textContent = error ?? "";
+    problem.hidden = ok;
+    if (ok) dialog.close();
+  });
+  dialog.querySelector("select, textarea, input").focus();
+}
+
+function makeDialog(title, body, deny, yes) {
+  const id = freshId("dialog");
+  const no = h("button", { type: "submit", value: "no", class: "button", formnovalidate: true }, deny);
   const form = h(
     "form",
     { method: "dialog" },
     h("h2", { id }, title),
-    h("p", { dir: "auto" }, text),
+    body,
     h("div", { class: "dialog-buttons" }, no, yes),
   );
   const dialog = h("dialog", { class: "dialog", "aria-labelledby": id }, form);
+  dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
-  return new Promise((resolve) => {
-    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close("no"));
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "yes");
-    });
-    dialog.showModal();
-    yes.focus();
-  });
+  dialog.showModal();
+  return dialog;
 }

@@ -24,6 +24,7 @@ export function displayName(person) {
 export function badges(person) {
   return [
     person?.is_bot && h("span", { class: "badge" }, "APP"),
+    person?.is_admin && h("span", { class: "badge", title: "Administers this workspace" }, "Admin"),
     person?.is_external && h("span", { class: "badge badge-outside", title: "From another organisation" }, "External"),
     person?.is_guest &&
       h("span", { class: "badge badge-outside", title: "Sees only the channels they were invited to" }, "Guest"),

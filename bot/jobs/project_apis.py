@@ -1,0 +1,112 @@
+"""Several projects, each with a job API of its own: its own address, key, connections and rate limits."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.jobs import Job
+from bot.domain.requests import Requester, UploadedFile
+from bot.errors import NoSuchProject
+from bot.ports import JobApi
+
+
+class OpenJobApi(JobApi, Protocol):
+    """A job API with connections that are to be closed at the end."""
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
+
+
+@dataclass(frozen=True)
+class ProjectJobApi:
+    """A project's job API. `project_id` is what that calls the project."""
+
+    project_id: str
+    job_api: OpenJobApi
+
+
+class ProjectJobApis:
+    """Hands each call to the job API of its project (ports.JobApi). `aclose` it at the end.
+
+    Args:
+        by_name: Each project's job API by the project's name.
+    """
+
+    def __init__(self, by_name: Mapping[str, ProjectJobApi]) -> None:
+        self._by_name = by_name
+
+    async def create(
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
+    ) -> Job:
+        """Starts a job."""
+        of = self._of(project)
+        return await of.job_api.create(
+            of.project_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
+        )
+
+    async def send_message(
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
+    ) -> Job:
+        """Sends a follow-up to a job."""
+        of = self._of(project)
+        return await of.job_api.send_message(
+            of.project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
+        )
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job does and what waits for it; safe to repeat."""
+        of = self._of(project)
+        return await of.job_api.cancel(of.project_id, job_id, idempotency_key=idempotency_key, requester=requester)
+
+    def can_cancel(self, project: str) -> bool:
+        """Whether the project's job API can cancel."""
+        of = self._find(project)
+        return of is not None and of.job_api.can_cancel(of.project_id)
+
+    def takes_files(self, project: str) -> bool:
+        """Whether the project's job API takes files."""
+        of = self._find(project)
+        return of is not None and of.job_api.takes_files(of.project_id)
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        """Gives the project's job API a file; safe to repeat."""
+        of = self._of(project)
+        return await of.job_api.upload(of.project_id, content, name=name, mimetype=mimetype)
+
+    async def get(self, project: str, job_id: str) -> Job:
+        """Reads a job."""
+        of = self._of(project)
+        return await of.job_api.get(of.project_id, job_id)
+
+    async def aclose(self) -> None:
+        """Closes every connection. Later calls raise JobApiUnreachable."""
+        await asyncio.gather(*(each.job_api.aclose() for each in self._by_name.values()))
+
+    def _of(self, project: str) -> ProjectJobApi:
+        found = self._find(project)
+        if found is None:
+            raise NoSuchProject("Pagehand's settings do not have this project any more.")
+        return found
+
+    def _find(self, project: str) -> ProjectJobApi | None:
+        """The project of that name. Jobs of the time when it was the only one are known by its id."""
+        if project in self._by_name:
+            return self._by_name[project]
+        same_id = [each for each in self._by_name.values() if each.project_id == project]
+        return same_id[0] if len(same_id) == 1 else None

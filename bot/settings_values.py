@@ -1,0 +1,92 @@
+"""What the values of the bot's settings may look like. The messages say what to write, and never quote what was."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+from bot.store.database.url import sqlite_path
+
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,253}")
+_SIGNS = "letters, digits and hyphens"
+_BOT_TOKEN = re.compile(r"xoxb-[A-Za-z0-9_-]{8,}")
+_APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9_-]{8,}")
+_SIGNING_SECRET = re.compile(r"(?!xox|xapp-)[A-Za-z0-9_-]{16,}")
+_CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{1,30}")
+_PERSON_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
+_GROUP_ID = re.compile(r"S[A-Z0-9]{1,30}")
+
+
+def _command(value: str) -> str:
+    if not value.startswith("/") or not value[1:] or len(value.split()) != 1:
+        raise ValueError("must be one word that begins with a slash, like /docs")
+    return value
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError("must be an address or a name of this machine, without http:// and port")
+    return value
+
+
+def _log_level(value: str) -> str:
+    if value not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+        raise ValueError("must be one of these words")
+    return value
+
+
+def _bot_token(value: SecretStr) -> SecretStr:
+    if not _BOT_TOKEN.fullmatch(value.get_secret_value()):
+        raise ValueError(f"must be xoxb- and {_SIGNS} (the app-level token begins with xapp-, it is the other one)")
+    return value
+
+
+def _app_token(value: SecretStr) -> SecretStr:
+    if not _APP_TOKEN.fullmatch(value.get_secret_value()):
+        raise ValueError(f"must be xapp- and {_SIGNS} (the bot token begins with xoxb-, it is the other one)")
+    return value
+
+
+def _signing_secret(value: SecretStr) -> SecretStr:
+    if not _SIGNING_SECRET.fullmatch(value.get_secret_value()):
+        raise ValueError("must be one word of at least 16 letters and digits (it is not one of the tokens)")
+    return value
+
+
+def _database_url(value: SecretStr) -> SecretStr:
+    sqlite_path(value.get_secret_value())
+    return value
+
+
+def _channel_id(value: str) -> str:
+    if not _CHANNEL_ID.fullmatch(value):
+        raise ValueError("must be a channel's id, like C0123ABCD (at the end of the channel's details in Slack)")
+    return value
+
+
+def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
+    """Returns what reads ids from a text with commas between."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        ids = value.replace(",", " ").split()
+        if not all(pattern.fullmatch(each) for each in ids):
+            raise ValueError(f"must be {what}, with commas between them")
+        return frozenset(ids)
+
+    return read
+
+
+Command = Annotated[str, AfterValidator(_command)]
+Host = Annotated[str, AfterValidator(_host)]
+LogLevel = Annotated[str, AfterValidator(_log_level)]
+BotToken = Annotated[SecretStr, AfterValidator(_bot_token)]
+AppToken = Annotated[SecretStr, AfterValidator(_app_token)]
+SigningSecret = Annotated[SecretStr, AfterValidator(_signing_secret)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+ChannelId = Annotated[str, AfterValidator(_channel_id)]
+PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of people like U0123ABCD"))]
+GroupIds = Annotated[frozenset[str], BeforeValidator(_id_list(_GROUP_ID, "ids of user groups like S0123ABCD"))]
+ChannelIds = Annotated[frozenset[str], BeforeValidator(_id_list(_CHANNEL_ID, "ids of channels like C0123ABCD"))]

@@ -1,0 +1,167 @@
+/** One view of a modal. It keeps what was typed through errors, updates and the views that are pushed on top of it. */
+
+import { freshId, h } from "../ui/dom.js";
+import { icon } from "../ui/icons.js";
+import { shortcodes } from "../text/inline.js";
+import { fitHeight } from "../ui/textarea.js";
+import { BlockList } from "../blocks/block_list.js";
+import { Form } from "../blocks/form.js";
+import { showProblem } from "../blocks/input_block.js";
+import { TypingDelay } from "./typing_delay.js";
+
+const FIELDS = "input, textarea, select";
+
+export class Modal {
+  #view;
+  #actions;
+  #form;
+  #list;
+  #drawn = ""; // the view as it was drawn last
+  #typing = new TypingDelay();
+  #title = h("h2", { id: freshId("modal") });
+  #closeButton = h("button", { type: "button", class: "button", on: { click: () => this.close() } });
+  #submitButton = h("button", { type: "submit", class: "button primary" });
+  #problem = h("p", { class: "problem", role: "alert", "data-testid": "modal-problem", hidden: true });
+  #problems = {};
+  #focused = null; // where the keyboard was when another view came on top
+
+  /** `actions`: `submit`, `close` and `use`, each of which answers `{ok, error}`. */
+  constructor(view, { store, actions }) {
+    this.#actions = actions;
+    this.#form = new Form({ conversation: store.route.channel });
+    this.#list = new BlockList(
+      { view: store, form: this.#form, act: (...used) => this.#act(...used) },
+      { class: "block-list modal-body" },
+    );
+    this.element = this.#dialog();
+    this.show(view);
+  }
+
+  get id() {
+    return this.#view.id;
+  }
+
+  #dialog() {
+    const x = h(
+      "button",
+      { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.close({ all: true }) } },
+      icon("close"),
+    );
+    const form = h(
+      "form",
+      { novalidate: true },
+      h("header", { class: "modal-header" }, this.#title, x),
+      this.#list.element,
+      this.#problem,
+      h("div", { class: "dialog-buttons" }, this.#closeButton, this.#submitButton),
+    );
+    const dialog = h(
+      "dialog",
+      { class: "modal", "aria-labelledby": this.#title.id, "data-testid": "modal" },
+      form,
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) form.requestSubmit();
+    });
+    dialog.addEventListener("cancel", (event) => {
+      event.preventDefault(); // the app is told first
+      if (event.target === dialog) this.close();
+    });
+    return dialog;
+  }
+
+  /** Draws what the app made of the view. What was typed into the same fields stays. */
+  show(view) {
+    const drawn = JSON.stringify(view);
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    const hadFields = this.#list.element.querySelector(FIELDS) !== null;
+    this.#view = view;
+    this.#title.replaceChildren(...shortcodes(view.title?.text));
+    this.#closeButton.replaceChildren(...shortcodes(view.close?.text ?? "Cancel"));
+    this.#submitButton.replaceChildren(...shortcodes(view.submit?.text ?? "Submit"));
+    this.#submitButton.hidden = !view.submit && !view.blocks.some((block) => block.type === "input");
+    this.#form.hold(view.values);
+    this.#list.show(view.blocks);
+    this.#showProblems(isEmpty(view.errors) ? this.#problems : view.errors);
+    if (this.element.open && !hadFields) this.#focusFirst();
+  }
+
+  open() {
+    if (this.element.open) return;
+    this.element.showModal();
+    this.element.querySelectorAll("textarea").forEach(fitHeight);
+    if (this.#focused?.isConnected) this.#focused.focus();
+    else this.#focusFirst();
+  }
+
+  /** Lets another view come on top, or goes for good. */
+  hide() {
+    if (!this.element.open) return;
+    this.#focused = document.activeElement;
+    this.element.close();
+  }
+
+  #focusFirst() {
+    const marked = this.#view.blocks.map((block) => block.element).find((element) => element?.focus_on_load);
+    const wanted = marked && `[data-action-id="${CSS.escape(marked.action_id)}"]`;
+    const field = (wanted && this.#list.element.querySelector(wanted)) || this.#list.element.querySelector(FIELDS);
+    (field ?? this.#closeButton).focus();
+  }
+
+  async close({ all = false } = {}) {
+    await this.#typing.flush();
+    this.#tell(await this.#actions.close(this.#view, { all }));
+  }
+
+  /** The app is told with all that stands in the view. */
+  async #act({ action_id }, { block_id }, value, { typing = false } = {}) {
+    const use = async () => {
+      const values = this.#form.values(this.#view.blocks);
+      this.#tell(await this.#actions.use(this.#view, { block_id, action_id, value, values }));
+    };
+    if (typing) return this.#typing.later(`${block_id} ${action_id}`, use);
+    await this.#typing.flush();
+    return use();
+  }
+
+  async #submit() {
+    if (this.#submitButton.getAttribute("aria-busy") === "true") return;
+    this.#showProblems(this.#form.problems(this.#view.blocks));
+    if (this.#focusProblem()) return;
+    this.#submitButton.setAttribute("aria-busy", "true");
+    await this.#typing.flush();
+    const answer = await this.#actions.submit(this.#view, this.#form.values(this.#view.blocks));
+    this.#submitButton.removeAttribute("aria-busy");
+    this.#showProblems(answer.errors ?? {});
+    this.#tell(this.#focusProblem() ? { ok: true } : answer);
+  }
+
+  #showProblems(problems) {
+    this.#problems = problems;
+    for (const block of this.#view.blocks) {
+      if (block.type === "input" && this.#list.node(block.block_id)) {
+        showProblem(this.#list.node(block.block_id), problems[block.block_id]);
+      }
+    }
+  }
+
+  /** @returns {boolean} whether something is wrong at a field, to which the keyboard then goes */
+  #focusProblem() {
+    const block = this.#view.blocks.find((each) => each.type === "input" && this.#problems[each.block_id]);
+    if (!block) return false;
+    this.#list.node(block.block_id).querySelector(FIELDS)?.focus();
+    return true;
+  }
+
+  #tell({ ok, error }) {
+    this.#problem.textContent = ok ? "" : error;
+    this.#problem.hidden = ok;
+  }
+}
+
+const isEmpty = (object) => Object.keys(object ?? {}).length === 0;

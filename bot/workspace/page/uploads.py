@@ -1,0 +1,78 @@
+"""Files on their way: the browser brings each by itself, and then says which message they belong to."""
+
+import re
+from dataclasses import dataclass
+from uuid import uuid4
+
+from aiohttp import web
+
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.files import MAX_FILE_BYTES, Upload
+from bot.workspace.page.requests import failure
+from bot.workspace.people import Actor, People
+
+MAX_WAITING = 40
+"""Files that wait for their message; the oldest goes when there are more."""
+_MIMETYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,80}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    user: str
+    upload: Upload
+
+
+class Uploads:
+    """The files that wait for their message.
+
+    Args:
+        people: Those who upload.
+    """
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+        self._waiting: dict[str, _Waiting] = {}
+
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        """Takes a file: its content is the body, its name and type are in the address."""
+        try:
+            actor = self._people.human(request.query.get("as", ""))
+            upload = Upload(request.query.get("name", ""), await _content(request), _mimetype(request))
+        except SlackError as error:
+            return web.json_response(failure(error))
+        while len(self._waiting) >= MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        upload_id = uuid4().hex
+        self._waiting[upload_id] = _Waiting(actor.id, upload)
+        return web.json_response({"ok": True, "upload": upload_id})
+
+    def take(self, actor: Actor, upload_ids: list[str]) -> list[Upload]:
+        """Returns files that this person uploaded, and keeps them no longer.
+
+        Raises:
+            SlackError: ``file_not_found``; one of them is not there.
+        """
+        found = [self._waiting.get(upload_id) for upload_id in upload_ids]
+        if any(each is None or each.user != actor.id for each in found):
+            raise SlackError("file_not_found")
+        for upload_id in upload_ids:
+            self._waiting.pop(upload_id, None)
+        return [each.upload for each in found if each]
+
+
+async def _content(request: web.Request) -> bytes:
+    if request.content_type != "application/octet-stream":
+        raise SlackError("invalid_post_type")
+    try:
+        content = await request.read()
+    except (web.HTTPRequestEntityTooLarge, web.RequestPayloadError):
+        raise SlackError("file_too_large") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise SlackError("file_too_large")
+    return content
+
+
+def _mimetype(request: web.Request) -> str | None:
+    """Returns the type that the browser knows; None where it knows none, and the name has to tell."""
+    given = request.query.get("type", "")
+    return given if _MIMETYPE.fullmatch(given) else None

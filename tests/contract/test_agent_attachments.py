@@ -1,0 +1,177 @@
+"""Files that came with an instruction, as an agent gets them: told of, linked, shown, and allowed to be copied."""
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.worlds.agent_world import AgentWorld, agent_world
+
+from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, takes_attachments
+from bot.jobserver.agents.tool_calls import ToolCall
+from bot.jobserver.editors.interface import AttachedFile
+from bot.jobserver.errors import EditError
+
+PNG, JPEG, WEBP = b"\x89PNG\r\n\x1a\n...", b"\xff\xd8\xff...", b"RIFF\0\0\0\0WEBP..."
+SEES = 'capabilities = {"promptCapabilities": {"image": True}}\n'
+SAYS = """
+def turn(agent, text):
+    agent.say("Seen.")
+"""
+RESUMES = 'capabilities = {"loadSession": True, "promptCapabilities": {"image": True}}\n'
+COPIES = """
+def turn(agent, text):
+    import re, shutil
+    path = re.search(r"^- (/\\S+) ", text, re.MULTILINE)[1]
+    agent.call("1", "Read it", kind="read", locations=[{"path": path}])
+    agent.call("2", "Bash", kind="execute", rawInput={"command": f"mkdir -p img && cp {path} img/"})
+    agent.call("3", "Bash", kind="execute", rawInput={"command": f"cp {path} img/ && curl http://x"})
+    assert [agent.ask(number) for number in "123"] == ["allow_once", "allow_once", "reject_once"]
+    Path("img").mkdir()
+    shutil.copy(path, "img/")
+    agent.say("Copied.")
+"""
+
+
+def given(world: AgentWorld, **files: bytes) -> list[AttachedFile]:
+    """Lays files into the folder of attachments: `a_png` is `a.png`."""
+    folder = world.workspace.attachments
+    assert folder is not None
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    return [_described(name.replace("_", "."), content) for name, content in files.items()]
+
+
+def _described(name: str, content: bytes) -> AttachedFile:
+    return AttachedFile(name, name, "application/octet-stream", len(content))
+
+
+def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:
+    return [block for params in world.received("session/prompt") for block in params["prompt"] if block["type"] == kind]
+
+
+async def test_an_agent_gets_a_link_to_each_file_and_sees_the_pictures(tmp_path: Path) -> None:
+    """The first bytes say what is a picture, whatever the file is called."""
+    world = agent_world(tmp_path, SEES + SAYS)
+    files = given(world, a_png=PNG, b_txt=b"words", c_png=b"no picture", d_bin=JPEG, e_webp=WEBP)
+    await world.edit("Look", attachments=files)
+    folder = tmp_path / "attachments"
+    links = [(block["name"], block["uri"], block["size"]) for block in blocks(world, "resource_link")]
+    assert links == [(file.name, (folder / file.name).as_uri(), file.size) for file in files]
+    shown = [(block["mimeType"], base64.b64decode(block["data"])) for block in blocks(world, "image")]
+    assert shown == [("image/png", PNG), ("image/jpeg", JPEG), ("image/webp", WEBP)]
+    (told,) = world.prompts()
+    assert f"- {folder / 'a.png'} (application/octet-stream, {len(PNG)} bytes)" in told
+    assert told.endswith("This is the instruction now:\n\nLook")
+
+
+async def test_an_agent_that_takes_no_pictures_gets_the_links(tmp_path: Path) -> None:
+    """It can open the file by itself."""
+    world = agent_world(tmp_path, SAYS)
+    await world.edit("Look", attachments=given(world, a_png=PNG))
+    assert (len(blocks(world, "resource_link")), blocks(world, "image")) == (1, [])
+
+
+async def test_pictures_are_bounded_in_size_and_number(tmp_path: Path) -> None:
+    """Those that are not shown are linked all the same."""
+    world = agent_world(tmp_path, SEES + SAYS)
+    files = given(
+        world, huge_png=PNG + bytes(4_000_000), **{f"p{number}_png": PNG + bytes([number]) for number in range(7)}
+    )
+    await world.edit("Look", attachments=files)
+    assert len(blocks(world, "resource_link")) == 8
+    assert [base64.b64decode(block["data"])[-1] for block in blocks(world, "image")] == [0, 1, 2, 3, 4]
+
+
+async def test_a_follow_up_tells_of_its_own_files_only(tmp_path: Path) -> None:
+    """A session that goes on remembers the others."""
+    world = agent_world(tmp_path, RESUMES + SAYS)
+    await world.edit("one", attachments=given(world, a_png=PNG))
+    await world.edit("two")
+    await world.edit("three", attachments=given(world, b_png=PNG))
+    assert [block["name"] for block in blocks(world, "resource_link")] == ["a.png", "b.png"]
+    assert ["came with the instruction" in told for told in world.prompts()] == [True, False, True]
+
+
+async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path: Path) -> None:
+    """And nothing besides in the same command."""
+    world = agent_world(tmp_path, COPIES)
+    result = await world.edit("Add it", attachments=given(world, a_png=PNG))
+    assert result.summary == "Copied."
+    assert (world.copy / "img" / "a.png").read_bytes() == PNG
+
+
+async def test_a_file_that_is_gone_is_a_reason(tmp_path: Path) -> None:
+    """Not a traceback."""
+    world = agent_world(tmp_path, SEES + SAYS)
+    with pytest.raises(EditError, match=r"the file a\.png cannot be read"):
+        await world.edit("Look", attachments=[_described("a.png", PNG)])
+
+
+FOLDER, COPY = Path("/workspace/attachments"), Path("/workspace/copy")
+FILE = f"{FOLDER}/a.png"
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> CopyPaths:
+    real = tmp_path / "copy"
+    (real / "docs").mkdir(parents=True)
+    (real / "up").symlink_to("..")
+    return CopyPaths(COPY, real)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"cp {FILE} docs/", f"cp {FILE} docs/img/b.png", f"cp {FILE} {COPY}/docs/a.png",
+        f"cp -f -- '{FILE}' \"docs/a b.png\"",
+        f"mkdir -p docs/img && cp {FILE} docs/img/", f"cd {COPY} && mkdir -p img x && cp {FILE} {FOLDER}/b.png img",
+        f"cp {FILE} .",
+    ],
+)  # fmt: skip
+def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -> None:
+    """Each is a form that agents write."""
+    assert takes_attachments(ToolCall("Bash", "execute", (), command), FOLDER, paths.relative)
+    assert PermissionDesk(paths, (), FOLDER).allows(ToolCall("Bash", "execute", (), command))
+    assert not PermissionDesk(paths).allows(ToolCall("Bash", "execute", (), command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "", "cp", f"cp {FILE}", "cp docs/a.md docs/b.md", f"cp /etc/passwd {FILE} docs",
+        f"cp {FOLDER}/../home/x docs/",
+        f"cp {FILE} /workspace/home/x", f"cp {FILE} up/x", f"cp {FILE} ../x", f"cp {FILE} .claude/settings.json",
+        f"cp {FOLDER}/opencode.json .", f"cp -t docs {FILE}",
+        f"cp --target-directory=/tmp {FILE} x", f"cp -r {FOLDER} docs",
+        f"cp {FILE} docs/; id", f"cp {FILE} docs/ | sh", f"cp {FILE} docs/ && id", f"cp {FILE} $HOME",
+        f"cp {FILE} `id`",
+        f"cp {FILE} docs/\nid", f"cp {FILE} docs/ &", f"cp {FILE} ~/x", f"cp {FILE} docs/*", f"cp {FILE} 'docs",
+        "cd docs",
+        f"cd docs && cp {FILE} x", "mkdir -p", "mkdir -p /tmp/x", "mkdir -p .git/hooks", f"rm {FILE}",
+        f"X=1 cp {FILE} docs",
+        " && ".join([f"cp {FILE} docs/"] * 6),
+    ],
+)  # fmt: skip
+def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> None:
+    """A shell must see nothing in them that was not looked at."""
+    assert not takes_attachments(ToolCall("Bash", "execute", (), command), FOLDER, paths.relative)
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "allowed"),
+    [
+        ("read", [FILE], True), ("search", [str(FOLDER)], True), ("read", [FILE, "docs/a.md"], True),
+        ("read", [], False),
+        ("read", [f"{FOLDER}/../home/.key"], False), ("read", [f"{FOLDER}-of-others/x"], False),
+        ("edit", [FILE], False),
+        ("read", [FILE, "/etc/passwd"], False), ("delete", [FILE], False), ("move", [FILE, "docs/a.png"], False),
+    ],
+)  # fmt: skip
+def test_attachments_are_read_and_not_changed(
+    paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool
+) -> None:
+    """What lies beside their folder is not among them."""
+    assert PermissionDesk(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed

@@ -1,0 +1,355 @@
+"""Files that come with a prompt: uploaded over real HTTP, laid out for the editor, and gone in the end."""
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.worlds.executor_world import executing
+from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
+from support.worlds.jobserver_world import FILE, KEY, JobServerWorld, git, make_bare, running, until
+
+from bot.jobserver.models import AttachedFile
+from bot.jobserver.store.records import PromptRequest
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+PAGES = {"docs/start.md": "# Start\n\nA colour.\n", "docs/img/old.png": "x"}
+SHOW = """
+import json, os, pathlib, re, sys
+told = sys.stdin.read()
+files = [pathlib.Path(path) for path in re.findall(r"^- (/\\S+) \\(", told, re.MULTILINE)]
+folder = files[0].parent if files else None
+found = {"told": told, "named": [path.name for path in files], "copy": os.getcwd()}
+found["there"] = {path.name: path.read_bytes().hex() for path in sorted(folder.iterdir())} if folder else {}
+pathlib.Path("found.json").write_text(json.dumps(found))
+"""
+
+
+@asynccontextmanager
+async def showing(tmp_path: Path, program: str = SHOW, **settings: Any) -> AsyncIterator[JobServerWorld]:
+    """A server whose editor writes down what it is told and what lies there."""
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
+    command = json.dumps([sys.executable, str(script)])
+    async with running(bare, tmp_path / "data", editor="command", command=command, **settings) as world:
+        yield world
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
+    """A server with small limits."""
+    async with showing(tmp_path, max_upload_megabytes=0.1, upload_space_megabytes=0.25) as world:
+        yield world
+
+
+def found_in(world: JobServerWorld, job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(world.show(f"pagehand/{job['id']}", "found.json"))
+    return found
+
+
+def kept(world: JobServerWorld) -> set[str]:
+    return {path.name for path in (world.settings.data_directory / "uploads").iterdir()}
+
+
+async def test_an_uploaded_file_lies_there_for_the_editor_and_is_no_part_of_the_change(world: JobServerWorld) -> None:
+    """The editor is told its path, its kind and its size."""
+    file = await world.uploaded("Diagram v2.png", PICTURE)
+    job = await world.done("Look at the diagram", [file])
+    found = found_in(world, job)
+    assert found["there"] == {"Diagram-v2.png": PICTURE.hex()}
+    assert 'Diagram-v2.png (image/png, 264 bytes, called "Diagram v2.png")' in found["told"]
+    assert found["told"].endswith("The instruction:\n\nLook at the diagram")
+    changed = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
+    assert changed == ["found.json"]
+    folder = world.settings.data_directory / "jobs" / job["id"]
+    assert found["copy"] == str(folder / "copy")
+    assert [path.name for path in folder.iterdir()] == ["home"], "what only a run needs goes with it"
+
+
+async def test_a_follow_up_finds_the_files_of_before_and_is_told_of_its_own(world: JobServerWorld) -> None:
+    """Two files of one name keep theirs apart, and the first keeps its name."""
+    job = await world.done("one", [await world.uploaded("a.txt", b"first", mimetype="text/plain")])
+    second = [await world.uploaded("A.txt", b"second"), await world.uploaded("b.txt", b"first")]
+    await world.message(job["id"], "two", second)
+    found = found_in(world, await world.ended(job["id"]))
+    assert found["named"] == ["A-2.txt", "b.txt"]
+    assert found["there"] == {"a.txt": b"first".hex(), "A-2.txt": b"second".hex(), "b.txt": b"first".hex()}
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("../../../etc/passwd", "passwd"), ("..", "file"), (".", "file"), ("/", "file"), (".env", "env"),
+        ("-rf", "rf"), ("C:\\\\temp\\\\x.png", "x.png"), ("$(id);`id`&.png", "id-id.png"),
+        ("a\u202egnp.exe", "agnp.exe"),
+        ("\u0434\u0438.png", "file.png"), ("x" * 200, "x" * 80), ("a b\tc.md", "a-b-c.md"), ("con.p/n\x00g", "n-g"),
+    ],
+)  # fmt: skip
+async def test_a_name_is_a_name_and_nothing_else(world: JobServerWorld, name: str, there: str) -> None:
+    """It is no path, no option, no command and no hidden file."""
+    job = await world.done("go", [await world.uploaded(name, b"x")])
+    assert list(found_in(world, job)["there"]) == [there]
+
+
+async def test_the_same_content_twice_is_one_file(world: JobServerWorld) -> None:
+    """Also at the same moment, and under two names."""
+    answers = await asyncio.gather(*(world.put(PICTURE) for _ in range(5)))
+    digest = hashlib.sha256(PICTURE).hexdigest()
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {"id": digest})] * 5
+    assert kept(world) == {digest}
+
+
+async def test_a_file_that_is_sent_again_is_the_one_that_lies_there(world: JobServerWorld) -> None:
+    """Twice at once, and with a later message."""
+    file = await world.uploaded("a.png", PICTURE)
+    job = await world.done("one", [file, file])
+    assert found_in(world, job)["named"] == ["a.png"]
+    await world.message(job["id"], "two", [file])
+    found = found_in(world, await world.ended(job["id"]))
+    assert (found["named"], list(found["there"])) == (["a.png"], ["a.png"])
+
+
+async def test_an_empty_file_is_a_file(world: JobServerWorld) -> None:
+    """Nobody is surprised by one."""
+    job = await world.done("go", [await world.uploaded("empty.txt", b"")])
+    assert found_in(world, job)["there"] == {"empty.txt": ""}
+
+
+async def test_other_bytes_than_the_address_says_are_refused(world: JobServerWorld) -> None:
+    """Nothing of them is kept."""
+    answer = await world.put(b"other", file_id=hashlib.sha256(PICTURE).hexdigest())
+    assert (answer.status_code, answer.json()["error"]) == (
+        400, "these bytes have another SHA-256 than the address says"
+    )  # fmt: skip
+    assert not kept(world)
+
+
+@pytest.mark.parametrize(
+    "file_id",
+    [
+        "x", "0" * 63, "0" * 65, "A" * 64, "..%2f..%2fjobs.sqlite3", "%2e%2e", "0" * 63 + "%00", "0" * 63 + "\u0660",
+        "%0a" + "0" * 63,
+    ],
+)  # fmt: skip
+async def test_an_address_that_is_no_digest_is_refused(world: JobServerWorld, file_id: str) -> None:
+    """Above all one that leads elsewhere."""
+    before = {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
+    answer = await world.put(b"x", file_id=file_id)
+    assert answer.status_code in {400, 404, 405}
+    assert list(answer.json()) == ["error"]
+    assert not kept(world)
+    assert before == {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
+
+
+async def test_a_file_that_is_too_large_is_refused_whether_it_says_so_or_not(world: JobServerWorld) -> None:
+    """One that does not tell its length is read no further than the limit."""
+    large = b"x" * 100_001
+    told = await world.put(large)
+    assert (told.status_code, told.json()["error"]) == (413, "the file is larger than 0.1 MB")
+
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 10_000
+
+    path = f"{FILE}/{hashlib.sha256(large).hexdigest()}"
+    untold = await world.client.put(path, content=parts())
+    assert untold.status_code == 413
+    assert not kept(world)
+    assert (await world.put(large[:-1])).status_code == 200
+
+
+async def test_all_files_together_have_a_bound(world: JobServerWorld) -> None:
+    """What is there already takes no more room."""
+    first, second, third = (letter * 100_000 for letter in (b"a", b"b", b"c"))
+    assert [(await world.put(content)).status_code for content in (first, second, third)] == [200, 200, 507]
+    assert "has no room for this one" in (await world.put(third)).json()["error"]
+    assert (await world.put(first)).status_code == 200
+    assert len(kept(world)) == 2
+
+
+async def test_only_who_has_the_key_uploads_and_only_to_this_project(world: JobServerWorld) -> None:
+    """As with every other operation."""
+    digest = hashlib.sha256(PICTURE).hexdigest()
+    async with httpx.AsyncClient(base_url=world.url) as stranger:
+        answer = await stranger.put(f"{FILE}/{digest}", content=PICTURE)
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    other = await world.client.put(f"/v2/agent/other/file/{digest}", content=PICTURE)
+    assert other.status_code == 404
+    assert not kept(world)
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(world: JobServerWorld) -> None:
+    """The connection is cut in the midst of the body."""
+    port = int(world.url.rpartition(":")[2])
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    digest = hashlib.sha256(b"x" * 1000).hexdigest()
+    head = [f"PUT {FILE}/{digest} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {KEY}", "Content-Length: 1000"]
+    writer.write("\r\n".join([*head, "", ""]).encode() + b"x" * 500)
+    await writer.drain()
+
+    async def began() -> bool:
+        return any(name.startswith("arriving-") for name in kept(world))
+
+    await until(began)
+    writer.close()
+
+    async def gone() -> bool:
+        return not kept(world)
+
+    await until(gone)
+    assert (await world.put(b"x" * 1000)).status_code == 200
+
+
+BAD_FILES: list[Any] = [
+    [{"id": "0" * 64, "name": "a.png"}], [{"id": "../x", "name": "a"}], [{"id": 7, "name": "a"}], [{"name": "a"}],
+    [{"id": "0" * 64}], [{"id": "0" * 64, "name": ""}], [{"id": "0" * 64, "name": "x" * 201}], "x", [None], {"a": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", BAD_FILES)
+async def test_a_prompt_with_a_file_that_is_not_there_is_refused_in_words(world: JobServerWorld, files: Any) -> None:
+    """No job is made of it, and nothing of what was sent is repeated."""
+    answer = await world.client.post("/v2/agent/docs/job", json={"prompt": "x", "files": files})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("files")
+    if files is BAD_FILES[0]:
+        assert "there is no such file here: upload it with PUT" in answer.json()["error"]
+    assert world.branches() == {"main"}
+
+
+async def test_twenty_files_are_taken_and_one_more_is_not(world: JobServerWorld) -> None:
+    """Also with the longest prompt and names that are all escapes."""
+    name = "\U0001f600" * 195
+    files = [await world.uploaded(f"{name}{number}", b"x") for number in range(21)]
+    prompt = "\U0001f600" * world.settings.max_prompt_characters
+    assert (await world.create("x", files)).status_code == 400
+    taken = await world.create(prompt, files[:20])
+    assert taken.status_code == 201
+    assert len(found_in(world, await world.ended(taken.json()["id"]))["there"]) == 20
+
+
+async def test_a_repeated_key_is_for_the_same_files(world: JobServerWorld) -> None:
+    """Another file is another request."""
+    one, other = await world.uploaded("a.png", PICTURE), await world.uploaded("a.png", b"other")
+    key = {"Idempotency-Key": "k"}
+    first = await world.create("x", [one], **key)
+    assert (await world.create("x", [one], **key)).json() == first.json()
+    assert (await world.create("x", [other], **key)).status_code == 422
+    assert (await world.create("x", **key)).status_code == 422
+
+
+async def test_the_openapi_document_tells_of_files(world: JobServerWorld) -> None:
+    """Their number, their ids, and what an upload answers."""
+    document = (await world.client.get("/openapi.json")).json()
+    files = document["components"]["schemas"]["PromptBody"]["properties"]["files"]
+    assert files["maxItems"] == 20
+    upload = document["paths"]["/v2/agent/{projectId}/file/{sha256}"]["put"]
+    assert set(upload["responses"]) == {"200", "400", "401", "404", "413", "507"}
+
+
+async def test_a_restart_removes_what_a_killed_server_left(tmp_path: Path) -> None:
+    """Bytes without a row are nobody's."""
+    async with showing(tmp_path) as world:
+        await world.put(PICTURE)
+        (known,) = kept(world)
+        folder = world.settings.data_directory / "uploads"
+    for name in ("arriving-x", "0" * 64):
+        (folder / name).write_bytes(b"left")
+    bare = tmp_path / "r.git"
+    async with running(bare, tmp_path / "data") as world:
+        assert kept(world) == {known}
+
+
+async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: JobServerWorld) -> None:
+    """Somebody has tidied up the data directory."""
+    file = await world.uploaded("a.png", PICTURE)
+    (world.settings.data_directory / "uploads" / file["id"]).unlink()
+    job = await world.done("go", [file])
+    assert job["status"] == "failed"
+    assert "the files that came with this cannot be laid out" in job["details"]["reason"]
+
+
+async def test_files_go_after_a_day_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
+    """One that was uploaded again is kept for another day."""
+    async with executing(tmp_path) as world:
+        await world.uploads.prepare()
+
+        async def upload(content: bytes) -> str:
+            async def chunks() -> AsyncIterator[bytes]:
+                yield content
+
+            file_id = hashlib.sha256(content).hexdigest()
+            await world.uploads.add(file_id, "text/plain", chunks())
+            return file_id
+
+        named, again, _ = [await upload(content) for content in (b"named", b"again", b"unused")]
+        request = PromptRequest("docs", "x", files=(AttachedFile(id=named, name="a.txt", mimetype=None),))
+        job = await world.submitted(request)
+        await world.ended(job.id)
+        assert await world.uploads.delete_unused() == 0
+        world.ahead = timedelta(hours=23)
+        await upload(b"again")
+        world.ahead = timedelta(hours=25)
+        sweep = world.retention(archive_after=timedelta(days=2), keep_for=timedelta(days=2)).sweep
+        await sweep()
+        folder = world.data / "uploads"
+        assert {path.name for path in folder.iterdir()} == {named, again}
+        for days in (3, 6):
+            world.ahead = timedelta(days=days)
+            await sweep()
+        assert list(folder.iterdir()) == []
+
+
+LOOK = """
+    import re
+    told = sys.stdin.read()
+    path = pathlib.Path(re.search(r"^- (/\\S+) ", told, re.MULTILINE)[1])
+    attempt("path", lambda: path)
+    attempt("read", lambda: path.read_bytes().hex())
+    attempt("write", lambda: path.write_bytes(b"x"))
+    attempt("mode", lambda: path.chmod(0o666))
+    attempt("add", lambda: (path.parent / "new").write_bytes(b"x"))
+    attempt("delete", lambda: path.unlink())
+    attempt("folder", lambda: sorted(os.listdir("/workspace")))
+    report()
+"""
+
+
+async def test_in_the_sandbox_files_can_be_read_and_nothing_else(tmp_path: Path) -> None:
+    """They are seen at a path that is the same for every job."""
+    await asyncio.to_thread(needs_bubblewrap)
+    async with hostile_world(tmp_path, LOOK) as world:
+        job = await world.done("go", [await world.uploaded("a.png", PICTURE)])
+        found = findings_of(world, job)
+        assert found == {
+            "path": "/workspace/attachments/a.png", "read": PICTURE.hex(), "write": "OSError", "mode": "OSError",
+            "add": "OSError", "delete": "OSError", "folder": "['attachments', 'copy', 'home']",
+        }  # fmt: skip
+        assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
+
+
+async def test_the_built_in_editor_adds_an_attached_picture_and_says_what_it_left_alone(tmp_path: Path) -> None:
+    """It goes where the pictures are, and is shown at the end of the page."""
+    bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
+    async with running(bare, tmp_path / "data") as world:
+        files = [await world.uploaded("System diagram.png", PICTURE), await world.uploaded("notes.txt", b"n")]
+        job = await world.done('Add the attached "System diagram.png" to the start page', files)
+        branch = f"pagehand/{job['id']}"
+        expected = "# Start\n\nA colour.\n\n![System diagram](img/System-diagram.png)\n"
+        assert world.show(branch, "docs/start.md") == expected
+        assert job["details"]["summary"] == (
+            "Added docs/img/System-diagram.png, and a link to it at the end of docs/start.md.\n"
+            "Attached, and left alone: notes.txt."
+        )
+        changed = {file["path"] for file in job["details"]["changes"]["files"]}
+        assert changed == {"docs/start.md", "docs/img/System-diagram.png"}
+        other = await world.done("Make it nicer", files)
+        assert other["details"]["reason"].endswith("Attached, and left alone: System diagram.png, notes.txt.")

@@ -1,0 +1,128 @@
+"""Several projects over real HTTP: each call goes to its own job API, and what befalls one is no other's matter."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from support.servers.fake_job_api import KEY, FakeJobApiServer, refusing
+from support.worlds.jobserver_world import KEY as SERVER_KEY
+from support.worlds.jobserver_world import make_bare, running, until
+
+from bot.domain.jobs import Job
+from bot.domain.requests import Requester
+from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
+from bot.jobs.client import HttpJobApi
+from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
+from bot.jobs.settings import JobApiSettings
+
+
+def api_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> HttpJobApi:
+    return HttpJobApi(JobApiSettings(base_url=url, api_key=SecretStr(key), can_cancel=can_cancel))
+
+
+@asynccontextmanager
+async def two_projects() -> AsyncIterator[tuple[ProjectJobApis, FakeJobApiServer, FakeJobApiServer]]:
+    """`guides` and `api`, each at a server of its own; both are called docs there."""
+    guides, api = FakeJobApiServer(), FakeJobApiServer()
+    async with AsyncExitStack() as stack:
+        for server in (guides, api):
+            await server.start()
+            stack.push_async_callback(server.stop)
+        apis = ProjectJobApis(
+            {
+                "guides": ProjectJobApi("docs", api_at(guides.url)),
+                "api": ProjectJobApi("docs", api_at(api.url, can_cancel=True)),
+            }
+        )
+        stack.push_async_callback(apis.aclose)
+        yield apis, guides, api
+
+
+async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
+    """By the project's name; its id goes into the address."""
+    async with two_projects() as (apis, guides, api):
+        job = await apis.create("guides", "Fix it", idempotency_key="k1")
+        await apis.send_message("guides", job.id, "And that", idempotency_key="k2")
+        assert (await apis.get("guides", job.id)).id == job.id
+        assert (guides.told(job.id), api.created) == (["And that"], [])
+        with pytest.raises(JobGone):
+            await apis.get("api", job.id)
+        assert (apis.can_cancel("guides"), apis.can_cancel("api"), apis.can_cancel("old")) == (False, True, False)
+
+
+async def test_a_project_that_asks_to_wait_holds_back_itself_alone() -> None:
+    """Also where the job APIs call both projects the same."""
+    async with two_projects() as (apis, guides, _):
+        guides.fail(refusing(429, retry_after="60"))
+        for prompt in ("Fix it", "Fix that"):
+            with pytest.raises(JobApiBusy):
+                await apis.create("guides", prompt, idempotency_key=prompt)
+        assert len(guides.attempts) == 1
+        await apis.create("api", "Fix it", idempotency_key="k")
+
+
+async def test_a_project_that_is_away_is_away_alone() -> None:
+    """Its connections are its own."""
+    async with two_projects() as (apis, guides, api):
+        await guides.stop()
+        with pytest.raises(JobApiUnreachable):
+            await apis.create("guides", "Fix it", idempotency_key="k1")
+        await apis.create("api", "Fix it", idempotency_key="k2")
+        assert len(api.created) == 1
+
+
+async def test_a_project_that_left_the_settings_is_named_as_the_reason() -> None:
+    """Nothing is sent anywhere; and a job is not called gone, since nobody was asked."""
+    async with two_projects() as (apis, guides, api):
+        calls: list[Callable[[], object]] = [
+            lambda: apis.create("old", "Fix it", idempotency_key="k"),
+            lambda: apis.send_message("old", "job-1", "Fix it", idempotency_key="k"),
+            lambda: apis.get("old", "job-1"),
+            lambda: apis.cancel("old", "job-1", idempotency_key="k"),
+            lambda: apis.get("docs", "job-1"),
+        ]
+        for call in calls:
+            with pytest.raises(NoSuchProject, match="settings do not have this project"):
+                await call()  # type: ignore[misc]  # each is a coroutine
+        assert (guides.attempts, api.attempts) == ([], [])
+
+
+async def test_jobs_of_the_time_before_the_file_are_found_by_their_projects_id() -> None:
+    """Where only one project has that id."""
+    server = FakeJobApiServer()
+    await server.start()
+    apis = ProjectJobApis({"guides": ProjectJobApi("docs", api_at(server.url, can_cancel=True))})
+    try:
+        job = await apis.create("docs", "Fix it", idempotency_key="k")
+        assert (await apis.get("docs", job.id)).id == job.id
+        assert apis.can_cancel("docs")
+    finally:
+        await apis.aclose()
+        await server.stop()
+
+
+@pytest.mark.parametrize("who", [None, Requester("Robin", "UROBIN")])
+async def test_our_own_job_server_cancels_a_job(tmp_path: Path, who: Requester | None) -> None:
+    """Twice is the same as once; the job's reason names who stopped it."""
+    make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
+    command = '["sh", "-c", "sleep 600"]'
+    async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
+        api = api_at(world.url, key=SERVER_KEY, can_cancel=True)
+        job = await api.create("docs", "Wait", idempotency_key="k1")
+        assert not job.ended
+        for key in ("k2", "k2", "k3"):
+            await api.cancel("docs", job.id, idempotency_key=key, requester=who)
+
+        async def ended() -> Job | None:
+            found = await api.get("docs", job.id)
+            return found if found.ended else None
+
+        stopped = await until(ended)
+        assert (stopped.status, stopped.pr_link) == ("completed", None)
+        assert stopped.details is not None
+        assert ("Robin" in stopped.details.reason) == (who is not None)
+        with pytest.raises(JobGone):
+            await api.cancel("docs", "nowhere", idempotency_key="k4")
+        await api.aclose()

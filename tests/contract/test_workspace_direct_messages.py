@@ -1,0 +1,152 @@
+"""What reaches the app besides a channel's plain messages: direct messages, forwarded ones, broadcasts, reactions."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import AppConfig, SlackError, WorkspaceServer
+from bot.workspace.model.app_config import DEFAULT_SCOPES
+
+
+@asynccontextmanager
+async def listening(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    """Yields the events that come over a bare connection, each acknowledged."""
+    taken: list[dict[str, Any]] = []
+    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
+        await ws.receive_json()
+
+        async def take() -> None:
+            async for frame in ws:
+                envelope = json.loads(frame.data)
+                taken.append(envelope["payload"])
+                await ws.send_json({"envelope_id": envelope["envelope_id"]})
+
+        task = asyncio.create_task(take())
+        yield taken
+        task.cancel()
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    async with listening(workspace) as taken:
+        yield taken
+
+
+@pytest.fixture
+def client(workspace: WorkspaceServer) -> AsyncWebClient:
+    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+
+
+async def test_a_direct_message_and_its_thread(
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
+) -> None:
+    """One event of the type im, no mention of its own; the app answers and reads there."""
+    ana = workspace.people["ana"]
+    said = await ana.say("pagehand", "@pagehand fix the typo")
+    channel = said.channel
+    assert channel.startswith("D")
+    answer = await client.chat_postMessage(channel=ana.id, text="On it", thread_ts=said.ts)
+    assert (answer["channel"], answer["message"]["thread_ts"]) == (channel, said.ts)
+    reply = await ana.say("pagehand", "and the other one", thread_ts=said.ts)
+    await workspace.deliveries.settled()
+    events = [body["event"] for body in bodies]
+    assert [event["type"] for event in events] == ["message"] * 3
+    assert {(event["channel"], event["channel_type"]) for event in events} == {(channel, "im")}
+    assert events[2]["thread_ts"] == said.ts
+    opened = await client.conversations_open(users=ana.id)
+    assert opened["channel"]["id"] == channel
+    replies = (await client.conversations_replies(channel=channel, ts=said.ts))["messages"]
+    assert [m["ts"] for m in replies] == [said.ts, answer["ts"], reply.ts]
+    history = (await client.conversations_history(channel=channel))["messages"]
+    assert [m["ts"] for m in history] == [said.ts]
+
+
+@pytest.mark.parametrize(
+    ("scope", "kinds"),
+    [
+        ("im:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
+        ("reactions:read", ["app_home_opened", "app_mention", "message", "message"]),
+        ("app_mentions:read", ["app_home_opened", "message", "message", "reaction_added"]),
+        ("channels:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
+    ],
+)
+async def test_events_stay_away_without_their_scope(scope: str, kinds: list[str]) -> None:
+    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
+    await workspace.start()
+    async with listening(workspace) as taken:
+        ana = workspace.people["ana"]
+        await ana.say("pagehand", "hello")
+        said = await ana.say("docs", "@pagehand hello")
+        await ana.react("docs", said.ts, "x")
+        await ana.views.open_home()
+        await workspace.deliveries.settled()
+    assert sorted(body["event"]["type"] for body in taken) == kinds
+    await workspace.stop()
+
+
+async def test_reactions_of_people_come_and_go(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
+    said = await ana.say("docs", "card")
+    await ben.react("docs", said.ts, ":x:")
+    await ben.unreact("docs", said.ts, "x")
+    await workspace.deliveries.settled()
+    added, removed = (body["event"] for body in bodies[1:])
+    item = {"type": "message", "channel": "C0DOCS001", "ts": said.ts}
+    for event, kind in ((added, "reaction_added"), (removed, "reaction_removed")):
+        assert (event["type"], event["user"], event["reaction"]) == (kind, ben.id, "x")
+        assert (event["item"], event["item_user"]) == (item, ana.id)
+        assert event["event_ts"] > said.ts
+
+
+async def test_a_message_is_forwarded_into_a_thread(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    """With no words of one's own, or with a mention, which has the attachment too."""
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
+    original = await ben.say("general", "The *install* page is wrong", files=["shot.png"])
+    root = await ana.say("docs", "root")
+    await ana.forward("general", original.ts, "docs", thread_ts=root.ts)
+    await ana.forward("general", original.ts, "docs", thread_ts=root.ts, text="@pagehand see this")
+    await workspace.deliveries.settled()
+    _, bare, worded, mention = (body["event"] for body in bodies)
+    assert (bare["text"], bare["thread_ts"], "subtype" in bare) == ("", root.ts, False)
+    (attachment,) = bare["attachments"]
+    assert (attachment["is_share"], attachment["is_msg_unfurl"]) == (True, True)
+    assert (attachment["text"], attachment["author_id"]) == ("The *install* page is wrong", ben.id)
+    assert (attachment["channel_id"], attachment["ts"]) == ("C0GENERAL", original.ts)
+    assert attachment["from_url"] == f"{workspace.origin}/archives/C0GENERAL/p{original.ts.replace('.', '')}"
+    assert attachment["message_blocks"][0]["message"]["blocks"][0]["type"] == "rich_text"
+    assert attachment["files"][0]["name"] == "shot.png"
+    assert worded["text"] == f"<@{workspace.app.bot_user_id}> see this"
+    assert (mention["type"], mention["attachments"]) == ("app_mention", worded["attachments"])
+
+
+async def test_what_one_cannot_see_cannot_be_forwarded(workspace: WorkspaceServer) -> None:
+    secret = await workspace.people["ana"].say("leads", "secret")
+    with pytest.raises(SlackError, match="channel_not_found"):
+        await workspace.people["gia"].forward("leads", secret.ts, "docs")
+
+
+async def test_a_reply_is_shown_in_the_channel_as_well(
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
+) -> None:
+    root = await workspace.people["ana"].say("docs", "root")
+    answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done", reply_broadcast=True)
+    await workspace.deliveries.settled()
+    assert (answer["message"]["subtype"], answer["message"]["root"]["ts"]) == ("thread_broadcast", root.ts)
+    history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
+    assert [m["ts"] for m in history] == [answer["ts"], root.ts]
+    assert bodies[-1]["event"]["subtype"] == "thread_broadcast"

@@ -1,0 +1,225 @@
+"""Files: what the app is told of them, who may read them, and what is left of those that were deleted."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import AppConfig, SlackError, WorkspaceServer
+from bot.workspace.model.app_config import DEFAULT_SCOPES
+from bot.workspace.model.files import MAX_FILE_BYTES, MAX_FILES, Upload
+
+NOTES = Upload("notes.md", b"# Notes\n\nfirst\nsecond\nthird\nfourth\n")
+PICTURE = Upload("a <b>.png", b"\x89PNG\r\n", "image/png")
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def events(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    """The events that come over a bare connection, each acknowledged."""
+    taken: list[dict[str, Any]] = []
+    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
+        await ws.receive_json()
+
+        async def take() -> None:
+            async for frame in ws:
+                envelope = json.loads(frame.data)
+                taken.append(envelope["payload"]["event"])
+                await ws.send_json({"envelope_id": envelope["envelope_id"]})
+
+        task = asyncio.create_task(take())
+        yield taken
+        task.cancel()
+
+
+def client_of(workspace: WorkspaceServer) -> AsyncWebClient:
+    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+
+
+async def fetched(url: str, token: str | None) -> tuple[int, str, bytes]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with ClientSession() as session, session.get(url, headers=headers) as answer:
+        return answer.status, answer.content_type, await answer.read()
+
+
+async def refusal(call: Any) -> str:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    return str(caught.value.response["error"])
+
+
+async def test_a_message_with_files_says_what_they_are(
+    workspace: WorkspaceServer, events: list[dict[str, Any]]
+) -> None:
+    said = await workspace.people["ana"].say("docs", "See these", files=[NOTES, PICTURE])
+    await workspace.deliveries.settled()
+    (event,) = events
+    assert (event["type"], event["subtype"], event["ts"], event["upload"]) == ("message", "file_share", said.ts, False)
+    notes, picture = event["files"]
+    assert (notes["mode"], notes["filetype"], notes["mimetype"], notes["size"]) == (
+        "snippet",
+        "markdown",
+        "text/markdown",
+        len(NOTES.content),
+    )
+    assert (notes["preview"], notes["lines"], notes["lines_more"]) == ("# Notes\n\nfirst\nsecond\nthird", 7, 2)
+    assert notes["preview_is_truncated"] is True
+    assert (picture["mode"], picture["filetype"], picture["name"]) == ("hosted", "png", "a <b>.png")
+    assert "preview" not in picture
+    for file in event["files"]:
+        assert file["url_private"].startswith(f"{workspace.origin}/files-pri/T0LOCAL01-{file['id']}/")
+        assert "/download/" in file["url_private_download"]
+        assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
+
+
+async def test_a_mention_brings_its_files_along(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+    await workspace.people["ana"].say("docs", "@pagehand take these", files=[NOTES])
+    await workspace.deliveries.settled()
+    message, mention = events
+    assert mention["type"] == "app_mention"
+    assert "subtype" not in mention
+    assert mention["files"] == message["files"]
+
+
+async def test_the_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "", files=[NOTES, PICTURE])
+    for file, upload in zip(said.files or (), (NOTES, PICTURE), strict=True):
+        info = (await client_of(workspace).files_info(file=file.id))["file"]
+        assert (info["channels"], info["groups"], info["is_public"]) == (["C0DOCS001"], [], True)
+        for url in (info["url_private"], info["url_private_download"]):
+            found = await fetched(url, workspace.credentials.bot_token)
+            assert found == (200, info["mimetype"], upload.content)
+
+
+async def test_without_the_right_token_there_is_a_page_to_sign_in(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "", files=[NOTES])
+    assert said.files
+    url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private_download"]
+    for token in (None, "xoxb-wrong", workspace.credentials.app_token):
+        status, kind, body = await fetched(url, token)
+        assert (status, kind) == (200, "text/html")
+        assert NOTES.content not in body
+
+
+async def test_without_the_scope_nothing_is_read() -> None:
+    """The message still names the file, as Slack's does."""
+    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"}))
+    await workspace.start()
+    said = await workspace.people["ana"].say("docs", "", files=[NOTES])
+    client = client_of(workspace)
+    history = await client.conversations_history(channel="C0DOCS001")
+    (file,) = history["messages"][0]["files"]
+    assert await refusal(client.files_info(file=file["id"])) == "missing_scope"
+    status, kind, _ = await fetched(file["url_private_download"], workspace.credentials.bot_token)
+    assert (status, kind) == (200, "text/html")
+    assert said.ts == history["messages"][0]["ts"]
+    await workspace.stop()
+
+
+async def test_files_where_the_bot_is_not_are_not_there(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("leads", "", files=[NOTES])
+    assert said.files
+    assert await refusal(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
+    url = f"{workspace.origin}/files-pri/T0LOCAL01-{said.files[0].id}/notes.md"
+    assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
+
+
+async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+    said = await workspace.people["emil"].say("partners", "ours", files=[NOTES])
+    await workspace.deliveries.settled()
+    assert said.files
+    (event,) = events
+    assert event["files"] == [
+        {
+            "id": said.files[0].id,
+            "mode": "file_access",
+            "file_access": "check_file_info",
+            "created": 0,
+            "timestamp": 0,
+            "user": "",
+        }
+    ]
+    info = (await client_of(workspace).files_info(file=said.files[0].id))["file"]
+    assert (info["name"], info["user_team"]) == ("notes.md", "T0PARTNER")
+
+
+async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+    """In a message with words; one that had nothing else goes with its file."""
+    ana, client = workspace.people["ana"], client_of(workspace)
+    said = await ana.say("docs", "words", files=[NOTES])
+    alone = await ana.say("docs", "", files=[PICTURE])
+    assert said.files
+    assert alone.files
+    file = said.files[0]
+    url = (await client.files_info(file=file.id))["file"]["url_private"]
+    with pytest.raises(SlackError, match="cant_delete_file"):
+        await workspace.people["ben"].delete_file(file.id)
+    await ana.delete_file(file.id)
+    await ana.delete_file(alone.files[0].id)
+    await workspace.deliveries.settled()
+    changed, deleted = events[2:]
+    assert (changed["subtype"], changed["message"]["files"]) == (
+        "message_changed",
+        [{"id": file.id, "mode": "tombstone"}],
+    )
+    assert changed["previous_message"]["files"][0]["name"] == "notes.md"
+    assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", alone.ts)
+    assert await refusal(client.files_info(file=file.id)) == "file_deleted"
+    assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
+
+
+async def test_files_have_bounds(workspace: WorkspaceServer) -> None:
+    ana = workspace.people["ana"]
+    with pytest.raises(SlackError, match="file_too_large"):
+        await ana.say("docs", "", files=[Upload("big.bin", bytes(MAX_FILE_BYTES + 1))])
+    with pytest.raises(SlackError, match="too_many_files"):
+        await ana.say("docs", "", files=["a.txt"] * (MAX_FILES + 1))
+    with pytest.raises(SlackError, match="invalid_name"):
+        await ana.say("docs", "", files=[""])
+    assert workspace.channels.messages("docs") == []
+
+
+async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: WorkspaceServer) -> None:
+    """It would be of the same origin as the workspace's own page."""
+    said = await workspace.people["ana"].say("docs", "", files=[Upload("x.html", b"<script>alert(1)</script>")])
+    assert said.files
+    url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private"]
+    headers = {"Authorization": f"Bearer {workspace.credentials.bot_token}"}
+    async with ClientSession() as session, session.get(url, headers=headers) as answer:
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_files_are_kept(tmp_path: Path) -> None:
+    first = WorkspaceServer(directory=tmp_path)
+    await first.start()
+    said = await first.people["ana"].say("docs", "kept", files=[NOTES])
+    gone = await first.people["ana"].say("docs", "gone", files=[PICTURE])
+    assert said.files
+    assert gone.files
+    await first.people["ana"].delete_file(gone.files[0].id)
+    await first.stop()
+    second = WorkspaceServer(directory=tmp_path)
+    await second.start()
+    assert [m.files for m in second.channels.messages("docs")] == [said.files, gone.files]
+    info = (await client_of(second).files_info(file=said.files[0].id))["file"]
+    assert info["url_private"].startswith(second.origin)
+    assert (await fetched(info["url_private"], second.credentials.bot_token))[2] == NOTES.content
+    assert await refusal(client_of(second).files_info(file=gone.files[0].id)) == "file_deleted"
+    url = f"{second.origin}/files-pri/T0LOCAL01-{gone.files[0].id}/a"
+    assert (await fetched(url, second.credentials.bot_token))[0] == 404
+    await second.stop()

@@ -1,0 +1,139 @@
+"""The app's Home: opened, published for each person, and used there; and its Messages tab."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.bolt_apps import bolt_app, connected
+
+from bot.workspace import AppConfig, SlackError, WorkspaceServer
+from bot.workspace.model.app_config import MessagesTab
+
+BUTTON = {"type": "button", "action_id": "start", "text": {"type": "plain_text", "text": "Start"}, "value": "1"}
+
+
+def home(words: str = "My jobs") -> dict[str, Any]:
+    line = {"type": "section", "text": {"type": "mrkdwn", "text": words}}
+    actions = {"type": "actions", "block_id": "buttons", "elements": [BUTTON]}
+    return {"type": "home", "callback_id": "home", "blocks": [line, actions]}
+
+
+class House:
+    """A workspace, and an app that remembers what happens in its Home."""
+
+    def __init__(self, workspace: WorkspaceServer) -> None:
+        self.workspace = workspace
+        self.app = bolt_app(workspace)
+        self.client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+        self.opened: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.pressed: list[dict[str, Any]] = []
+
+        @self.app.event("app_home_opened")
+        async def opened(event: dict[str, Any]) -> None:
+            self.opened.put_nowait(event)
+
+        @self.app.action("start")
+        async def pressed(ack: Any, body: dict[str, Any]) -> None:
+            self.pressed.append(body)
+            await ack()
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    workspace = WorkspaceServer(ack_timeout=20, trigger_lifetime=60)
+    await workspace.start()
+    made = House(workspace)
+    async with connected(workspace, made.app):
+        yield made
+    await workspace.stop()
+
+
+async def refusal(call: Any) -> str:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    return str(caught.value.response["error"])
+
+
+async def test_opening_home_is_told_with_the_view_once_there_is_one(house: House) -> None:
+    """Blank until the app publishes; then the event has what the person sees."""
+    ana = house.workspace.people["ana"]
+    assert await ana.views.open_home() is None
+    first = await house.opened.get()
+    direct = house.workspace.channels["ana"].id
+    assert (first["tab"], first["user"], first["channel"], "view" in first) == ("home", ana.id, direct, False)
+    published = await house.client.views_publish(user_id=ana.id, view=home())
+    await ana.views.open_home()
+    second = await house.opened.get()
+    assert second["view"]["id"] == published["view"]["id"]
+    assert (second["view"]["type"], second["view"]["callback_id"]) == ("home", "home")
+
+
+async def test_each_person_has_a_home_of_their_own(house: House) -> None:
+    ana, ben = house.workspace.people["ana"], house.workspace.people["ben"]
+    await house.client.views_publish(user_id=ana.id, view=home("Ana's"))
+    seen = ana.views.home()
+    assert seen is not None
+    assert seen.blocks[0]["text"]["text"] == "Ana's"
+    assert ben.views.home() is None
+
+
+async def test_a_stale_home_is_not_published_over_a_newer_one(house: House) -> None:
+    ana = house.workspace.people["ana"]
+    first = await house.client.views_publish(user_id=ana.id, view=home())
+    stale = first["view"]["hash"]
+    second = await house.client.views_publish(user_id=ana.id, view=home("Two"), hash=stale)
+    assert second["view"]["id"] == first["view"]["id"]
+    assert await refusal(house.client.views_publish(user_id=ana.id, view=home("Three"), hash=stale)) == "hash_conflict"
+
+
+async def test_a_button_in_home_opens_a_modal(house: House) -> None:
+    """Its payload has the view and no channel, and its trigger is good for a modal."""
+    ana = house.workspace.people["ana"]
+    published = await house.client.views_publish(user_id=ana.id, view=home())
+    assert (await ana.views.press("start")).ok
+    (body,) = house.pressed
+    assert body["container"] == {"type": "view", "view_id": published["view"]["id"]}
+    assert (body["view"]["type"], "channel" in body, "response_url" in body) == ("home", False, False)
+    modal = {"type": "modal", "title": {"type": "plain_text", "text": "New"}, "blocks": []}
+    await house.client.views_open(trigger_id=body["trigger_id"], view=modal)
+    assert [view.title for view in ana.views.stack()] == ["New"]
+
+
+async def test_what_cannot_be_published(house: House) -> None:
+    ana, client = house.workspace.people["ana"], house.client
+    many = {"type": "home", "blocks": [{"type": "divider"}] * 101}
+    assert await refusal(client.views_publish(user_id=ana.id, view=many)) == "invalid_arguments"
+    assert await refusal(client.views_publish(user_id="U0NOBODY", view=home())) == "invalid_arguments"
+    modal = {"type": "modal", "title": {"type": "plain_text", "text": "New"}, "blocks": []}
+    assert await refusal(client.views_publish(user_id=ana.id, view=modal)) == "invalid_arguments"
+
+
+async def test_the_messages_tab_is_told_without_a_view(house: House) -> None:
+    ana = house.workspace.people["ana"]
+    await house.client.views_publish(user_id=ana.id, view=home())
+    await ana.views.open_home("messages")
+    event = await house.opened.get()
+    assert (event["tab"], "view" in event) == ("messages", False)
+
+
+async def test_a_tab_that_is_switched_off_is_not_there() -> None:
+    app = replace(AppConfig(), home_tab=False, messages_tab=MessagesTab.OFF)
+    workspace = WorkspaceServer(app)
+    await workspace.start()
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    ana = workspace.people["ana"]
+    with pytest.raises(SlackError, match="tab_disabled"):
+        await ana.views.open_home()
+    with pytest.raises(SlackError, match="tab_disabled"):
+        await ana.views.open_home("messages")
+    assert await refusal(client.views_publish(user_id=ana.id, view=home())) == "not_enabled"
+    await workspace.stop()
+
+
+async def test_people_of_another_organization_have_no_home(house: House) -> None:
+    with pytest.raises(SlackError, match="tab_disabled"):
+        await house.workspace.people["emil"].views.open_home()

@@ -1,0 +1,142 @@
+"""Who people are to the app: guests, admins, others' people, groups; and where it may look at what."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import AppConfig, SlackError, User, WorkspaceServer
+from bot.workspace.model.app_config import DEFAULT_SCOPES
+
+SUMMER = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer(now=lambda: SUMMER)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+def client(workspace: WorkspaceServer) -> AsyncWebClient:
+    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+
+
+async def refused(call: Any) -> dict[str, Any]:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    answer: dict[str, Any] = dict(caught.value.response.data)
+    return answer
+
+
+async def test_guests_admins_and_outsiders_are_told_apart(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    single = User("U0UMA0001", "uma", "Uma Lee", "T0LOCAL01", is_restricted=True, is_ultra_restricted=True)
+    workspace.state.add_user(single)
+    keys = ("is_admin", "is_restricted", "is_ultra_restricted", "team_id")
+    found = {}
+    for name in ("ana", "ben", "gia", "emil", "uma"):
+        user = (await client.users_info(user=workspace.people[name].id))["user"]
+        found[name] = tuple(user[key] for key in keys)
+    assert found == {
+        "ana": (True, False, False, "T0LOCAL01"),
+        "ben": (False, False, False, "T0LOCAL01"),
+        "gia": (False, True, False, "T0LOCAL01"),
+        "emil": (False, False, False, "T0PARTNER"),
+        "uma": (False, True, True, "T0LOCAL01"),
+    }
+    emil = (await client.users_info(user=workspace.people["emil"].id))["user"]
+    assert emil["is_stranger"] is False
+
+
+async def test_people_have_their_time_zone(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    ana = (await client.users_info(user=workspace.people["ana"].id))["user"]
+    assert (ana["tz"], ana["tz_offset"]) == ("Europe/Lisbon", 3600)
+    workspace.state.add_user(User("U0UMA0001", "uma", "Uma Lee", "T0LOCAL01", tz="Nowhere/AtAll"))
+    uma = (await client.users_info(user="U0UMA0001"))["user"]
+    assert (uma["tz"], uma["tz_offset"]) == ("Etc/UTC", 0)
+
+
+async def test_groups_and_who_is_in_them(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    members = [workspace.people["ana"].id, workspace.people["ben"].id]
+    (bare,) = (await client.usergroups_list())["usergroups"]
+    assert (bare["id"], bare["handle"], "users" in bare) == ("S0WRITERS", "writers", False)
+    (full,) = (await client.usergroups_list(include_users=True, include_count=True))["usergroups"]
+    assert (full["users"], full["user_count"]) == (members, 2)
+    assert (await client.usergroups_users_list(usergroup="S0WRITERS"))["users"] == members
+    assert (await refused(client.usergroups_users_list(usergroup="S0NONE")))["error"] == "no_such_subteam"
+
+
+async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "ask @writers, or @nobody.")
+    assert said.text == "ask <!subteam^S0WRITERS>, or @nobody."
+
+
+async def test_what_a_channel_is(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    keys = ("is_private", "is_im", "is_shared", "is_ext_shared", "is_member")
+    await workspace.people["ana"].invite("leads", "pagehand")
+    found = {}
+    for name in ("docs", "general", "leads", "partners"):
+        info = (await client.conversations_info(channel=workspace.channels[name].id))["channel"]
+        found[name] = tuple(info[key] for key in keys)
+    assert found == {
+        "docs": (False, False, False, False, True),
+        "general": (False, False, False, False, False),
+        "leads": (True, False, False, False, True),
+        "partners": (False, False, True, True, True),
+    }
+    direct = (await client.conversations_info(channel=workspace.channels["ana"].id))["channel"]
+    assert (direct["is_im"], direct["user"]) == (True, workspace.people["ana"].id)
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "arguments"),
+    [
+        ("channels:read", "conversations.info", {"channel": "C0DOCS001"}),
+        ("groups:read", "conversations.info", {"channel": "C0LEADS01"}),
+        ("im:read", "conversations.info", {"channel": "D00ANA0001"}),
+        ("channels:history", "conversations.replies", {"channel": "C0DOCS001", "ts": "1.0"}),
+        ("im:history", "conversations.history", {"channel": "D00ANA0001"}),
+        ("im:write", "conversations.open", {"users": "U0ANA0001"}),
+        ("users:read", "users.info", {"user": "U0ANA0001"}),
+        ("usergroups:read", "usergroups.list", {}),
+        ("usergroups:read", "usergroups.users.list", {"usergroup": "S0WRITERS"}),
+        ("files:read", "files.info", {"file": "F0"}),
+        ("chat:write", "chat.postMessage", {"channel": "U0ANA0001", "text": "x"}),
+    ],
+)
+async def test_a_missing_scope_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
+    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
+    await workspace.start()
+    workspace.channels.add_bot("leads")
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    answer = await refused(client.api_call(method, params=arguments))
+    assert (answer["error"], answer["needed"], scope in answer["provided"].split(",")) == (
+        "missing_scope",
+        scope,
+        False,
+    )
+    await workspace.stop()
+
+
+async def test_views_need_no_scope() -> None:
+    workspace = WorkspaceServer(replace(AppConfig(), scopes=frozenset()))
+    await workspace.start()
+    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    ana = workspace.people["ana"]
+    assert (await client.views_publish(user_id=ana.id, view={"type": "home", "blocks": []}))["ok"]
+    await workspace.stop()
+
+
+async def test_people_of_another_organization_run_no_commands_and_have_no_direct_messages(
+    workspace: WorkspaceServer,
+) -> None:
+    emil = workspace.people["emil"]
+    assert (await emil.command("partners", "/docs", "x")).error == "invalid_command"
+    with pytest.raises(SlackError, match="channel_not_found"):
+        await emil.say("pagehand", "hello")

@@ -1,0 +1,382 @@
+"""Modals with a real slack-bolt app: opened, filled in, answered in each way that Slack has, closed."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.bolt_apps import bolt_app, connected
+
+from bot.workspace import SlackError, WorkspaceServer
+from bot.workspace.people import Actor
+
+DOCS = "C0DOCS001"
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": words}
+
+
+def option(value: str) -> dict[str, Any]:
+    return {"text": text(value.capitalize()), "value": value}
+
+
+def field(block_id: str, element: dict[str, Any], **more: object) -> dict[str, Any]:
+    return {"type": "input", "block_id": block_id, "label": text(block_id), "element": element, **more}
+
+
+def typed(action_id: str = "text", **more: object) -> dict[str, Any]:
+    return {"type": "plain_text_input", "action_id": action_id, **more}
+
+
+TASK = field("task", typed(multiline=True, max_length=3000))
+
+
+def modal(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
+    view = {"type": "modal", "callback_id": "task", "title": text("New task"), "submit": text("Start")}
+    return view | {"blocks": list(blocks or (TASK,))} | more
+
+
+class Desk:
+    """An app that opens a modal at its command and answers submissions as it is told to."""
+
+    def __init__(self, workspace: WorkspaceServer) -> None:
+        self.workspace = workspace
+        self.ana: Actor = workspace.people["ana"]
+        self.client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+        self.view = modal()
+        self.answer: dict[str, Any] = {}
+        self.submitted: list[dict[str, Any]] = []
+        self.closed: list[dict[str, Any]] = []
+        self.used: list[dict[str, Any]] = []
+        self.triggers: list[str] = []
+
+    def app(self) -> AsyncApp:
+        app = bolt_app(self.workspace)
+
+        @app.command("/docs")
+        async def docs(ack: Any, command: dict[str, Any]) -> None:
+            await ack()
+            self.triggers.append(command["trigger_id"])
+
+        @app.view("task")
+        async def submitted(ack: Any, body: dict[str, Any]) -> None:
+            self.submitted.append(body)
+            await ack(**self.answer)
+
+        @app.view_closed("task")
+        async def closed(ack: Any, body: dict[str, Any]) -> None:
+            self.closed.append(body)
+            await ack()
+
+        @app.action(re.compile("."))
+        async def used(ack: Any, body: dict[str, Any]) -> None:
+            self.used.append(body)
+            await ack()
+
+        return app
+
+    async def trigger(self) -> str:
+        """Has Ana run the command, and returns its trigger id once the app has it."""
+        before = len(self.triggers)
+        assert (await self.ana.command("docs", "/docs")).ok
+        await self.workspace.changes.wait_for(lambda: len(self.triggers) > before)
+        return self.triggers[-1]
+
+    async def open(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
+        opened = await self.client.views_open(trigger_id=await self.trigger(), view=view or self.view)
+        found: dict[str, Any] = opened["view"]
+        return found
+
+
+async def refused(call: Any) -> dict[str, Any]:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    answer: dict[str, Any] = dict(caught.value.response.data)
+    return answer
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    server = WorkspaceServer(ack_timeout=20, trigger_lifetime=60)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def desk(workspace: WorkspaceServer) -> AsyncIterator[Desk]:
+    made = Desk(workspace)
+    async with connected(workspace, made.app()):
+        yield made
+
+
+async def test_a_modal_is_opened_filled_in_and_submitted(desk: Desk) -> None:
+    """The whole way: the app learns all values, no channel, and the modal is gone after an empty answer."""
+    opened = await desk.open(modal(TASK, private_metadata="p", notify_on_close=True))
+    (shown,) = desk.ana.views.stack()
+    assert (shown.id, shown.title, shown.submit, shown.close) == (opened["id"], "New task", "Start", "Cancel")
+    await desk.ana.views.enter("text", "Write it\ndown")
+    assert (await desk.ana.views.submit()).ok
+    (body,) = desk.submitted
+    assert body["view"]["state"]["values"] == {
+        "task": {"text": {"type": "plain_text_input", "value": "Write it\ndown"}}
+    }
+    assert body["view"]["private_metadata"] == "p"
+    assert body["view"]["root_view_id"] == body["view"]["id"] == opened["id"]
+    assert (body["user"]["id"], body["team"]["id"], "channel" in body) == (desk.ana.id, "T0LOCAL01", False)
+    assert desk.ana.views.top is None
+    assert desk.closed == []
+
+
+async def test_an_error_is_shown_at_its_input_and_the_text_stays(desk: Desk) -> None:
+    await desk.open()
+    desk.answer = {"response_action": "errors", "errors": {"task": "Say a little more."}}
+    await desk.ana.views.enter("text", "x")
+    result = await desk.ana.views.submit()
+    assert result.errors == {"task": "Say a little more."}
+    top = desk.ana.views.top
+    assert top is not None
+    assert top.errors == result.errors
+    assert top.values["task"]["text"]["value"] == "x"
+    desk.answer = {}
+    await desk.ana.views.enter("text", "x, and more")
+    assert (await desk.ana.views.submit()).ok
+    assert desk.ana.views.top is None
+
+
+async def test_what_slack_finds_missing_never_reaches_the_app(desk: Desk) -> None:
+    """A required input that is empty, and a text that is too long: Slack says so by itself."""
+    await desk.open(modal(TASK, field("note", typed("note", max_length=3), optional=True)))
+    await desk.ana.views.enter("note", "long", block_id="note")
+    result = await desk.ana.views.submit()
+    assert (result.ok, set(result.errors)) == (False, {"task", "note"})
+    await desk.ana.views.enter("note", "")
+    await desk.ana.views.enter("text", "go")
+    assert (await desk.ana.views.submit()).ok
+    (body,) = desk.submitted
+    assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
+
+
+async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
+    opened = await desk.open()
+    await desk.ana.views.enter("text", "kept")
+    desk.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
+    assert (await desk.ana.views.submit()).ok
+    top = desk.ana.views.top
+    assert top is not None
+    assert (top.id, top.title, top.values["task"]["text"]["value"]) == (opened["id"], "Sure?", "kept")
+    assert top.hash != opened["hash"]
+
+
+async def test_answers_push_up_to_three_and_clear_them_all(desk: Desk) -> None:
+    opened = await desk.open()
+    desk.answer = {"response_action": "push", "view": modal(title=text("Next"))}
+    for expected in (2, 3):
+        await desk.ana.views.enter("text", "on")
+        assert (await desk.ana.views.submit()).ok
+        assert len(desk.ana.views.stack()) == expected
+    top = desk.ana.views.top
+    assert top is not None
+    assert (top.root, top.previous) == (opened["id"], desk.ana.views.stack()[1].id)
+    await desk.ana.views.enter("text", "on")
+    assert (await desk.ana.views.submit()).error == "dispatch_unknown_error"
+    assert len(desk.ana.views.stack()) == 3
+    desk.answer = {"response_action": "clear"}
+    assert (await desk.ana.views.submit()).ok
+    assert desk.ana.views.stack() == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"response_action": "errors", "errors": {"nowhere": "x"}},
+        {"response_action": "update", "view": {"type": "modal", "title": text("T" * 25), "blocks": []}},
+        {"response_action": "update", "view": {"type": "home", "blocks": []}},
+    ],
+)
+async def test_an_answer_that_is_wrong_leaves_the_modal_open(desk: Desk, answer: dict[str, Any]) -> None:
+    await desk.open()
+    desk.answer = answer
+    await desk.ana.views.enter("text", "kept")
+    assert (await desk.ana.views.submit()).error == "dispatch_unknown_error"
+    top = desk.ana.views.top
+    assert top is not None
+    assert top.values["task"]["text"]["value"] == "kept"
+
+
+async def test_closing_is_told_only_where_it_is_asked_for(desk: Desk) -> None:
+    """What was entered is not told; a cross at the top closes all, and says so."""
+    await desk.open()
+    await desk.ana.views.close()
+    opened = await desk.open(modal(notify_on_close=True))
+    await desk.ana.views.enter("text", "lost")
+    await desk.ana.views.close()
+    desk.answer = {"response_action": "push", "view": modal()}
+    await desk.open(modal(notify_on_close=True))
+    await desk.ana.views.enter("text", "on")
+    await desk.ana.views.submit()
+    await desk.ana.views.close(clear=True)
+    assert [body["is_cleared"] for body in desk.closed] == [False, True]
+    assert (desk.closed[0]["view"]["id"], desk.closed[0]["view"]["state"]) == (opened["id"], {"values": {}})
+    with pytest.raises(SlackError, match="not_found"):
+        await desk.ana.views.submit()
+
+
+async def test_a_trigger_opens_one_view_and_only_at_once(desk: Desk) -> None:
+    trigger = await desk.trigger()
+    await desk.client.views_open(trigger_id=trigger, view=modal())
+    assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "exchanged_trigger_id"
+    desk.workspace.triggers.lifetime = -1
+    late = await desk.trigger()
+    assert (await refused(desk.client.views_open(trigger_id=late, view=modal())))["error"] == "expired_trigger_id"
+    assert (await refused(desk.client.views_open(trigger_id="1.2.a", view=modal())))["error"] == "invalid_trigger_id"
+
+
+async def test_a_view_that_is_refused_does_not_use_the_trigger_up(desk: Desk) -> None:
+    trigger = await desk.trigger()
+    answer = await refused(desk.client.views_open(trigger_id=trigger, view=modal(title=text("T" * 25))))
+    assert answer["error"] == "invalid_arguments"
+    assert (await desk.client.views_open(trigger_id=trigger, view=modal()))["ok"]
+
+
+async def test_a_view_is_updated_by_its_id_or_the_apps_own(desk: Desk) -> None:
+    """A stale hash is a conflict; after a close there is nothing to update."""
+    opened = await desk.open(modal(external_id="mine"))
+    await desk.ana.views.enter("text", "kept")
+    updated = await desk.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal(external_id="mine"))
+    assert updated["view"]["state"]["values"]["task"]["text"]["value"] == "kept"
+    stale = desk.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal())
+    assert (await refused(stale))["error"] == "hash_conflict"
+    renamed = modal(title=text("Renamed"), external_id="mine")
+    await desk.client.views_update(external_id="mine", view=renamed)
+    assert [view.title for view in desk.ana.views.stack()] == ["Renamed"]
+    again = desk.client.views_open(trigger_id=await desk.trigger(), view=renamed)
+    assert (await refused(again))["error"] == "duplicate_external_id"
+    await desk.ana.views.close()
+    assert (await refused(desk.client.views_update(view_id=opened["id"], view=modal())))["error"] == "not_found"
+    assert (await refused(desk.client.views_update(external_id="mine", view=modal())))["error"] == "not_found"
+
+
+async def test_buttons_and_inputs_within_a_modal_tell_the_app(desk: Desk) -> None:
+    """The payload has the view with all values and no channel; its trigger pushes a view, up to three."""
+    button = {"type": "button", "action_id": "more", "text": text("More"), "value": "1"}
+    select = {"type": "static_select", "action_id": "project", "options": [option("one"), option("two")]}
+    opened = await desk.open(
+        modal(
+            field("project", select, dispatch_action=True),
+            field("quiet", typed("quiet"), optional=True),
+            {"type": "actions", "block_id": "buttons", "elements": [button]},
+        )
+    )
+    await desk.ana.views.enter("quiet", "not told")
+    assert desk.used == []
+    await desk.ana.views.enter("project", "two")
+    await desk.ana.views.press("more")
+    chosen, pressed = desk.used
+    assert chosen["actions"][0]["selected_option"] == option("two")
+    assert (pressed["actions"][0]["value"], "channel" in pressed, "message" in pressed) == ("1", False, False)
+    assert pressed["container"] == {"type": "view", "view_id": opened["id"]}
+    values = pressed["view"]["state"]["values"]
+    assert values["project"]["project"]["selected_option"] == option("two")
+    assert values["quiet"]["quiet"]["value"] == "not told"
+    pushed = await desk.client.views_push(trigger_id=pressed["trigger_id"], view=modal(title=text("On top")))
+    assert pushed["view"]["previous_view_id"] == opened["id"]
+    with pytest.raises(SlackError, match="not_found"):
+        await desk.ana.views.press("more", view_id=opened["id"])
+
+
+async def test_a_push_needs_a_modal_below_it(desk: Desk) -> None:
+    assert (await refused(desk.client.views_push(trigger_id=await desk.trigger(), view=modal())))[
+        "error"
+    ] == "not_found"
+
+
+async def test_every_input_tells_its_value_in_its_own_way(desk: Desk) -> None:
+    options = [option("one"), option("two")]
+    await desk.open(
+        modal(
+            field(
+                "radio", {"type": "radio_buttons", "action_id": "a", "options": options, "initial_option": options[0]}
+            ),
+            field("boxes", {"type": "checkboxes", "action_id": "a", "options": options}, optional=True),
+            field(
+                "channel",
+                {
+                    "type": "conversations_select",
+                    "action_id": "a",
+                    "default_to_current_conversation": True,
+                    "response_url_enabled": True,
+                },
+            ),
+            field("text", typed("a", initial_value="begun")),
+        )
+    )
+    await desk.ana.views.enter("a", ["two", "one"], block_id="boxes")
+    with pytest.raises(SlackError, match="invalid_option"):
+        await desk.ana.views.enter("a", "three", block_id="radio")
+    assert (await desk.ana.views.submit()).ok
+    (body,) = desk.submitted
+    values = {block_id: held["a"] for block_id, held in body["view"]["state"]["values"].items()}
+    assert values == {
+        "radio": {"type": "radio_buttons", "selected_option": options[0]},
+        "boxes": {"type": "checkboxes", "selected_options": [options[1], options[0]]},
+        "channel": {"type": "conversations_select", "selected_conversation": DOCS},
+        "text": {"type": "plain_text_input", "value": "begun"},
+    }
+    (url,) = body["response_urls"]
+    assert (url["block_id"], url["action_id"], url["channel_id"]) == ("channel", "a", DOCS)
+
+
+LONG = "x" * 3001
+
+
+@pytest.mark.parametrize(
+    ("view", "sentence"),
+    [
+        (modal(title=text("T" * 25)), "must be less than 25 characters [json-pointer:/view/title/text]"),
+        (modal(close=text("T" * 25)), "must be less than 25 characters [json-pointer:/view/close/text]"),
+        (modal(submit=None), "missing required field: submit [json-pointer:/view]"),
+        (modal(private_metadata=LONG), "must be less than 3001 characters [json-pointer:/view/private_metadata]"),
+        (
+            modal(*[{"type": "divider"}] * 101),
+            "no more than 100 items allowed [json-pointer:/view/blocks]",
+        ),
+        (modal({"type": "markdown", "text": "x"}), 'unsupported type: "markdown" [json-pointer:/view/blocks/0]'),
+        (modal(field("b", {"type": "button", "action_id": "a", "text": text("x")})), 'unsupported type: "button"'),
+        (modal(TASK, TASK), "`block_id` is not unique: task [json-pointer:/view/blocks]"),
+        (modal(colour="red"), "invalid additional property: colour [json-pointer:/view"),
+        ({"type": "modal", "blocks": []}, "missing required field: title [json-pointer:/view]"),
+        ({"type": "home", "blocks": []}, "must be a valid value, such as 'modal' [json-pointer:/view/type]"),
+    ],
+)
+async def test_a_view_that_is_wrong_is_refused_in_slacks_words(desk: Desk, view: dict[str, Any], sentence: str) -> None:
+    answer = await refused(desk.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
+    assert answer["error"] == "invalid_arguments"
+    assert any(line.startswith(f"[ERROR] {sentence}") for line in answer["response_metadata"]["messages"])
+
+
+async def test_a_view_may_have_250_kilobytes(desk: Desk) -> None:
+    options = [{"text": text("x" * 75), "value": f"{number}{'v' * 140}"} for number in range(100)]
+    blocks = [field(f"b{n}", {"type": "static_select", "action_id": "a", "options": options}) for n in range(11)]
+    view = modal(*blocks)
+    assert len(json.dumps(view)) > 250_000
+    answer = await refused(desk.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
+    assert answer["error"] == "view_too_large"
+
+
+async def test_without_the_app_nothing_is_lost(workspace: WorkspaceServer) -> None:
+    """A submission that nobody acknowledges leaves the modal as it was."""
+    desk = Desk(workspace)
+    async with connected(workspace, desk.app()):
+        await desk.open()
+    await workspace.changes.wait_for(lambda: not workspace.connected)
+    await desk.ana.views.enter("text", "kept")
+    assert (await desk.ana.views.submit()).error == "dispatch_failed"
+    top = desk.ana.views.top
+    assert top is not None
+    assert top.values["task"]["text"]["value"] == "kept"

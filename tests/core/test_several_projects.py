@@ -1,0 +1,56 @@
+"""Several projects: a job API that is away is a part of the health by itself."""
+
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.jobs import Job, Problem
+from bot.errors import JobApiUnreachable, NoSuchProject
+from bot.runtime.health.report import ComponentStatus
+
+
+def statuses(world: CoreWorld, project: str) -> list[ComponentStatus]:
+    return [worker.job_api_status(project) for worker in (world.request_sender, world.job_poller)]
+
+
+async def test_a_job_api_that_is_away_is_no_fault_of_the_workers_or_of_the_others(world: CoreWorld) -> None:
+    """Its own part of the health says so, by the project's name; and says when it is over."""
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("The job API cannot be reached: down.")] * 50
+    await world.reply(ts, "More", "5.0")
+    await world.pass_time(120)
+    assert world.request_sender.status().failing_seconds == world.job_poller.status().failing_seconds == 0
+    for status in statuses(world, "docs"):
+        assert (status.name, status.reason) == ("job API of docs", "The job API cannot be reached: down.")
+        assert status.failing_seconds > 60
+    assert [status.failing_seconds for status in statuses(world, "other")] == [0, 0]
+    world.job_api.faults = []
+    await world.pass_time(400)
+    assert [status.failing_seconds for status in statuses(world, "docs")] == [0, 0]
+
+
+class NotInTheSettings:
+    """What happens to jobs whose project is not in the settings any more."""
+
+    def __init__(self, world: CoreWorld) -> None:
+        self.inner, self.asked = world.job_api.get, 0
+        world.job_api.get = self.get  # type: ignore[method-assign]  # the fake's own
+
+    async def get(self, project_id: str, job_id: str) -> Job:
+        self.asked += 1
+        raise NoSuchProject("Pagehand's settings do not have this project any more.")
+
+
+async def test_a_job_whose_project_left_the_settings_is_told_and_waits_for_its_return(world: CoreWorld) -> None:
+    """Its thread is told why nothing comes, once; the health is not spoilt by what an operator did on purpose."""
+    ts = await world.started()
+    gone = NotInTheSettings(world)
+    await world.pass_time(400)
+    assert gone.asked > 3
+    assert (await world.thread(ts)).state.problem is Problem.OUT_OF_REACH
+    told = [message for message in world.chat.messages if message.kind == "outage_started"]
+    assert len(told) == 1
+    assert [status.failing_seconds for status in statuses(world, "docs")] == [0, 0]
+    world.job_api.get = gone.inner  # type: ignore[method-assign]  # as it was
+    world.job_api.show("job-1", "completed")
+    await world.pass_time(120)
+    state = (await world.thread(ts)).state
+    assert (state.problem, state.job and state.job.status) == (None, "completed")

@@ -1,0 +1,265 @@
+"""The app's modals at the workspace's page: a real browser, a real Bolt app."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.browser_page import ANA, DOCS, LEADS, Desk, write
+from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, plain
+
+from bot.workspace import WorkspaceServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+Json = dict[str, Any]
+CHOSEN = "(node) => node.selectedOptions[0].label"
+
+
+class Heard:
+    """What the app was told of its modals, in order."""
+
+    def __init__(self, app: AsyncApp, view: Json, *, answer: Callable[[Json], Json] = lambda _: {}) -> None:
+        self.bodies: asyncio.Queue[Json] = asyncio.Queue()
+        self.view_id = ""
+        self._view = view
+        self._answer = answer
+        app.shortcut("new_task")(self._open)
+        app.action("prompt")(self._note)
+        app.action("more")(self._note)
+        app.view("task")(self._submitted)
+        app.view_closed("task")(self._note)
+
+    async def _open(self, ack: Any, body: Json, client: AsyncWebClient) -> None:
+        await ack()
+        opened = await client.views_open(trigger_id=body["trigger_id"], view=self._view)
+        self.view_id = opened["view"]["id"]
+
+    async def _note(self, ack: Any, body: Json) -> None:
+        await ack()
+        self.bodies.put_nowait(body)
+
+    async def _submitted(self, ack: Any, body: Json) -> None:
+        self.bodies.put_nowait(body)
+        await ack(**self._answer(body))
+
+    async def next(self) -> Json:
+        async with asyncio.timeout(10):
+            return await self.bodies.get()
+
+
+async def open_modal(page: Page) -> Locator:
+    """Runs the shortcut beside the composer, and returns the modal that the app opens."""
+    await page.get_by_role("button", name="Shortcuts").first.click()
+    await page.get_by_role("menuitem", name="New task").click()
+    shown = page.locator("dialog[open]")
+    await expect(shown).to_be_visible()
+    return shown
+
+
+async def test_all_that_was_entered_reaches_the_app(desk: Desk, app: AsyncApp) -> None:
+    """Each kind of input, with the conversation that is open chosen from the start."""
+    heard = Heard(app, WHOLE)
+    page = await desk.open(ANA, LEADS)
+    shown = await open_modal(page)
+    await expect(shown.get_by_role("heading", name="New task")).to_be_visible()
+    await expect(shown.locator("strong")).to_have_text("Hand over")
+    await expect(shown.get_by_label("What to do")).to_be_focused()
+    await page.keyboard.type("Fix <b>it</b>")
+    await shown.get_by_label("Title").fill("One line")
+    await shown.get_by_label("Project").select_option(label="Handbook")
+    assert await shown.get_by_label("Where").evaluate(CHOSEN) == "#leads"
+    await shown.get_by_label("Not at all").check()
+    await shown.get_by_label("Quietly").check()
+    await shown.get_by_label("With the thread").check()
+    await shown.get_by_role("button", name="Start").click()
+    values = (await heard.next())["view"]["state"]["values"]
+    assert values["prompt"]["prompt"]["value"] == "Fix <b>it</b>"
+    assert values["title"]["title"]["value"] == "One line"
+    assert values["project"]["project"]["selected_option"]["value"] == "book"
+    assert values["place"]["place"]["selected_conversation"] == LEADS
+    assert values["tell"]["tell"]["selected_option"]["value"] == "no"
+    assert [each["value"] for each in values["extras"]["extras"]["selected_options"]] == ["quiet", "thread"]
+    await expect(shown).to_have_count(0)
+    await expect(page.get_by_role("button", name="Shortcuts").first).to_be_focused()
+
+
+async def test_an_error_stands_at_its_field_and_nothing_is_lost(desk: Desk, app: AsyncApp) -> None:
+    """What the page itself sees is said before the app is asked; what the app says leads to its field."""
+    wrong = {"response_action": "errors", "errors": {"prompt": "Say which <page>."}}
+    heard = Heard(app, modal(TITLE, PROMPT), answer=lambda body: wrong if value_of(body, "prompt") == "vague" else {})
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    prompt = shown.get_by_label("What to do")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(prompt).to_have_attribute("aria-invalid", "true")
+    await expect(prompt).to_have_accessible_description("Please complete this required field.")
+    await prompt.fill("x" * 42)
+    await expect(shown.get_by_text("2 too many")).to_be_visible()
+    await shown.get_by_role("button", name="Start").click()
+    await expect(prompt).to_have_accessible_description("This is 2 characters too long.")
+    await expect(prompt).to_have_value("x" * 42)
+    await shown.get_by_label("Title").fill("Kept")
+    await prompt.fill("vague")
+    await prompt.press("Control+Enter")
+    await expect(prompt).to_have_accessible_description("Say which <page>.")
+    await expect(prompt).to_be_focused()
+    await expect(shown.get_by_label("Title")).to_have_value("Kept")
+    await prompt.fill("page 3")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(shown).to_have_count(0)
+    assert [value_of(await heard.next(), "prompt") for _ in range(2)] == ["vague", "page 3"]
+
+
+def value_of(body: Json, block_id: str) -> str | None:
+    value: str | None = body["view"]["state"]["values"][block_id][block_id]["value"]
+    return value
+
+
+async def test_an_update_leaves_what_is_being_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """Even where the app changed the very block, and somebody writes in the middle of a line."""
+    heard = Heard(app, modal(PROMPT))
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    prompt = shown.get_by_label("What to do")
+    await prompt.fill("one three")
+    await prompt.evaluate("(node) => node.setSelectionRange(4, 4)")
+    alert = {"type": "section", "text": {"type": "mrkdwn", "text": "A line more"}}
+    changed = PROMPT | {"label": plain("What exactly to do")}
+    await slack.views_update(view_id=heard.view_id, view=modal(alert, changed, title="Changed"))
+    await expect(shown.get_by_role("heading")).to_have_text("Changed")
+    await expect(shown.get_by_label("What exactly to do")).to_be_focused()
+    await page.keyboard.type("two ")
+    await expect(shown.get_by_label("What exactly to do")).to_have_value("one two three")
+    await shown.get_by_role("button", name="Start").click()
+    assert value_of(await heard.next(), "prompt") == "one two three"
+
+
+async def test_a_view_that_loads_first_gets_the_keyboard_where_one_types(
+    desk: Desk, app: AsyncApp, slack: AsyncWebClient
+) -> None:
+    """An app opens a view at once and fills it when it knows what with."""
+    loading = modal({"type": "section", "text": plain("One moment…")})
+    del loading["submit"]
+    heard = Heard(app, loading)
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await expect(shown.get_by_role("button", name="Cancel")).to_be_focused()
+    await slack.views_update(view_id=heard.view_id, view=modal(PROMPT))
+    await expect(shown.get_by_label("What to do")).to_be_focused()
+
+
+async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, app: AsyncApp) -> None:
+    """An app that asks for it gets the text as it grows: so it can keep a draft of what is given up by Escape."""
+    element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
+    heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await page.keyboard.type("A draft of some length")
+    await page.keyboard.press("Escape")
+    await expect(shown).to_have_count(0)
+    bodies = [await heard.next()]
+    while bodies[-1]["type"] != "view_closed":
+        bodies.append(await heard.next())
+    assert bodies[-2]["actions"][0]["value"] == "A draft of some length"
+    assert len(bodies) < len("A draft of some length")
+    assert bodies[-1]["is_cleared"] is False
+
+
+MORE = {
+    "type": "actions",
+    "block_id": "act",
+    "elements": [{"type": "button", "action_id": "more", "value": "7", "text": plain("More…")}],
+}
+
+
+async def test_a_view_on_top_of_another_leads_back_to_what_was_typed(
+    desk: Desk, app: AsyncApp, slack: AsyncWebClient
+) -> None:
+    """Escape goes back by one; the cross closes all."""
+    heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await shown.get_by_label("What to do").fill("below")
+    await shown.get_by_role("button", name="More…").click()
+    pressed = await heard.next()
+    assert pressed["actions"][0]["value"] == "7"
+    assert pressed["view"]["state"]["values"]["prompt"]["prompt"]["value"] == "below"
+    await slack.views_push(trigger_id=pressed["trigger_id"], view=modal(TITLE, title="On top", notify_on_close=True))
+    await expect(shown.get_by_role("heading")).to_have_text("On top")
+    await page.keyboard.press("Escape")
+    await expect(shown.get_by_role("heading")).to_have_text("New task")
+    await expect(shown.get_by_label("What to do")).to_have_value("below")
+    await expect(shown.get_by_role("button", name="More…")).to_be_focused()
+    assert (await heard.next())["type"] == "view_closed"
+    await page.keyboard.press("Enter")
+    again = await heard.next()
+    await slack.views_push(trigger_id=again["trigger_id"], view=modal(TITLE, title="On top", notify_on_close=True))
+    await expect(shown.get_by_role("heading")).to_have_text("On top")
+    await shown.get_by_role("button", name="Close", exact=True).click()
+    await expect(shown).to_have_count(0)
+    assert [(await heard.next())["is_cleared"] for _ in range(2)] == [True, True]
+
+
+async def test_an_app_that_does_not_answer_is_told_and_the_text_stays(
+    desk: Desk, app: AsyncApp, workspace: WorkspaceServer
+) -> None:
+    """The modal stays open with its words, and can be sent again."""
+    heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "nonsense"})
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await shown.get_by_label("What to do").fill("Keep me")
+    await shown.get_by_role("button", name="Start").click()
+    await heard.next()
+    await expect(shown.get_by_test_id("modal-problem")).to_contain_text("does not understand")
+    await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
+
+
+async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+    """The page comes back by itself, and the modal with it."""
+    Heard(app, modal(PROMPT))
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await shown.get_by_label("What to do").fill("Keep me")
+    await workspace.listener.begin_outage()
+    await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
+    await workspace.listener.end_outage()
+    await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
+    await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
+    desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
+
+
+@pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
+async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: AsyncApp) -> None:
+    """Everything has a name, nothing sticks out, and Tab never leads to the page behind."""
+    Heard(app, WHOLE)
+    page = await desk.open(ANA, DOCS, width=400, height=640)
+    shown = await open_modal(page)
+    box = await shown.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 400
+    assert await shown.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+    await expect(shown.get_by_role("button", name="Start")).to_be_in_viewport()
+    for _ in range(14):
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.closest('dialog, body:not(:has(:focus))') !== null")
+    unnamed = "(node) => [...node.querySelectorAll('input, select, textarea')].filter((f) => !f.labels.length).length"
+    assert await shown.evaluate(unnamed) == 0
+
+
+async def test_the_command_can_open_a_modal_and_its_channel_is_chosen(desk: Desk, app: AsyncApp) -> None:
+    """As `/docs` alone does."""
+
+    @app.command("/docs")
+    async def docs(ack: Any, body: Json, client: AsyncWebClient) -> None:
+        await ack()
+        await client.views_open(trigger_id=body["trigger_id"], view=modal(PROMPT, CHANNEL))
+
+    page = await desk.open(ANA, DOCS)
+    await write(page, "/docs")
+    where = page.locator("dialog[open]").get_by_label("Where")
+    assert await where.evaluate(CHOSEN) == "#docs"

@@ -1,0 +1,10 @@
+"""What a message holds besides words, by the names alone."""
+
+from bot.domain.requests import Attachments
+from bot.domain.slack_files import ForwardedMessage, SlackFile
+
+
+def holding(*names: str, forwarded: bool = False) -> Attachments:
+    """Files of these names, and, if `forwarded`, somebody else's message."""
+    messages = (ForwardedMessage("UCLEO", "theirs"),) if forwarded else ()
+    return Attachments(tuple(SlackFile("", name) for name in names), messages)

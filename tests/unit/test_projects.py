@@ -1,0 +1,105 @@
+"""Which project a request is for."""
+
+import pytest
+
+from bot.domain.projects import (
+    Ambiguous,
+    ChannelSettings,
+    JobApiAbilities,
+    Project,
+    ProjectReason,
+    Projects,
+    ReplyMode,
+    Route,
+    Routed,
+    UnknownProject,
+    route,
+)
+
+GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
+API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))
+BLOG = Project("blog", id="prj_blog")
+THREE = Projects((GUIDES, API, BLOG), {"CAPI": ChannelSettings(ReplyMode.MENTIONS, broadcast=True)})
+
+
+def test_the_only_project_is_taken_without_a_question() -> None:
+    """Where there is one project, no rule is looked at."""
+    assert route(Projects((BLOG,)), prompt="Fix it") == Routed("blog", ProjectReason.ONLY_ONE)
+    assert route(Projects((BLOG,)), said="Blog", prompt="Fix it") == Routed("blog", ProjectReason.SAID)
+
+
+def test_a_project_that_is_not_there_is_told_with_those_that_are() -> None:
+    """A name that is said is never guessed at."""
+    assert route(THREE, said="gudies", prompt="Fix it") == UnknownProject("gudies", ("guides", "api", "blog"))
+    assert route(Projects((BLOG,)), said="gudies", prompt="Fix it") == UnknownProject("gudies", ("blog",))
+
+
+def test_each_rule_gives_way_to_the_one_before_it() -> None:
+    """Said, the thread's, the channel's, the words', the person's own: in this order."""
+    everything = {
+        "said": "BLOG",
+        "of_thread": "api",
+        "channel_id": "CGUIDES",
+        "prompt": "The endpoint is gone",
+        "of_person": "blog",
+    }
+    in_order = (
+        ("said", Routed("blog", ProjectReason.SAID)),
+        ("of_thread", Routed("api", ProjectReason.THREAD)),
+        ("channel_id", Routed("guides", ProjectReason.CHANNEL)),
+        ("prompt", Routed("api", ProjectReason.WORDS)),
+        ("of_person", Routed("blog", ProjectReason.DEFAULT)),
+    )
+    for name, expected in in_order:
+        assert route(THREE, **everything) == expected
+        everything[name] = ""
+    assert route(THREE, **everything) == Ambiguous(("guides", "api", "blog"))
+
+
+def test_what_is_remembered_of_a_project_that_is_gone_decides_nothing() -> None:
+    """A thread's or a person's project may have left the settings."""
+    assert route(THREE, of_thread="old", of_person="old", prompt="Fix it") == Ambiguous(("guides", "api", "blog"))
+
+
+def test_a_job_of_the_time_when_its_project_was_the_only_one_is_still_of_it() -> None:
+    """Then a project's name was its id."""
+    assert route(THREE, of_thread="prj_blog", prompt="Fix it") == Routed("blog", ProjectReason.THREAD)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Shorten the TUTORIAL.", Routed("guides", ProjectReason.WORDS)),
+        ("the install\n guide's first page", Routed("guides", ProjectReason.WORDS)),
+        ("Two tutorials", Ambiguous(("guides", "api", "blog"))),
+        ("Guide me to install it", Ambiguous(("guides", "api", "blog"))),
+        ("The tutorial on the endpoint", Ambiguous(("guides", "api"))),
+        ("", Ambiguous(("guides", "api", "blog"))),
+    ],
+)
+def test_words_are_whole_and_a_second_match_is_asked_about(prompt: str, expected: Route) -> None:
+    """Capitals, line breaks and punctuation do not matter; parts of words do."""
+    assert route(THREE, prompt=prompt) == expected
+
+
+def test_two_matches_are_asked_about_even_where_a_person_has_a_default() -> None:
+    """The words say more than the habit, but not enough."""
+    assert route(THREE, prompt="tutorial, endpoint", of_person="blog") == Ambiguous(("guides", "api"))
+
+
+def test_words_beyond_the_bound_are_not_looked_for() -> None:
+    """However long a prompt is, it is looked at in a bounded time."""
+    assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
+
+
+def test_a_channel_without_settings_of_its_own_is_as_all_are() -> None:
+    """Settings of a channel are of that one alone."""
+    assert THREE.channel("CAPI").replies is ReplyMode.MENTIONS
+    assert THREE.channel("CGUIDES") == ChannelSettings()
+
+
+def test_what_a_job_api_can_do_is_known_by_project() -> None:
+    """Of a project that is not there any more, nothing special is expected."""
+    assert THREE.abilities("api").cancel
+    assert not THREE.abilities("guides").cancel
+    assert not THREE.abilities("old").cancel

@@ -1,0 +1,177 @@
+"""Views and what their elements hold: whatever an app gives is refused in Slack's way, or can be shown and used."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.elements import Element, InputValue, elements, value_of
+from bot.workspace.model.errors import SlackError
+from bot.workspace.model.sample_data import HOME
+from bot.workspace.model.triggers import Trigger, Triggers
+from bot.workspace.model.views import View, Views
+from bot.workspace.wire.views import checked_view, rendered_view
+
+WORDS = {"type": "plain_text", "text": "Words"}
+OPTION = {"text": WORDS, "value": "one"}
+
+
+def field(element: dict[str, Any], **more: object) -> dict[str, Any]:
+    return {
+        "type": "input",
+        "block_id": element["type"],
+        "label": WORDS,
+        "element": element | {"action_id": "a"},
+        **more,
+    }
+
+
+FULL: dict[str, Any] = {
+    "type": "modal",
+    "title": WORDS,
+    "submit": WORDS,
+    "private_metadata": "{}",
+    "blocks": [
+        field({"type": "plain_text_input", "multiline": True, "initial_value": "x"}),
+        field({"type": "static_select", "option_groups": [{"label": WORDS, "options": [OPTION]}]}),
+        field({"type": "multi_static_select", "options": [OPTION], "initial_options": [OPTION]}),
+        field({"type": "checkboxes", "options": [OPTION]}, optional=True),
+        field({"type": "radio_buttons", "options": [OPTION]}),
+        field({"type": "conversations_select", "filter": {"include": ["public"]}}),
+        field({"type": "users_select"}),
+        {"type": "section", "text": WORDS, "accessory": {"type": "button", "action_id": "b", "text": WORDS}},
+        {"type": "actions", "elements": [{"type": "static_select", "action_id": "c", "options": [OPTION]}]},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": "x"}]},
+        {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]},
+        {"type": "alert", "text": WORDS},
+    ],
+}
+JUNK: tuple[Any, ...] = (
+    *(None, True, 0, 1.5, "", "x" * 4000, [], {}, [{}], [[]]),
+    *({"type": "x"}, {"action_id": "a"}, [OPTION], {"type": "button", "action_id": "b"}),
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Returns the path of every value within a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, each in inside for found in ((*path, key), *places(each, (*path, key)))]
+
+
+def spoiled(path: tuple[Any, ...], junk: object) -> dict[str, Any]:
+    """Returns the full view with one of its values replaced."""
+    view = deepcopy(FULL)
+    target: Any = view
+    for step in path[:-1]:
+        target = target[step]
+    target[path[-1]] = junk
+    return view
+
+
+def opened(content: dict[str, Any], conversation: str | None = None) -> tuple[Views, View]:
+    views = Views()
+    return views, views.open("U1", checked_view(content, "modal"), conversation)
+
+
+def checked(content: dict[str, Any]) -> tuple[View | None, str]:
+    """Returns the view that was opened, or Slack's word for why not."""
+    try:
+        return opened(content)[1], ""
+    except SlackError as error:
+        return None, error.code
+
+
+def everything_used(view: View) -> set[str]:
+    """Enters values of each kind into all elements, and returns Slack's words for what was wrong with them."""
+    assert rendered_view(view, HOME, AppConfig())["id"] == view.id
+    held = [element for element in elements(view.blocks) if element.holds_a_value]
+    return {entered(view, element, value) for element in held for value in (None, "one", ["one"])}
+
+
+def entered(view: View, element: Element, value: InputValue) -> str:
+    """Enters a value, and returns Slack's word for what is wrong with it."""
+    try:
+        Views().enter(view, element, value)
+    except SlackError as error:
+        return error.code
+    return ""
+
+
+@pytest.mark.parametrize("place", sorted({path[0] for path in places(FULL)}))
+def test_a_view_with_a_fault_is_refused_or_can_be_used(place: str) -> None:
+    """Nothing but Slack's own errors comes of it, on any way that a view goes, wherever the fault is."""
+    codes = set()
+    for path in (path for path in places(FULL) if path[0] == place):
+        for junk in JUNK:
+            view, code = checked(spoiled(path, junk))
+            codes |= {code} if view is None else everything_used(view)
+    assert "invalid_arguments" in codes
+    assert codes <= {"", "invalid_arguments", "invalid_option"}
+
+
+def test_every_element_of_the_full_view_holds_what_it_begins_with() -> None:
+    _, view = opened(FULL)
+    held = {block_id: value_of(one) for block_id, each in view.values.items() for one in each.values()}
+    assert held.pop(view.blocks[8]["block_id"]) is None
+    assert held == {
+        "plain_text_input": "x",
+        "static_select": None,
+        "multi_static_select": [OPTION],
+        "checkboxes": [],
+        "radio_buttons": None,
+        "conversations_select": None,
+        "users_select": None,
+    }
+
+
+def test_an_update_keeps_what_was_entered_where_both_ids_and_the_kind_are_the_same() -> None:
+    views, view = opened(FULL)
+    views.enter(view, view.element("a", "plain_text_input"), "typed")
+    views.enter(view, view.element("a", "static_select"), "one")
+    other_kind = field({"type": "users_select"}) | {"block_id": "static_select"}
+    views.update(view, FULL | {"blocks": [FULL["blocks"][0], other_kind]})
+    assert {block_id: value_of(each["a"]) for block_id, each in view.values.items()} == {
+        "plain_text_input": "typed",
+        "static_select": None,
+    }
+
+
+def test_the_current_conversation_beats_the_initial_one() -> None:
+    select = {"type": "conversations_select", "initial_conversation": "C1", "default_to_current_conversation": True}
+    for conversation, expected in (("C2", "C2"), (None, "C1")):
+        _, view = opened(FULL | {"blocks": [field(select)]}, conversation)
+        assert value_of(view.values["conversations_select"]["a"]) == expected
+
+
+def test_what_the_app_gave_is_not_changed_by_what_people_do() -> None:
+    before = deepcopy(FULL)
+    views, view = opened(FULL)
+    views.enter(view, view.element("a", "plain_text_input"), "typed")
+    assert before == FULL
+
+
+def test_observers_are_told_of_each_change() -> None:
+    views, told = Views(), []
+    views.observers.append(lambda change: told.append((change.kind, change.user)))
+    view = views.open("U1", FULL)
+    views.publish("U2", {"type": "home", "blocks": []})
+    views.show_errors(view, {"a": "no"})
+    views.close(view)
+    views.close(view)
+    assert told == [("modal", "U1"), ("home", "U2"), ("modal", "U1"), ("modal", "U1")]
+
+
+def test_triggers_are_remembered_within_bounds() -> None:
+    now = [1000.0]
+    triggers = Triggers(lambda: now[0])
+    trigger_id = triggers.issue(Trigger("U1", "C1"))
+    now[0] += 2.9
+    assert triggers.check(trigger_id) == Trigger("U1", "C1")
+    now[0] += 0.2
+    with pytest.raises(SlackError, match="expired_trigger_id"):
+        triggers.check(trigger_id)
+    for _ in range(10_000):
+        triggers.issue(Trigger("U1"))
+    with pytest.raises(SlackError, match="invalid_trigger_id"):
+        triggers.check(trigger_id)
