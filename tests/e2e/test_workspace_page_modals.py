@@ -158,15 +158,17 @@ async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, ap
     heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
-    await page.keyboard.type("A draft of some length")
+    await page.clock.install(time=0)
+    await page.clock.pause_at(1000)
+    await page.keyboard.type("A draft")
+    await page.clock.run_for(500)
+    await page.keyboard.type(" and more")
     await page.keyboard.press("Escape")
     await expect(shown).to_have_count(0)
-    bodies = [await heard.next()]
-    while bodies[-1]["type"] != "view_closed":
-        bodies.append(await heard.next())
-    assert bodies[-2]["actions"][0]["value"] == "A draft of some length"
-    assert len(bodies) < len("A draft of some length")
-    assert bodies[-1]["is_cleared"] is False
+    paused, closing, closed = [await heard.next() for _ in range(3)]
+    assert [body["actions"][0]["value"] for body in (paused, closing)] == ["A draft", "A draft and more"]
+    assert (closed["type"], closed["is_cleared"]) == ("view_closed", False)
+    assert heard.bodies.empty()
 
 
 async def test_an_error_goes_with_the_view_that_had_it(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
