@@ -389,3 +389,26 @@ async def test_without_the_app_nothing_is_lost(workspace: WorkspaceServer) -> No
     top = desk.ana.views.top
     assert top is not None
     assert top.values["task"]["text"]["value"] == "kept"
+
+
+async def test_faults_meet_submissions_too(desk: Desk) -> None:
+    """One that is lost leaves the modal open for another try; one that comes twice closes it once."""
+    await desk.open()
+    await desk.ana.views.enter("text", "kept")
+    desk.workspace.faults.lose_envelope("interactive")
+    desk.workspace.deliveries.ack_timeout = 0.05
+    assert (await desk.ana.views.submit()).error == "operation_timeout"
+    desk.workspace.deliveries.ack_timeout = 20
+    desk.workspace.faults.duplicate_envelope("interactive")
+    assert (await desk.ana.views.submit()).ok
+    assert desk.ana.views.stack() == []
+    await desk.workspace.changes.wait_for(lambda: len(desk.submitted) == 2)
+    assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in desk.submitted} == {"kept"}
+
+
+async def test_a_view_that_is_opened_late_finds_its_trigger_expired(desk: Desk) -> None:
+    """A slow call is refused as Slack refuses it."""
+    desk.workspace.triggers.lifetime = 0.05
+    desk.workspace.faults.delay(0.1, method="views.open")
+    trigger = await desk.trigger()
+    assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "expired_trigger_id"
