@@ -87,6 +87,14 @@ async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply) -> 
         await _explain(tx, request, reply.attachments)
 
 
+async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
+    """Records a follow-up that is no message of the thread, so that it carries no mark."""
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text)
+    request = await _checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
+    if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
+        await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
+
+
 async def catch_up(tx: RequestTransaction, request: Request) -> None:
     """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
     after = came_back(request)

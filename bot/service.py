@@ -27,6 +27,7 @@ from bot.replies import (
     new_request,
     record_reply,
     record_start,
+    record_written,
     thread_of,
 )
 
@@ -94,6 +95,17 @@ class Service:
             if thread is not None:
                 request = new_request(thread, action.kind, action.source_key, action.person, action.argument)
                 await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
+        """Records a follow-up that was written in a modal: it takes its place by the time when it was recorded."""
+
+        async def work(tx: RequestTransaction) -> None:
+            thread = await tx.threads.get(thread_id)
+            if thread is not None:
+                await record_written(tx, thread, person, text, source_key=source_key)
 
         await self._store.transact(work, urgent=True)
         self._on_commit()

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from bot.domain.channels import Channel
+from bot.domain.home import HomeContent
 from bot.domain.members import Member
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.thread_messages import ThreadMessage
@@ -50,3 +51,10 @@ class Files(Protocol):
         """The file, or its beginning where it is longer. Raises ChatError: ChatMissingScope where the app may not read
         files, ChatRejected where this one cannot be had.
         """
+
+
+class Views(Protocol):
+    """What Pagehand shows in Slack besides messages. Raises only ChatError's classes, within a bounded time."""
+
+    async def publish_home(self, content: HomeContent) -> None:
+        """Shows a person their Home."""

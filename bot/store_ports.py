@@ -11,24 +11,28 @@ from typing import Protocol
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.requests import Reply, Request, Requester, RequestState
-from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
 
 @dataclass(frozen=True)
 class ClaimedRequest:
-    """`uncertain`: an earlier holder died or was paused while sending, so it may have arrived."""
+    """`uncertain`: an earlier holder died or was paused while sending, so it may have arrived. `merged`: what goes out
+    with it as one message, in the order it was written.
+    """
 
     request: Request
     thread: Thread
     uncertain: bool
+    merged: tuple[Request, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClaimedNotice:
-    """A notice to deliver, with its thread as it is now."""
+    """A notice to deliver, with its thread as it is now. `follow_ups` are counted for a CARD and an EPHEMERAL alone."""
 
     notice: Notice
     thread: Thread
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS
 
 
 @dataclass(frozen=True)
@@ -149,10 +153,22 @@ class RequestQueue(Requests, Protocol):
     async def merged_into(self, request_id: str) -> Sequence[Request]:
         """The requests that go out with this one, in the order they were written, locked."""
 
+    async def unmerge(self, request_id: str) -> None:
+        """Has those that were to go out with this one go out by themselves, or with others."""
+
+    async def following(self, first: Request) -> Sequence[Request]:
+        """The follow-ups of the thread, which is locked, that are to be sent after this one, in the order they were
+        written; up to one that cannot be read.
+        """
+
+    async def stops(self, thread_id: str) -> Sequence[Request]:
+        """Every stop of the thread's job."""
+
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes due requests: the first open one of each thread (a start before follow-ups, these by `written_at`),
-        a start only once the card is posted, a follow-up only once the job has its id. Marks them SENDING, counts the
-        attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and its row says so.
+        """Takes due requests: the first open one of each thread (a stop first, then a start, then follow-ups by
+        `written_at`), a start only once the card is posted, the others only once the job has its id. Marks them
+        SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
+        its row says so.
         """
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
@@ -193,8 +209,9 @@ class NoticeQueue(Notices, Protocol):
         max_reactions: int | None = None,
     ) -> Sequence[ClaimedNotice]:
         """Takes due notices: any REACTION (at most `max_reactions`), and of all others the first open one of each
-        thread (by id); no reaction of the channels held for those, nothing else of the held channels. Counts the
-        attempt. One whose lease ran out while it was being sent is taken as uncertain.
+        thread (the CARD, then by id; an EPHEMERAL waits for no POST, a POST for the card to be there); no reaction of
+        the channels held for those, nothing else of the held channels. Counts the attempt. One whose lease ran out
+        while it was being sent is taken as uncertain.
         """
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:

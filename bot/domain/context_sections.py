@@ -38,9 +38,13 @@ def thread_section(messages: Sequence[ThreadMessage], most: int, room: Room) -> 
             break
         told.append(text if text == _message(message) else f"{text}\n{_REST_LEFT_OUT}")
     left_out = len(told) < len(messages)
-    heading = ["The thread, oldest message first:"] if told else []
+    heading = [_heading(len(messages))] if told else []
     earlier = ["(Earlier messages are left out.)"] if left_out else []
     return "\n\n".join((*heading, *earlier, *reversed(told))), left_out
+
+
+def _heading(count: int) -> str:
+    return "A message from Slack:" if count == 1 else "The thread, oldest message first:"
 
 
 def forwarded_section(forwarded: Sequence[ForwardedMessage], room: Room) -> str:

@@ -25,6 +25,7 @@ from bot.domain.notices.posts import (
     JobFailed,
     JobFinished,
     JobStarted,
+    JobStopped,
     PullRequestFound,
     QuestionAsked,
 )
@@ -44,6 +45,8 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails) -> 
         return
     if job.status == ACTIVE and before is not None and before.ended and round_:
         yield NewNotice(keys.job_active_again(round_), JobActiveAgain())
+    elif job.status == COMPLETED and state.stopped_by:
+        yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
     elif job.status == COMPLETED:
         yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
     elif job.status == FAILED:
@@ -63,6 +66,11 @@ def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobF
     )
 
 
+def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
+    end = _finished(state, link, details)
+    return JobStopped(state.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
+
+
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
     link = state.job.pr_link if state.job else None
@@ -70,18 +78,19 @@ def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadStat
         return state, []
     found = NewNotice(keys.pull_request_found(link), PullRequestFound(link, changed=bool(state.links)))
     state = replace(state, links=(*state.links, link))
-    return state, [] if any(isinstance(notice.message, JobFinished) for notice in news) else [found]
+    return state, [] if any(isinstance(notice.message, JobFinished | JobStopped) for notice in news) else [found]
 
 
 def note_progress(
     state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
 ) -> ThreadState:
     """Notes how far the agent is, once in `card_every` seconds: what comes sooner is left for a later look, since each
-    time the card is edited. `other_news`: the card is edited anyway.
+    time the card is edited. `other_news`: the card is edited anyway. What was changed stays known while it is not told.
 
     A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
     """
     progress = progress_of(details, ended=state.job is not None and state.job.ended)
+    progress = replace(progress, changes=progress.changes or state.progress.changes)
     if progress == state.progress:
         return state
     only_further = progress.pull_request == state.progress.pull_request and not other_news
@@ -89,6 +98,19 @@ def note_progress(
         return state
     changed_at = state.changed_at if progress.plan == state.progress.plan else now
     return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+
+
+def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
+    """Notes when the agent was seen to begin and to end its newest work. `before` is the job as it was seen last."""
+    job = state.job
+    if job is None or before is None:
+        return state if job is None else replace(state, work_began_at=now, work_ended_at=now if job.ended else 0.0)
+    if not job.ended:
+        return replace(state, work_began_at=now if before.ended else state.work_began_at, work_ended_at=0.0)
+    if not before.ended:
+        return replace(state, work_ended_at=now)
+    # It was never seen at work, so nobody knows when that began.
+    return replace(state, work_began_at=0.0, work_ended_at=now) if _ended_unseen(state, details) else state
 
 
 def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
@@ -116,7 +138,7 @@ def note_question(
 
 
 def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
-    return any(isinstance(notice.message, JobFinished | JobFailed) for notice in news)
+    return any(isinstance(notice.message, JobFinished | JobStopped | JobFailed) for notice in news)
 
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:

@@ -71,6 +71,8 @@ class ThreadState:
     of this round's announcements, `links` each link announced so far. `finished_before`: in an earlier round the thread
     was told that the job finished.
 
+    `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
+
     `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
     nobody did. `participants` are those who steered it, but for the requester, the newest last.
 
@@ -86,6 +88,9 @@ class ThreadState:
     `last_end` is by what the last end that was told is known again. `question` is the digest of the agent's question
     that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
     round's follow-up, till its end is told; empty: the thread's requester.
+
+    `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
+    ended; 0: it was not seen, or has not ended.
     """
 
     job: Job | None = None
@@ -109,8 +114,22 @@ class ThreadState:
     question: str = ""
     answered: str = ""
     asker_id: str = ""
+    stopped_by: str = ""
     muted_by: str = ""
     participants: tuple[str, ...] = ()
+    work_began_at: float = 0.0
+    work_ended_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class FollowUpCounts:
+    """How many follow-ups the job API took, and how many wait to be sent."""
+
+    sent: int = 0
+    waiting: int = 0
+
+
+NO_FOLLOW_UPS = FollowUpCounts()
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,10 @@ class RequestRecorder:
         """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost."""
         self._background.spawn(self._tell(person, channel_id, text), name="telling one person")
 
+    def in_background(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Does something that no acknowledgement waits for, and that may get lost."""
+        self._background.spawn(work, name=name)
+
     async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
         """Waits for what still runs in the background, then cuts it off."""
         await self._background.drain(timeout)

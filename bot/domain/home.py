@@ -1,0 +1,58 @@
+"""What somebody's Home shows: their jobs, what waits, their defaults; for administrators how Pagehand is. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem
+from bot.domain.preferences import Preference
+from bot.domain.threads import Thread
+
+JOBS_A_PAGE = 10
+
+
+@dataclass(frozen=True)
+class PartHealth:
+    """How one part of Pagehand is; `failing_seconds` is 0 while it works."""
+
+    name: str
+    failing_seconds: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HomeContent:
+    """A page of somebody's Home.
+
+    Attributes:
+        person_id: Whose.
+        page: Which page of their jobs, from 0.
+        jobs: Those of the page, newest first.
+        has_older: There are others on the next page.
+        waiting: Jobs that wait for this person.
+        preference: Their defaults.
+        health: The parts of Pagehand; empty for whoever is no administrator.
+        updated_at: When this was found out, in seconds since the epoch.
+    """
+
+    person_id: str
+    page: int = 0
+    jobs: Sequence[Thread] = ()
+    has_older: bool = False
+    waiting: Sequence[Thread] = ()
+    preference: Preference = field(default_factory=Preference)
+    health: Sequence[PartHealth] = ()
+    updated_at: float = 0.0
+
+
+def waits_for_person(thread: Thread) -> bool:
+    """Whether the agent has asked something that nobody has answered."""
+    job = thread.state.job
+    return job is not None and bool(thread.state.question) and job.status in {ACTIVE, COMPLETED, FAILED}
+
+
+def can_be_retried(thread: Thread) -> bool:
+    """Whether it makes sense to ask for the same job again: it failed, changed nothing, or may not have arrived."""
+    job, problem = thread.state.job, thread.state.problem
+    if job is None:
+        return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST}
+    return job.status == FAILED or (job.status in {COMPLETED, ARCHIVED} and not job.pr_link)

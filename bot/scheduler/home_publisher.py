@@ -1,0 +1,104 @@
+"""The home publisher: shows people their App Homes, when they open them and when something has changed there."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
+from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
+from bot.people_store_ports import ClaimedHome
+from bot.ports import HasHomes, HasNow, HasPreferences, HasThreads, Store
+from bot.runtime.health.report import ComponentStatus
+from bot.scheduler.worker import Worker, WorkerSettings
+from bot.slack_ports import Members, Views
+
+logger = logging.getLogger(__name__)
+
+_AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
+"""Seconds till a Home that could not be shown is tried again."""
+_LOOKED_THROUGH = 50
+"""A person's newest jobs, in which is looked for what waits for them."""
+
+
+class HomeTransaction(HasNow, HasThreads, HasPreferences, HasHomes, Protocol):
+    """What a Home touches."""
+
+
+class HomePublisher(Worker[ClaimedHome]):
+    """Publishes the Homes that are due. `statuses` returns how Pagehand's parts are, for administrators."""
+
+    name = "home publisher"
+
+    def __init__(
+        self,
+        store: Store,
+        views: Views,
+        members: Members,
+        settings: WorkerSettings,
+        *,
+        statuses: Callable[[], Iterable[ComponentStatus]],
+        concurrency: int = 4,
+    ) -> None:
+        super().__init__(store, settings, concurrency=concurrency)
+        self._views = views
+        self._members = members
+        self._statuses = statuses
+        self._refusal_logged = False
+
+    async def claim(self, limit: int) -> Sequence[ClaimedHome]:
+        """Claims Homes that are due."""
+        return await self._store.transact(lambda tx: tx.homes.claim(self._owner, lease=self._lease, limit=limit))
+
+    async def process(self, item: ClaimedHome, claimed_at: float) -> None:
+        """Publishes one Home. Twice is as good as once: so it is tried again until Slack has it, or refuses it."""
+        health = await self._health(item.person_id)
+        content = await self._store.transact(lambda tx: _content(tx, item, health))
+        if not self.lease_covers_call(claimed_at):
+            return
+        again_in = await self._publish(content)
+        await self.record(lambda tx: tx.homes.published(item.person_id, self._owner, again_in=again_in))
+
+    async def _publish(self, content: HomeContent) -> float | None:
+        """Returns in how many seconds to try again."""
+        try:
+            await self._views.publish_home(content)
+        except ChatRejected as error:
+            self._log_refusal(error)
+            return None
+        except ChatError as error:
+            after = error.retry_after if isinstance(error, ChatUnreachable) else None
+            self.record_failure(error.reason, retry_after=after)
+            return after or (_AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE)
+        self.record_success()
+        return None
+
+    def _log_refusal(self, error: ChatRejected) -> None:
+        """One that Slack will not have is no failure of the worker: an app without a Home tab has none to show."""
+        if not self._refusal_logged:
+            self._refusal_logged = True
+            logger.warning("Slack does not take a Home (%s): it is shown when something changes there", error.reason)
+
+    async def _health(self, person_id: str) -> Sequence[PartHealth]:
+        """Returns the health where this is an administrator, as far as Slack says so."""
+        try:
+            member = await self._members.member(person_id)
+        except ChatError:
+            return ()
+        parts = self._statuses() if member.is_admin else ()
+        return [PartHealth(part.name, part.failing_seconds, part.reason) for part in parts]
+
+
+async def _content(tx: HomeTransaction, item: ClaimedHome, health: Sequence[PartHealth]) -> HomeContent:
+    person_id, page = item.person_id, max(item.page, 0)
+    jobs = await tx.threads.of_person(person_id, offset=page * JOBS_A_PAGE, limit=JOBS_A_PAGE + 1)
+    newest = await tx.threads.of_person(person_id, offset=0, limit=_LOOKED_THROUGH)
+    return HomeContent(
+        person_id=person_id,
+        page=page,
+        jobs=jobs[:JOBS_A_PAGE],
+        has_older=len(jobs) > JOBS_A_PAGE,
+        waiting=[thread for thread in newest if waits_for_person(thread)],
+        preference=await tx.preferences.get(person_id),
+        health=health,
+        updated_at=tx.now,
+    )

@@ -1,0 +1,187 @@
+"""The modals: what was typed is kept, what is submitted is recorded, what cannot be is said at its field."""
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+
+from bot.domain.new_jobs import NewJob
+from bot.domain.preferences import Preference
+from bot.domain.requests import Attachments, Person, RequestContext
+from bot.domain.secret_masking import mask_secrets
+from bot.domain.slack_files import SlackFile
+from bot.domain.threads import ThreadOrigin, WayIn
+from bot.runtime.json_fields import first_item_at, text_at
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
+from bot.slack.receiving.modals.opener import ModalOpener
+from bot.slack.receiving.payloads.actors import command_user, interaction_user
+from bot.slack.receiving.payloads.fields import workspace_id
+from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
+from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
+from bot.slack.receiving.service_port import ServicePort
+from bot.slack.rendering import blocks
+from bot.slack.rendering.ephemeral_texts import STILL_RECORDING
+from bot.slack.rendering.modal_inputs import Input, Telling
+from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.modals import (
+    CHANNEL_MISSING,
+    NOT_RECORDED_HERE,
+    PROMPT_MISSING,
+    Callback,
+    message_modal,
+    secret_found,
+)
+from bot.slack.rendering.text import displayable
+from bot.slack.sending.identity import Identity
+
+logger = logging.getLogger(__name__)
+
+Answer = dict[str, Any]
+"""The arguments of the acknowledgement; none closes the modal."""
+Submitted = Callable[[dict[str, Any], Person, ModalPlace], Awaitable[Answer]]
+_DIRECT_MESSAGE = "D"
+"""How the ids of direct messages begin."""
+
+
+@dataclass(frozen=True)
+class ModalListeners:
+    """What they stand on."""
+
+    service: ServicePort
+    recorder: RequestRecorder
+    opener: ModalOpener
+    drafts: DraftKeeper
+    identity: Identity
+
+    def register(self, app: AsyncApp) -> None:
+        """Listens for what people do in modals, and for the button of a card that opens one."""
+        app.view(Callback.NEW_JOB)(self._on(self._new_job))
+        app.view(Callback.HAND_OVER)(self._on(self._hand_over))
+        app.view(Callback.FOLLOW_UP)(self._on(self._follow_up))
+        app.view(Callback.SETTINGS)(self._on(self._settings))
+        for callback in Callback:
+            app.view_closed(callback)(_acknowledge)  # what was typed is kept already
+        app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
+        app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
+        app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
+
+    def _on(self, submitted: Submitted) -> Any:
+        async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
+            await ack(**await submitted(body, interaction_user(body, self.identity), place_of(body)))
+
+        return on_submission
+
+    # -- submissions: each returns what its acknowledgement says ------------------------------------------------------
+
+    async def _new_job(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+        prompt, channel_id = _prompt_in(body), place.channel_id or channel_in(body, Input.CHANNEL)
+        if not (prompt and channel_id):
+            no_prompt: dict[str, str] = {} if prompt else {Input.PROMPT: PROMPT_MISSING}
+            return _errors(no_prompt if channel_id else no_prompt | {Input.CHANNEL: CHANNEL_MISSING})
+        asked = _asked(body, person, channel_id, prompt, WayIn.MODAL)
+        return await self._recorded(self.service.start(asked), body, person, place, channel_id)
+
+    async def _hand_over(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+        """The secrets that were in the context are masked already; one that is there was put back, or typed."""
+        prompt, context = _prompt_in(body), texts_in(body, f"{Input.CONTEXT}/")
+        found = {block_id: mask_secrets(text).kinds for block_id, text in context}
+        errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
+        if not prompt or errors:
+            return _errors(errors | ({} if prompt else {Input.PROMPT: PROMPT_MISSING}))
+        asked = replace(
+            _asked(body, person, place.channel_id, prompt, WayIn.SHORTCUT),
+            thread_ts=place.thread_ts or place.message_ts,
+            origin=ThreadOrigin.CONVERSATION,
+            attachments=Attachments(_files(place)),
+            context=RequestContext("\n".join(displayable(text) for _, text in context)),
+        )
+        return await self._recorded(self.service.start(asked), body, person, place, place.channel_id)
+
+    async def _follow_up(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+        text = _prompt_in(body)
+        if not text:
+            return _errors({Input.PROMPT: PROMPT_MISSING})
+        call = self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body))
+        return await self._recorded(call, body, person, place, place.channel_id)
+
+    async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+        quiet = choice_in(body, Input.TELLING) == Telling.QUIET
+        preference = Preference(choice_in(body, Input.PROJECT), quiet)
+        outcome = await self.recorder.record_interaction(
+            self.service.save_preference(person.id, preference), person, place.channel_id
+        )
+        return _errors({Input.TELLING: NOT_RECORDED_HERE}) if outcome is RecordingOutcome.FAILED else {}
+
+    async def _recorded(
+        self, call: Coroutine[Any, Any, None], body: dict[str, Any], person: Person, place: ModalPlace, channel_id: str
+    ) -> Answer:
+        """Records it. The text is forgotten once that is done, and stays where it is if not."""
+        outcome = await self.recorder.record_interaction(call, person, channel_id)
+        if outcome is RecordingOutcome.FAILED:
+            return _errors({Input.PROMPT: NOT_RECORDED_HERE})
+        if outcome is RecordingOutcome.LATE:
+            return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
+        self.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
+        return {}
+
+    # -- what people do before they submit ----------------------------------------------------------------------------
+
+    async def _on_typed(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        person, typed = interaction_user(body, self.identity), text_at(first_item_at(body, "actions"), "value")
+        if person.id:
+            self.drafts.keep(DraftKey(person.id, place_of(body).draft_key), typed, view_id=view_id(body))
+        await ack()
+
+    async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        scope = text_at(first_item_at(body, "actions"), "selected_option", "value")
+        place = replace(place_of(body), scope=scope)
+        self.opener.change_scope(view_id(body), interaction_user(body, self.identity), place)
+        await ack()
+
+    async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        thread_id = text_at(first_item_at(body, "actions"), "value")
+        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
+        place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
+        self.opener.follow_up(text_at(body, "trigger_id"), interaction_user(body, self.identity), place)
+        await ack()
+
+
+def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity) -> None:
+    """Opens the modal for a job in answer to a slash command without words, in the background. In a direct message,
+    which may be between people, it asks for the channel.
+    """
+    channel_id = text_at(body, "channel_id")
+    place = ModalPlace(channel_id="" if channel_id.startswith(_DIRECT_MESSAGE) else channel_id)
+    opener.new_job(text_at(body, "trigger_id"), command_user(body, identity), place)
+
+
+async def _acknowledge(ack: AsyncAck) -> None:
+    await ack()
+
+
+def _asked(body: dict[str, Any], person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
+    quiet = choice_in(body, Input.TELLING) == Telling.QUIET
+    project = choice_in(body, Input.PROJECT)
+    return NewJob(person, channel_id, prompt, _source_key(body), way_in, project_said=project, quiet=quiet)
+
+
+def _prompt_in(body: dict[str, Any]) -> str:
+    return displayable(text_in(body, Input.PROMPT)).strip()
+
+
+def _files(place: ModalPlace) -> tuple[SlackFile, ...]:
+    """The view keeps no more of files than their ids and names."""
+    names = dict(zip(place.files, place.file_names, strict=False))
+    return tuple(SlackFile(file_id, names.get(file_id, ""), must_look_up=True) for file_id in place.files)
+
+
+def _source_key(body: dict[str, Any]) -> str:
+    """A view can be submitted again where that failed, and counts once."""
+    return f"view/{workspace_id(body)}/{view_id(body)}"
+
+
+def _errors(errors: Mapping[str, str]) -> Answer:
+    return {"response_action": "errors", "errors": {**errors}}

@@ -1,0 +1,59 @@
+"""Keeps what people type into modals, so that one that was closed loses nothing."""
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from bot.errors import StoreError
+from bot.slack.receiving.request_recorder import RequestRecorder
+from bot.slack.receiving.service_port import ServicePort
+
+logger = logging.getLogger(__name__)
+
+_MOST_SUBMITTED = 1_000
+
+
+@dataclass(frozen=True)
+class DraftKey:
+    """Whose draft it is, and of which place (ModalPlace.draft_key)."""
+
+    person_id: str
+    place: str
+
+
+class DraftKeeper:
+    """Saves the newest text of each draft, one after the other, in the background: nobody waits for it."""
+
+    def __init__(self, service: ServicePort, recorder: RequestRecorder) -> None:
+        self._service = service
+        self._recorder = recorder
+        self._newest: dict[DraftKey, str] = {}
+        self._being_saved: set[DraftKey] = set()
+        self._submitted: OrderedDict[str, None] = OrderedDict()
+
+    def keep(self, key: DraftKey, text: str, *, view_id: str) -> None:
+        """Keeps a text. What was typed into a view that was submitted meanwhile comes too late."""
+        if view_id not in self._submitted:
+            self._save(key, text)
+
+    def forget(self, key: DraftKey, *, view_id: str) -> None:
+        """Forgets a draft that was submitted."""
+        self._submitted[view_id] = None
+        while len(self._submitted) > _MOST_SUBMITTED:
+            self._submitted.popitem(last=False)
+        self._save(key, "")
+
+    def _save(self, key: DraftKey, text: str) -> None:
+        self._newest[key] = text
+        if key not in self._being_saved:
+            self._being_saved.add(key)
+            self._recorder.in_background(self._save_newest(key), name="keeping a draft")
+
+    async def _save_newest(self, key: DraftKey) -> None:
+        try:
+            while (text := self._newest.pop(key, None)) is not None:
+                await self._service.save_draft(key.person_id, key.place, text)
+        except StoreError as error:
+            logger.warning("a draft is not kept: %s", type(error).__name__)
+        finally:
+            self._being_saved.discard(key)

@@ -1,0 +1,74 @@
+"""What goes along with a message that is handed over: the message, or its thread, without secrets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.secret_masking import mask_secrets
+from bot.domain.thread_context import ContextLimits, ContextText, context_text
+from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
+from bot.errors import ChatError
+from bot.ports import People
+from bot.slack.message_parts.thread_messages import thread_message
+from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, Scope, ShownContext
+from bot.slack.rendering.text import width
+from bot.slack_ports import Conversations
+
+_NAMED_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class HandOverContext:
+    """Finds it out. `people` names who wrote the message."""
+
+    conversations: Conversations
+    people: People
+
+    async def of_message(self, place: ModalPlace, message: Any) -> ShownContext:
+        """Returns what is shown first: the message, as the shortcut's payload has it."""
+        read = thread_message(message)
+        messages = () if read is None else (await self._named(read),)
+        thread = await self._thread(place) if place.thread_ts else ()
+        has_thread = thread is not None and len(thread) > 1
+        return _shown(messages, place, has_thread=has_thread, unreadable=thread is None)
+
+    async def in_scope(self, place: ModalPlace) -> ShownContext | None:
+        """Returns what goes along by the place's scope; None where it cannot be read any more."""
+        thread = await self._thread(place)
+        if thread is None:
+            return None
+        whole = place.scope == Scope.THREAD
+        messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
+        return _shown(messages, place, has_thread=True, unreadable=False) if messages else None
+
+    async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
+        """Returns the thread; None where Pagehand cannot read it, for want of membership most often."""
+        try:
+            return await self.conversations.thread(place.channel_id, place.thread_ts or place.message_ts)
+        except ChatError:
+            return None
+
+    async def _named(self, message: ThreadMessage) -> ThreadMessage:
+        return with_known_names(message, await self.people.names(people_in((message,))[:_NAMED_AT_ONCE]))
+
+
+def _shown(messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool) -> ShownContext:
+    context = _that_fits(messages)
+    masked = mask_secrets(context.text)
+    return ShownContext(
+        text=masked.text,
+        masked=masked.kinds,
+        notes=context.notes,
+        has_thread=has_thread,
+        unreadable=unreadable,
+        file_names=place.file_names,
+    )
+
+
+def _that_fits(messages: Sequence[ThreadMessage]) -> ContextText:
+    """Returns the context, cut once more where its characters are wide."""
+    context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS))
+    if width(context.text) <= CONTEXT_WIDTH:
+        return context
+    return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2))

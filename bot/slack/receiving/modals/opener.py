@@ -1,0 +1,141 @@
+"""Opens modals: at once and empty, since a trigger is good for three seconds only; filled as soon as all is known.
+
+All of it happens behind the acknowledgement, which waits for neither Slack nor the database.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.preferences import Preference
+from bot.domain.requests import Person
+from bot.errors import ChatError, StoreError
+from bot.ports import People
+from bot.slack.receiving.modals.hand_over_context import HandOverContext
+from bot.slack.receiving.request_recorder import RequestRecorder
+from bot.slack.receiving.service_port import ServicePort
+from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.modals import (
+    COULD_NOT_FILL,
+    COULD_NOT_OPEN,
+    Drafted,
+    View,
+    follow_up_modal,
+    hand_over_modal,
+    loading_modal,
+    message_modal,
+    new_job_modal,
+    settings_modal,
+)
+from bot.slack.sending.views import SlackViews
+from bot.slack_ports import Conversations
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ModalEdges:
+    """What modals need of Slack. `projects` are the names of all projects."""
+
+    views: SlackViews
+    conversations: Conversations
+    people: People
+    projects: tuple[str, ...] = ()
+
+
+class ModalOpener:
+    """One for an app. Each method returns at once."""
+
+    def __init__(self, service: ServicePort, recorder: RequestRecorder, edges: ModalEdges) -> None:
+        self._service = service
+        self._recorder = recorder
+        self._views = edges.views
+        self._projects = edges.projects
+        self._context = HandOverContext(edges.conversations, edges.people)
+
+    def new_job(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
+        """Opens the modal for a job."""
+
+        async def view() -> View:
+            return new_job_modal(place, await self._drafted(person, place), self._projects)
+
+        self._open(trigger_id, person, place, view)
+
+    def follow_up(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
+        """Opens the modal in which to steer a job."""
+
+        async def view() -> View:
+            return follow_up_modal(place, await self._drafted(person, place))
+
+        self._open(trigger_id, person, place, view)
+
+    def settings(self, trigger_id: str, person: Person) -> None:
+        """Opens the modal for somebody's defaults."""
+
+        async def view() -> View:
+            return settings_modal(await self._service.preference(person.id), self._projects)
+
+        self._open(trigger_id, person, ModalPlace(), view)
+
+    def hand_over(self, trigger_id: str, person: Person, place: ModalPlace, message: Any) -> None:
+        """Opens the modal for a message that is handed over."""
+
+        async def view() -> View:
+            context = await self._context.of_message(place, message)
+            return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
+
+        self._open(trigger_id, person, place, view)
+
+    def change_scope(self, view_id: str, person: Person, place: ModalPlace) -> None:
+        """Shows what goes along by the place's scope. What cannot be read leaves the modal as it is."""
+
+        async def work() -> None:
+            context = await self._context.in_scope(place)
+            if context is not None:
+                drafted = await self._drafted(person, place)
+                await self._update(view_id, hand_over_modal(place, drafted, self._projects, context))
+
+        self._recorder.in_background(self._guarded(work), name="showing another context")
+
+    def _open(self, trigger_id: str, person: Person, place: ModalPlace, fill: Callable[[], Awaitable[View]]) -> None:
+        async def work() -> None:
+            try:
+                view_id = await self._views.open(trigger_id, loading_modal())
+            except ChatError as error:
+                logger.warning("a modal could not be opened: %s", error.reason)
+                if place.channel_id:
+                    self._recorder.tell_in_background(person, place.channel_id, COULD_NOT_OPEN)
+                return
+            await self._update(view_id, await self._filled(fill))
+
+        self._recorder.in_background(self._guarded(work), name="opening a modal")
+
+    async def _filled(self, fill: Callable[[], Awaitable[View]]) -> View:
+        """An error's words may hold what people wrote, so only its kind is logged."""
+        try:
+            return await fill()
+        except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
+            logger.warning("a modal could not be filled: %s", type(error).__name__)
+            return message_modal(COULD_NOT_FILL)
+
+    async def _update(self, view_id: str, view: View) -> None:
+        try:
+            await self._views.update(view_id, view)
+        except ChatError as error:
+            logger.info("a modal is left as it is: %s", error.reason)  # it was closed, most often
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and its words are not for the log
+            logger.error("a modal could not be shown: %s", type(error).__name__)  # noqa: TRY400 - as above
+
+    async def _drafted(self, person: Person, place: ModalPlace) -> Drafted:
+        """Returns what was typed before; without it, where the database is away, people can type all the same."""
+        try:
+            text = await self._service.draft(person.id, place.draft_key)
+            return Drafted(text, await self._service.preference(person.id))
+        except StoreError as error:
+            logger.warning("a modal is opened without its draft: %s", type(error).__name__)
+            return Drafted("", Preference())

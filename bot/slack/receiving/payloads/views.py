@@ -1,0 +1,44 @@
+"""Views as Slack's payloads show them: which one it is, what it is about, and what its inputs hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.runtime.json_fields import object_at, text_at
+from bot.slack.rendering.modal_places import ModalPlace, parse_place
+
+
+def view_id(body: Any) -> str:
+    """Returns the id of the view that a payload is about."""
+    return text_at(body, "view", "id")
+
+
+def place_of(body: Any) -> ModalPlace:
+    """Returns what the view is about."""
+    return parse_place(text_at(body, "view", "private_metadata"))
+
+
+def text_in(body: Any, block_id: str) -> str:
+    """Returns what an input of text holds; its action id is that of its block."""
+    return text_at(_held(body, block_id), "value")
+
+
+def choice_in(body: Any, block_id: str) -> str:
+    """Returns the value of the option that is chosen; empty where none is."""
+    return text_at(_held(body, block_id), "selected_option", "value")
+
+
+def channel_in(body: Any, block_id: str) -> str:
+    """Returns the channel that is chosen; empty where none is."""
+    return text_at(_held(body, block_id), "selected_conversation")
+
+
+def texts_in(body: Any, prefix: str) -> Sequence[tuple[str, str]]:
+    """Returns the inputs of text whose block ids begin so, with what they hold, in the order of the blocks."""
+    blocks = object_at(body, "view").get("blocks")
+    ids = [text_at(block, "block_id") for block in blocks] if isinstance(blocks, list) else []
+    return [(block_id, text_in(body, block_id)) for block_id in ids if block_id.startswith(prefix)]
+
+
+def _held(body: Any, block_id: str) -> dict[str, Any]:
+    values = object_at(object_at(object_at(body, "view"), "state"), "values")
+    return object_at(object_at(values, block_id), block_id)

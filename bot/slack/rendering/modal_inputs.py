@@ -1,0 +1,111 @@
+"""The inputs that Pagehand's modals are made of. Their ids say what a submission holds. Pure."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from bot.domain.preferences import Preference
+from bot.slack.rendering.blocks import Block, plain_text
+from bot.slack.rendering.text import ELLIPSIS, displayable, width
+
+MAX_INPUT = 3_000
+"""What Slack lets people type into one input."""
+_MAX_OPTIONS, _MAX_OPTION = 100, 75
+
+
+class Input(StrEnum):
+    """An input's block id and action id: the same on each update of a view, so that what was typed stays."""
+
+    PROMPT = "prompt"
+    PROJECT = "project"
+    TELLING = "telling"
+    CHANNEL = "channel"
+    SCOPE = "scope"
+    CONTEXT = "context"
+    """Of several; each has a number and the scope behind it."""
+
+
+class Telling(StrEnum):
+    """How somebody is told of a job's end."""
+
+    MENTION = "mention"
+    QUIET = "quiet"
+
+
+_TELLING = {Telling.MENTION: "Mention me when it ends", Telling.QUIET: "Quietly: nobody is mentioned"}
+
+
+def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
+    """Returns an input of several lines. Slack refuses a value that is longer than what may be typed."""
+    element = {"type": "plain_text_input", "action_id": block_id, "multiline": True, "max_length": MAX_INPUT}
+    given = cut(value, MAX_INPUT)
+    block = _input(block_id, label, element | ({"initial_value": given} if given else {}), optional=optional)
+    return block | ({"hint": plain_text(hint)} if hint else {})
+
+
+def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
+    """Returns the input for what the agent is to do: whatever is typed comes at once, to be kept."""
+    block = text_input(Input.PROMPT, label, value, hint=hint)
+    block["dispatch_action"] = True
+    block["element"]["dispatch_action_config"] = {"trigger_actions_on": ["on_character_entered"]}
+    block["element"]["focus_on_load"] = True
+    return block
+
+
+def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
+    """Returns the choice of a project; nothing where there is only one."""
+    if len(projects) <= 1:
+        return []
+    options = [option(name, name) for name in projects[:_MAX_OPTIONS]]
+    element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
+    element["placeholder"] = plain_text("By the channel, or by the words")
+    if chosen in projects[:_MAX_OPTIONS]:
+        element["initial_option"] = option(chosen, chosen)
+    return [_input(Input.PROJECT, "Project", element, optional=True)]
+
+
+def telling_input(preference: Preference) -> Block:
+    """Returns the choice of how one is told."""
+    options = {telling: option(words, telling) for telling, words in _TELLING.items()}
+    chosen = options[Telling.QUIET if preference.quiet else Telling.MENTION]
+    element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
+    return _input(Input.TELLING, "Tell me how", element | {"initial_option": chosen})
+
+
+def channel_input() -> Block:
+    """Returns the choice of a channel."""
+    offered = {"include": ["public", "private"], "exclude_bot_users": True}
+    element: Block = {"type": "conversations_select", "action_id": Input.CHANNEL, "filter": offered}
+    element |= {"placeholder": plain_text("Choose a channel"), "default_to_current_conversation": True}
+    return _input(Input.CHANNEL, "Channel", element)
+
+
+def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:
+    """Returns a choice whose change comes at once."""
+    element = {"type": "radio_buttons", "action_id": block_id, "options": [*options], "initial_option": chosen}
+    return _input(block_id, label, element) | {"dispatch_action": True}
+
+
+def option(label: str, value: str) -> Block:
+    """Returns something that can be chosen."""
+    return {"text": plain_text(cut(label, _MAX_OPTION)), "value": value}
+
+
+def cut(text: str, limit: int) -> str:
+    """Returns the text as it can be shown, at most `limit` wide as Slack counts."""
+    shown = displayable(text)
+    if width(shown) <= limit:
+        return shown
+    head = shown[: limit - 1]
+    while width(head) >= limit:
+        head = head[: limit - 1 - (width(head) - len(head) + 1)]
+    return head + ELLIPSIS
+
+
+def _input(block_id: str, label: str, element: Block, *, optional: bool = False) -> Block:
+    return {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain_text(label),
+        "element": element,
+        "optional": optional,
+    }
