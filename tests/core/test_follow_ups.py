@@ -26,10 +26,17 @@ class OneAnswerAKey(FakeJobApi):
         self._answers: dict[str, Job] = {}
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         if idempotency_key not in self._answers:
-            job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+            job = await super().send_message(project, job_id, prompt, idempotency_key=idempotency_key)
             self._answers[idempotency_key] = job
         return self._answers[idempotency_key]
 
@@ -40,7 +47,14 @@ class ReadOnly(FakeJobApi):
     error: JobApiError = JobApiNotAllowed("403", status=403)
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         raise self.error
 

@@ -45,7 +45,14 @@ class Archiving(FakeJobApi):
         self._answer = answer
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.show(job_id, "archived")
         if self._answer is not None:
