@@ -1,5 +1,6 @@
 """What a thread is told when a follow-up and its job's changes come in an order that nobody would expect."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +10,7 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest

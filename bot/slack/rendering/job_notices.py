@@ -16,7 +16,7 @@ from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
 from bot.slack.rendering.job_report import reason_quoted, with_report
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import addressing, link, safe_url
+from bot.slack.rendering.text import addressing, link, person, safe_url
 
 _AS_IT_WAS = "\nThe pull request is as it was:"
 
