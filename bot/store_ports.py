@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.requests import Reply, Request, Requester, RequestState
-from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,11 @@ class ClaimedRequest:
 
 @dataclass(frozen=True)
 class ClaimedNotice:
-    """A notice to deliver, with its thread as it is now."""
+    """A notice to deliver, with its thread as it is now. `follow_ups` are counted for a CARD and an EPHEMERAL alone."""
 
     notice: Notice
     thread: Thread
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,9 @@ class NoticeQueue(Notices, Protocol):
         max_reactions: int | None = None,
     ) -> Sequence[ClaimedNotice]:
         """Takes due notices: any REACTION (at most `max_reactions`), and of all others the first open one of each
-        thread (by id); no reaction of the channels held for those, nothing else of the held channels. Counts the
-        attempt. One whose lease ran out while it was being sent is taken as uncertain.
+        thread (the CARD, then by id; an EPHEMERAL waits for no POST, a POST for the card to be there); no reaction of
+        the channels held for those, nothing else of the held channels. Counts the attempt. One whose lease ran out
+        while it was being sent is taken as uncertain.
         """
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:

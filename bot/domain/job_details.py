@@ -118,11 +118,14 @@ NO_DETAILS = JobDetails()
 
 @dataclass(frozen=True)
 class Progress:
-    """What of the details the card shows: the plan and the activity while the agent works, and the pull request."""
+    """What of the details the card shows: the plan and the activity while the agent works, and the pull request with
+    the first of the files that it changes.
+    """
 
     plan: tuple[PlanStep, ...] = ()
     activity: str = ""
     pull_request: PullRequestState | None = None
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,10 @@ class EndMark:
 
 def progress_of(details: JobDetails, *, ended: bool) -> Progress:
     """What the card shows of the details."""
-    state = details.pull_request.state if details.pull_request else None
-    return Progress(pull_request=state) if ended else Progress(details.plan, details.activity, state)
+    state, changes = details.pull_request.state if details.pull_request else None, _first_files(details.changes)
+    if ended:
+        return Progress(pull_request=state, changes=changes)
+    return Progress(details.plan, details.activity, state, changes)
 
 
 def end_mark(details: JobDetails) -> EndMark:

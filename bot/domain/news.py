@@ -77,11 +77,12 @@ def note_progress(
     state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
 ) -> ThreadState:
     """Notes how far the agent is, once in `card_every` seconds: what comes sooner is left for a later look, since each
-    time the card is edited. `other_news`: the card is edited anyway.
+    time the card is edited. `other_news`: the card is edited anyway. What was changed stays known while it is not told.
 
     A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
     """
     progress = progress_of(details, ended=state.job is not None and state.job.ended)
+    progress = replace(progress, changes=progress.changes or state.progress.changes)
     if progress == state.progress:
         return state
     only_further = progress.pull_request == state.progress.pull_request and not other_news
@@ -89,6 +90,19 @@ def note_progress(
         return state
     changed_at = state.changed_at if progress.plan == state.progress.plan else now
     return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+
+
+def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
+    """Notes when the agent was seen to begin and to end its newest work. `before` is the job as it was seen last."""
+    job = state.job
+    if job is None or before is None:
+        return state if job is None else replace(state, work_began_at=now, work_ended_at=now if job.ended else 0.0)
+    if not job.ended:
+        return replace(state, work_began_at=now if before.ended else state.work_began_at, work_ended_at=0.0)
+    if not before.ended:
+        return replace(state, work_ended_at=now)
+    # It was never seen at work, so nobody knows when that began.
+    return replace(state, work_began_at=0.0, work_ended_at=now) if _ended_unseen(state, details) else state
 
 
 def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:

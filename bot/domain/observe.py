@@ -10,7 +10,7 @@ from typing import assert_never
 
 from bot.domain.job_details import NO_DETAILS
 from bot.domain.jobs import ARCHIVED, COMPLETED, Job, Problem
-from bot.domain.news import announce_link, note_end, note_progress, note_question, transitions
+from bot.domain.news import announce_link, note_end, note_progress, note_question, note_work, transitions
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
@@ -22,6 +22,7 @@ from bot.domain.notices.posts import (
     RequestSummary,
 )
 from bot.domain.requests import RejectionReason
+from bot.domain.telling import told_though_muted
 from bot.domain.threads import ThreadState
 
 GONE_AFTER_NOT_FOUND = 3
@@ -104,6 +105,8 @@ def decide(
             after, notices = note_outage(state, observation, now, polling.patience)
         case _:
             assert_never(observation)
+    if state.muted_by:
+        notices = [notice for notice in notices if told_though_muted(notice.message)]
     after, rejections = _explain_rejections(after, observation, now)
     poll_in = next_poll_in(after, now, polling, jitter=jitter)
     if poll_in is None:
@@ -238,6 +241,7 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     if job.ended and not (before and before.ended and before.status == job.status):
         state = replace(state, poll_until=max(state.poll_until, now + polling.grace if link_may_come else now))
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
+    state = note_work(state, before, details, now)
     news = [notice for notice in transitions(state, before, details) if notice.key not in state.announced]
     state = replace(state, announced=state.announced | {notice.key for notice in news})
     state, link = announce_link(state, news)

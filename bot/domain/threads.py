@@ -86,6 +86,9 @@ class ThreadState:
     `last_end` is by what the last end that was told is known again. `question` is the digest of the agent's question
     that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
     round's follow-up, till its end is told; empty: the thread's requester.
+
+    `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
+    ended; 0: it was not seen, or has not ended.
     """
 
     job: Job | None = None
@@ -111,6 +114,19 @@ class ThreadState:
     asker_id: str = ""
     muted_by: str = ""
     participants: tuple[str, ...] = ()
+    work_began_at: float = 0.0
+    work_ended_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class FollowUpCounts:
+    """How many follow-ups the job API took, and how many wait to be sent."""
+
+    sent: int = 0
+    waiting: int = 0
+
+
+NO_FOLLOW_UPS = FollowUpCounts()
 
 
 @dataclass(frozen=True)

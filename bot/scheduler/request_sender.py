@@ -24,7 +24,7 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, JobApi, People, Requesters, Store
-from bot.replies import catch_up, reaction_notice
+from bot.replies import RequestTransaction, catch_up, reaction_notice
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.worker import WorkerSettings
@@ -260,7 +260,7 @@ async def save_state(tx: SenderTransaction, thread: Thread, state: ThreadState, 
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-async def refuse_follow_ups(tx: SenderTransaction, thread_id: str) -> None:
+async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
     """Tells those who have replied already that there will be no job to steer."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)

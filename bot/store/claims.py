@@ -50,8 +50,11 @@ def first_of_thread(
     place: Callable[[FromClause], ColumnElement[Any]],
     *,
     in_order: Callable[[FromClause], ColumnElement[bool]] = lambda _: true(),
+    waits_for: Callable[[FromClause, FromClause], ColumnElement[bool]] = lambda _, __: true(),
 ) -> ColumnElement[bool]:
-    """No other open row of the thread comes before this one or is under way. `in_order`: which rows that is about."""
+    """No other open row of the thread comes before this one or is under way. `in_order`: which rows that is about;
+    `waits_for`: whether the first of two waits for the second at all.
+    """
     other = table.alias("other")
     before_or_under_way = or_(place(other) < place(table), other.c.claimed_until > NOW)
     return ~exists().where(
@@ -59,14 +62,15 @@ def first_of_thread(
         other.c.due_at.is_not(None),
         in_order(other),
         in_order(table),
+        waits_for(table, other),
         before_or_under_way,
     )
 
 
-def candidates(table: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """Due rows with their threads, locked, the most overdue first."""
+def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[ColumnElement[Any]] = ()) -> Select[Any]:
+    """Due rows with their threads and what is `also` wanted of them, locked, the most overdue first."""
     return (
-        select(table, threads)
+        select(table, threads, *also)
         .join(threads, threads.c.id == table.c.thread_id)
         .where(due(table), *conditions)
         .order_by(table.c.due_at)

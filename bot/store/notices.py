@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Double,
     Executable,
+    FromClause,
     Integer,
     RowMapping,
     Update,
@@ -29,10 +31,12 @@ from sqlalchemy import (
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
+from bot.domain.requests import RequestKind, RequestState
+from bot.domain.threads import FollowUpCounts
 from bot.store.claims import FREE, candidates, claim_candidates, claim_of, claiming, first_of_thread
 from bot.store.schema.column_types import CleanText
 from bot.store.schema.rows import LASTING, notice_from, notice_values, thread_from, thread_to_speak_in
-from bot.store.schema.tables import NoticeState, notices, threads
+from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 from bot.store_ports import ClaimedNotice
 
@@ -71,18 +75,45 @@ _ADD = for_each_dialect(lambda into: into(notices).on_conflict_do_nothing(index_
 _ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
 
 _IS_REACTION = notices.c.delivery == Delivery.REACTION
+
+
+def _waits_for(row: FromClause, other: FromClause) -> ColumnElement[bool]:
+    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered."""
+    return or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
+
+
+def _place(table: FromClause) -> ColumnElement[int]:
+    """The card comes first: in somebody else's thread there may be something to say before it is recorded."""
+    return case((table.c.delivery == Delivery.CARD, 0), else_=table.c.id)
+
+
+def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
+    """How many follow-ups of the thread are in this state; not counted for what shows no such number."""
+    counted = select(func.count()).where(
+        requests.c.thread_id == threads.c.id, requests.c.kind == RequestKind.FOLLOW_UP, state
+    )
+    return case((notices.c.delivery.in_([Delivery.CARD, Delivery.EPHEMERAL]), counted.scalar_subquery()), else_=0)
+
+
+_SENT = _follow_ups(requests.c.state == RequestState.ACCEPTED).label("follow_ups_sent")
+_WAITING = _follow_ups(requests.c.due_at.is_not(None)).label("follow_ups_waiting")
 _FIRST = first_of_thread(
-    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
     notices,
-    lambda table: table.c.id,
+    _place,
+    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
     in_order=lambda table: table.c.delivery != Delivery.REACTION,
+    waits_for=_waits_for,
 )
+_HAS_CARD = or_(notices.c.delivery != Delivery.POST, threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
+"""A post waits for its thread's card. Without a thread there will be none any more: the post goes to one person."""
 _CANDIDATES = candidates(
     notices,
     _FIRST,
+    _HAS_CARD,
     or_(_IS_REACTION, threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))),
     or_(not_(_IS_REACTION), threads.c.channel_id.not_in(bindparam("held_for_reactions", expanding=True))),
     or_(not_(_IS_REACTION), bindparam("max_reactions", type_=Integer) > 0),
+    also=(_SENT, _WAITING),
 )
 _CLAIM = claiming(
     notices,
@@ -208,7 +239,7 @@ def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
     notice = notice_from(now)
     # A card shows what is known of the job; anything else can be said without that.
     thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
-    return ClaimedNotice(notice, thread)
+    return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))
 
 
 def _with_few_reactions(found: Sequence[RowMapping], most: int) -> list[RowMapping]:

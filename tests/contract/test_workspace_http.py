@@ -84,6 +84,33 @@ async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver
     assert [m.text for m in workspace.channels.messages("docs")] == ["/docs a&amp;b=c ✓", "heard a&amp;b=c ✓"]
 
 
+async def test_a_modal_is_opened_and_answered(workspace: WorkspaceServer, receiver: Receiver) -> None:
+    """The answers to a submission come in the body of the response; text is none that Slack knows."""
+    words = {"type": "plain_text", "text": "Words"}
+    element = {"type": "plain_text_input", "action_id": "a"}
+    block = {"type": "input", "block_id": "b", "label": words, "element": element}
+    view = {"type": "modal", "callback_id": "v", "title": words, "submit": words, "blocks": [block]}
+    answers: list[dict[str, Any]] = [{"response_action": "errors", "errors": {"b": "More."}}, {"text": "words"}, {}]
+
+    @receiver.app.command("/docs")
+    async def docs(ack: Any, command: dict[str, Any], client: AsyncWebClient) -> None:
+        await ack()
+        await client.views_open(trigger_id=command["trigger_id"], view=view)
+
+    @receiver.app.view("v")
+    async def submitted(ack: Any) -> None:
+        await ack(**answers.pop(0))
+
+    ana = workspace.people["ana"]
+    assert (await ana.command("docs", "/docs")).ok
+    await workspace.changes.wait_for(lambda: ana.views.top)
+    await ana.views.enter("a", "typed")
+    assert (await ana.views.submit()).errors == {"b": "More."}
+    assert (await ana.views.submit()).error == "dispatch_unknown_error"
+    assert (await ana.views.submit()).ok
+    assert ana.views.stack() == []
+
+
 async def test_a_wrong_signature_is_refused_by_the_app(url: str, receiver: Receiver) -> None:
     app = replace(AppConfig(), request_url=url, commands=(SlashCommand("/docs", url=url),))
     server = WorkspaceServer(app, credentials=Credentials(signing_secret="another"))

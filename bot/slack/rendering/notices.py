@@ -4,6 +4,7 @@ Each function below is one part of a single `match` over all kinds of messages: 
 missing.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from bot.domain.notices.messages import (
@@ -39,27 +40,40 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.threads import Thread
+from bot.domain.telling import Telling, people_told
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import job_notices, job_report, personal_notices, reply_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
 
+PLAINLY = Telling()
 
-def messages(thread: Thread, notice: Notice, message_context: MessageContext) -> list[Message]:
+
+def messages(
+    thread: Thread,
+    notice: Notice,
+    message_context: MessageContext,
+    *,
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
+    telling: Telling = PLAINLY,
+) -> list[Message]:
     """What to say, in as many messages as it takes (one, but for a whole prompt)."""
-    made = _messages(thread, notice.message, message_context)
+    told = people_told(thread, telling)
+    made = _messages(thread, notice.message, message_context, told)
     return [message.without_blocks() for message in made] if notice.without_blocks else made
 
 
-def _messages(thread: Thread, message: NoticeMessage, message_context: MessageContext) -> list[Message]:
+def _messages(
+    thread: Thread, message: NoticeMessage, message_context: MessageContext, told: Sequence[str]
+) -> list[Message]:
     match message:
         case PromptRequested():
             made = personal_notices.whole_prompt(message)
         case AnswerRequested():
             made = personal_notices.whole_answer(message)
         case PostNotDelivered():
-            post = _post(thread, message.post, message_context)
+            post = _post(thread, message.post, message_context, told)
             made = [personal_notices.in_doubt(post) if message.may_be_posted else post]
         case CardNotPosted():
             made = [personal_notices.card_not_posted(thread, message, message_context)]
@@ -72,11 +86,11 @@ def _messages(thread: Thread, message: NoticeMessage, message_context: MessageCo
         case CardChanged() | ReactionChanged():
             raise ValueError(f"{message.kind} is no message of its own")
         case _:
-            made = [_post(thread, message, message_context)]
+            made = [_post(thread, message, message_context, told)]
     return made
 
 
-def _post(thread: Thread, post: Post, message_context: MessageContext) -> Message:
+def _post(thread: Thread, post: Post, message_context: MessageContext, told: Sequence[str]) -> Message:
     match post:
         case OutageStarted():
             made = request_notices.outage_started(post)
@@ -93,22 +107,22 @@ def _post(thread: Thread, post: Post, message_context: MessageContext) -> Messag
         case UnknownNotice():
             made = _unknown(post)
         case _:
-            made = _job_news(thread, post, message_context)
+            made = _job_news(thread, post, message_context, told)
     return made
 
 
-def _job_news(thread: Thread, news: JobNews, message_context: MessageContext) -> Message:
+def _job_news(thread: Thread, news: JobNews, message_context: MessageContext, told: Sequence[str]) -> Message:
     match news:
         case JobStarted():
             made = job_notices.started(news)
         case JobActiveAgain():
             made = job_notices.active_again()
         case JobFinished():
-            made = job_notices.finished(thread, news)
+            made = job_notices.finished(thread, news, told)
         case PullRequestFound():
-            made = job_notices.pull_request_found(thread, news)
+            made = job_notices.pull_request_found(news, told)
         case JobFailed():
-            made = job_notices.failed(thread, news, message_context)
+            made = job_notices.failed(thread, news, message_context, told)
         case JobArchived():
             made = job_notices.archived(message_context)
         case JobDisappeared():

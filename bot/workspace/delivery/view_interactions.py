@@ -14,6 +14,10 @@ from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.views import checked_view
 
 MISSING = "Please complete this required field."
+LONGEST = 40_000
+"""How many characters a text may have where the app sets no limit. It may set 3,000 at most; without, Slack takes far
+more, and names no end. This one is a message's.
+"""
 MALFORMED = "dispatch_unknown_error"
 
 
@@ -136,8 +140,8 @@ def _wrong(element: Element, value: object) -> str | None:
         return MISSING if element.is_required else None
     if not isinstance(value, str):
         return None
-    longest, shortest = element.body.get("max_length"), element.body.get("min_length")
-    if longest is not None and len(value) > longest:
+    longest, shortest = element.body.get("max_length") or LONGEST, element.body.get("min_length")
+    if len(value) > longest:
         return f"Enter no more than {longest} characters."
     return f"Enter at least {shortest} characters." if shortest is not None and len(value) < shortest else None
 

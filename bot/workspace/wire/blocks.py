@@ -107,12 +107,14 @@ def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
     value: Any = checked
     path = ""
     for step in loc:
-        in_list = isinstance(value, list) and isinstance(step, int)
-        if not (in_list or (isinstance(value, dict) and step in value)):
-            continue
-        value = value[step]
-        path += f"/{step}"
+        if _has(value, step):
+            value = value[step]
+            path += f"/{step}"
     return path, str(loc[-1]) if loc else ""
+
+
+def _has(value: object, step: int | str) -> bool:
+    return isinstance(step, int) if isinstance(value, list) else isinstance(value, dict) and step in value
 
 
 def _text_length(value: object) -> int:

@@ -30,8 +30,8 @@ class Envelope:
 
     @property
     def accepts_response_payload(self) -> bool:
-        """Whether its acknowledgement may carry something to show, which a modal's submission could too."""
-        return self.type == "slash_commands"
+        """Whether its acknowledgement may carry something to show."""
+        return self.type == "slash_commands" or self.payload.get("type") == "view_submission"
 
 
 @dataclass(frozen=True)

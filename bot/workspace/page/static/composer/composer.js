@@ -172,6 +172,9 @@ export class Composer {
   #drawn() {
     fitHeight(this.input);
     this.button.disabled = this.#isEmpty();
+    const withFiles = this.#files.files.length > 0; // a reply with files goes to the thread alone
+    this.#also.disabled = withFiles;
+    if (withFiles) this.#also.checked = false;
     const command = this.#commands ? commandBeingTyped(this.input.value, this.#store) : null;
     const refused = this.#store.me?.is_external && this.#commands && this.input.value.startsWith("/");
     this.usage.hidden = !command && !refused;

@@ -54,7 +54,7 @@ export class EmojiPicker {
 
   #byName() {
     const id = freshId("emoji-name");
-    const input = h("input", { id, class: "text-input", placeholder: "Name, such as rocket", autocomplete: "off" });
+    const input = h("input", { id, class: "text-input", placeholder: "rocket", autocomplete: "off" });
     const form = h(
       "form",
       { class: "picker-name" },

@@ -2,7 +2,7 @@
 
 import { h, replace } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
-import { avatar, badges, displayName } from "../ui/people.js";
+import { avatar, badges, displayName, standing } from "../ui/people.js";
 
 export class Sidebar {
   #store;
@@ -75,7 +75,9 @@ export class Sidebar {
     const other = channel.is_im ? store.person(channel.user) : null;
     const props = {
       href: store.href({ channel: channel.id, thread: null }),
-      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"].filter(Boolean).join(" "),
+      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"]
+        .filter(Boolean)
+        .join(" "),
       "aria-current": current && "page",
       "data-testid": "channel",
       "data-channel": channel.id,
@@ -124,6 +126,7 @@ export class Sidebar {
 
   #personItem(person) {
     const mine = person.id === this.#store.me.id;
+    const known = standing(person);
     const props = {
       class: "person",
       href: this.#store.href({ as: person.id, thread: null }),
@@ -138,8 +141,12 @@ export class Sidebar {
       "a",
       props,
       avatar(person, "small"),
-      h("bdi", {}, displayName(person)),
-      badges(person),
+      h(
+        "span",
+        { class: "person-words" },
+        h("span", {}, h("bdi", {}, displayName(person)), " ", known && h("span", { class: "badge" }, known.label)),
+        known && h("span", { class: "person-note" }, known.note),
+      ),
       mine && icon("check"),
     );
   }

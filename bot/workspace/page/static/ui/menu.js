@@ -37,10 +37,19 @@ function open(list, button, items) {
   if (list.matches(":popover-open")) return close(list, button);
   list.replaceChildren(...items.map((each) => item(each, () => close(list, button))));
   list.showPopover();
-  place(list, button.getBoundingClientRect());
+  follow(list, button);
   list.querySelector("[role=menuitem]")?.focus();
-  window.addEventListener("scroll", () => list.isConnected && list.hidePopover(), { capture: true, once: true });
   return undefined;
+}
+
+/** Keeps the menu at its button while what is around it scrolls. */
+function follow(list, button) {
+  const stay = () => {
+    if (list.matches(":popover-open")) place(list, button.getBoundingClientRect());
+    else window.removeEventListener("scroll", stay, { capture: true });
+  };
+  window.addEventListener("scroll", stay, { capture: true, passive: true });
+  stay();
 }
 
 function close(list, button) {

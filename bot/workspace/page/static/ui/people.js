@@ -24,11 +24,19 @@ export function displayName(person) {
 export function badges(person) {
   return [
     person?.is_bot && h("span", { class: "badge" }, "APP"),
-    person?.is_admin && h("span", { class: "badge", title: "Administers this workspace" }, "Admin"),
-    person?.is_external && h("span", { class: "badge badge-outside", title: "From another organisation" }, "External"),
-    person?.is_guest &&
-      h("span", { class: "badge badge-outside", title: "Sees only the channels they were invited to" }, "Guest"),
+    (person?.is_external || person?.is_guest) && outsideBadge(standing(person)),
   ];
+}
+
+function outsideBadge({ label, note }) {
+  return h("span", { class: "badge badge-outside", title: note }, label);
+}
+
+/** What sets a person apart from the other members: `{label, note}`, or null. */
+export function standing({ is_admin: admin, is_guest: guest, is_external: external }) {
+  if (external) return { label: "External", note: "Of another organisation: commands and shortcuts are not for them" };
+  if (guest) return { label: "Guest", note: "Sees only the channels they were invited to" };
+  return admin ? { label: "Admin", note: "Administers this workspace" } : null;
 }
 
 function initials(name) {

@@ -1,0 +1,57 @@
+"""Who is told of a job's end, and how loudly. Pure."""
+
+from dataclasses import dataclass
+
+from bot.domain.notices.messages import NoticeMessage
+from bot.domain.notices.posts import (
+    JobDisappeared,
+    JobFailed,
+    JobFinished,
+    PullRequestFound,
+    RecordDamaged,
+)
+from bot.domain.threads import Thread
+
+MAX_MENTIONED = 10
+"""People whom one message mentions."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How a channel wants to be told. `mention`: an end mentions people; `broadcast`: one with a pull request is shown
+    in the channel, too.
+    """
+
+    mention: bool = True
+    broadcast: bool = False
+
+
+def people_told(thread: Thread, telling: Telling) -> tuple[str, ...]:
+    """Whom the message of an end mentions: who asked, then who steered, the newest first."""
+    if not telling.mention or thread.options.quiet or thread.state.muted_by:
+        return ()
+    people = dict.fromkeys((thread.requester_id, *reversed(thread.state.participants)))
+    return tuple(people)[:MAX_MENTIONED]
+
+
+def shown_in_channel(thread: Thread, message: NoticeMessage, telling: Telling) -> bool:
+    """Whether a message in the thread is shown in its channel, too: an end, the first with its pull request."""
+    if not telling.broadcast or thread.options.quiet or thread.state.muted_by or _is_direct(thread):
+        return False
+    return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
+
+
+def told_though_muted(message: NoticeMessage) -> bool:
+    """Whether a muted thread is told this of its job: failures and pull requests."""
+    match message:
+        case JobFinished():
+            return bool(message.link)
+        case JobFailed() | PullRequestFound() | JobDisappeared() | RecordDamaged():
+            return True
+        case _:
+            return False
+
+
+def _is_direct(thread: Thread) -> bool:
+    """Whether the thread is in a direct message, where there is no channel besides."""
+    return thread.channel_id.startswith("D")

@@ -1,0 +1,238 @@
+"""What people do with messages at the workspace's page: shortcuts, reactions, sharing, and using an app's blocks."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, LEADS, PARTNERS, Desk, messages, replies, write
+from support.worlds.modal_samples import option, plain
+
+from bot.workspace import WorkspaceServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+Json = dict[str, Any]
+
+
+async def run_shortcut(page: Page, name: str) -> None:
+    """Runs a shortcut on the channel's last message."""
+    await messages(page).last.hover()
+    await page.get_by_test_id("more-actions").click()
+    await page.get_by_role("menuitem", name=name).click()
+
+
+async def test_a_message_is_handed_to_the_app(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+    """The app gets the message itself; the menu can be used with the keyboard alone."""
+    heard: asyncio.Queue[Json] = asyncio.Queue()
+
+    @app.shortcut("hand_to_pagehand")
+    async def handed(ack: Any, body: Json) -> None:
+        await ack()
+        heard.put_nowait(body)
+
+    said = await workspace.people["ben"].say("docs", "This page is wrong")
+    page = await desk.open(ANA, DOCS)
+    await run_shortcut(page, "Hand to Pagehand")
+    body = await asyncio.wait_for(heard.get(), 10)
+    assert (body["message"]["ts"], body["message"]["text"]) == (said.ts, "This page is wrong")
+    await messages(page).last.hover()
+    await page.get_by_test_id("more-actions").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("menuitem")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("menuitem")).to_have_count(0)
+    await expect(page.get_by_test_id("more-actions")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Enter")
+    assert (await asyncio.wait_for(heard.get(), 10))["message"]["ts"] == said.ts
+
+
+async def test_a_shortcut_that_nobody_answers_is_told(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Without an app the person is not left waiting."""
+    await workspace.people["ben"].say("docs", "Anybody?")
+    page = await desk.open(ANA, DOCS)
+    await run_shortcut(page, "Hand to Pagehand")
+    await expect(page.get_by_test_id("toast")).to_contain_text("No app is connected")
+
+
+async def test_any_emoji_sets_a_reaction_and_takes_it_back(desk: Desk, workspace: WorkspaceServer) -> None:
+    """`:x:` at once, others by name; the app's events come from the workspace as for any client."""
+    said = await workspace.people["ben"].say("docs", "Shall we?")
+    await workspace.people["ben"].react("docs", said.ts, "x")
+    page = await desk.open(ANA, DOCS)
+    row = messages(page).last
+    await row.hover()
+    await row.get_by_role("button", name="React with :x:").click()
+    chip = row.get_by_test_id("reaction")
+    await expect(chip.locator(".count")).to_have_text("2")
+    await expect(chip).to_have_attribute("aria-pressed", "true")
+    await chip.click()
+    await expect(chip.locator(".count")).to_have_text("1")
+    await expect(chip).to_have_attribute("aria-label", "Ben Okafor reacted with :x:")
+    await row.get_by_role("button", name="Add a reaction").click()
+    await page.get_by_label("Emoji by name").fill(":Shipit:")
+    await page.keyboard.press("Enter")
+    await expect(row.locator('[data-name="shipit"]')).to_contain_text(":shipit:")
+    await row.get_by_role("button", name="Add a reaction").click()
+    await page.get_by_label("Emoji by name").fill("not an emoji")
+    await page.get_by_role("button", name="React", exact=True).click()
+    await expect(page.get_by_test_id("toast")).to_contain_text("name cannot be used")
+    assert workspace.channels.messages("docs")[-1].reactions == {"x": [BEN], "shipit": [ANA]}
+
+
+async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
+    """It shows whose words they are and where they stand, to those who may see that."""
+    await workspace.people["ben"].say("leads", "The <plan> is *ready*")
+    root = await workspace.people["ben"].say("docs", "What of the plan?")
+    page = await desk.open(ANA, LEADS)
+    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    await page.goto(f"{desk.origin}/#as={ANA}&channel={LEADS}")
+    await messages(page).last.hover()
+    await page.get_by_role("button", name="Share message").click()
+    await page.get_by_label("Share to").select_option(label="#docs")
+    await page.get_by_label("Say something").fill("Look, @ben")
+    await page.get_by_role("button", name="Share", exact=True).click()
+    await page.locator(f'[data-channel="{DOCS}"]').click()
+    shared = messages(page).last
+    await expect(shared.locator(".mention")).to_have_text("@ben")
+    await expect(shared.get_by_test_id("attachment")).to_contain_text("Ben OkaforThe <plan> is ready")
+    await expect(shared.get_by_role("link", name="View message")).to_have_attribute("href", re.compile(LEADS))
+
+    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    await messages(page).last.hover()
+    await messages(page).last.get_by_role("button", name="Share message").click()
+    await expect(page.get_by_label("Share to")).to_have_value("0")
+    await page.get_by_role("button", name="Share", exact=True).click()
+    await expect(replies(page).last.get_by_test_id("attachment")).to_contain_text("Look, @ben")
+    assert [m.thread_ts for m in workspace.channels.messages("docs")][-1] == root.ts
+
+    gia = await desk.open("U0GIA0001", DOCS)
+    await expect(messages(gia).last.get_by_test_id("attachment")).to_contain_text("From a conversation")
+    await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
+
+
+async def test_sharing_fails_with_words_and_keeps_what_was_written(desk: Desk, workspace: WorkspaceServer) -> None:
+    """The question stays open until it has worked or was given up."""
+    said = await workspace.people["ana"].say("docs", "Going")
+    page = await desk.open(ANA, DOCS)
+    await messages(page).last.hover()
+    await page.get_by_role("button", name="Share message").click()
+    await page.get_by_label("Say something").fill("Keep me")
+    await workspace.people["ana"].delete("docs", said.ts)
+    await page.get_by_role("button", name="Share", exact=True).click()
+    await expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("no longer there")
+    await expect(page.get_by_label("Say something")).to_have_value("Keep me")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+CONFIRM = {
+    "title": plain("Mute it?"),
+    "text": plain("Only failures are told."),
+    "confirm": plain("Yes, mute"),
+    "deny": plain("No"),
+}
+CARD: list[Json] = [
+    {
+        "type": "section",
+        "block_id": "card",
+        "text": {"type": "mrkdwn", "text": "*Working* since <!date^1700000000^{date_short} {time}|then>"},
+        "accessory": {
+            "type": "overflow",
+            "action_id": "menu",
+            "options": [option("The whole request", "request"), option("Mute", "mute")],
+        },
+    },
+    {
+        "type": "actions",
+        "block_id": "choose",
+        "elements": [
+            {
+                "type": "static_select",
+                "action_id": "project",
+                "placeholder": plain("Project"),
+                "options": [option("Guide", "guide"), option("Handbook", "book")],
+                "confirm": CONFIRM,
+            }
+        ],
+    },
+    {"type": "context", "elements": [{"type": "mrkdwn", "text": "2 follow-ups sent"}]},
+]
+
+
+async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """An overflow menu and a choice with a question tell the app what was chosen; times are the reader's own."""
+    heard: asyncio.Queue[Json] = asyncio.Queue()
+
+    @app.action(re.compile("menu|project"))
+    async def chosen(ack: Any, body: Json) -> None:
+        await ack()
+        heard.put_nowait(body["actions"][0])
+
+    await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
+    page = await desk.open(ANA, DOCS)
+    row = messages(page).last
+    await expect(row.locator("time").last).to_have_text("Nov 14, 2023 10:13 PM")
+    await row.get_by_role("button", name="More actions").first.click()
+    await page.get_by_role("menuitem", name="Mute").click()
+    action = await asyncio.wait_for(heard.get(), 10)
+    assert (action["type"], action["selected_option"]["value"]) == ("overflow", "mute")
+    choice = row.get_by_label("Project")
+    await choice.select_option(label="Handbook")
+    await page.get_by_role("button", name="No", exact=True).click()
+    assert await choice.evaluate("(node) => node.selectedOptions[0].label") == "Project"
+    await choice.select_option(label="Guide")
+    await page.get_by_role("button", name="Yes, mute").click()
+    action = await asyncio.wait_for(heard.get(), 10)
+    assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
+
+
+async def test_times_are_shown_in_the_readers_zone(desk: Desk, slack: AsyncWebClient) -> None:
+    """The same moment for somebody far away."""
+    await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
+    await desk.open(ANA, DOCS)
+    browser = desk.context.browser
+    assert browser is not None
+    context = await browser.new_context(locale="en-US", timezone_id="Asia/Tokyo")
+    page = await context.new_page()
+    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}")
+    await expect(messages(page).last.locator("time").last).to_have_text("Nov 15, 2023 7:13 AM")
+    await context.close()
+
+
+async def test_a_reply_that_the_app_sends_to_the_channel_too(desk: Desk, slack: AsyncWebClient) -> None:
+    """It stands in the channel with a way into its thread, and in the thread as any reply."""
+    posted = await slack.chat_postMessage(channel=DOCS, text="The card")
+    await slack.chat_postMessage(channel=DOCS, text="It is done", thread_ts=posted["ts"], reply_broadcast=True)
+    page = await desk.open(ANA, DOCS)
+    await expect(messages(page)).to_have_count(2)
+    await expect(messages(page).last).to_contain_text("replied to a thread: The card")
+    await messages(page).last.get_by_role("link", name="The card").click()
+    await expect(replies(page).last).to_contain_text("It is done")
+    await expect(replies(page).last).not_to_contain_text("replied to a thread")
+
+
+async def test_what_people_of_other_organisations_may_not_do_is_said(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Neither commands nor shortcuts; and who is a guest, an admin or from outside can be seen when choosing."""
+    await workspace.people["ana"].say("partners", "Welcome")
+    page = await desk.open(EMIL, PARTNERS)
+    await page.get_by_test_id("act-as").click()
+    people = page.get_by_test_id("person")
+    await expect(people).to_contain_text(["Admin", "Ben Okafor", "Guest", "External"])
+    await expect(people.last).to_contain_text("commands and shortcuts are not for them")
+    await page.keyboard.press("Escape")
+    await messages(page).last.hover()
+    await page.get_by_test_id("more-actions").click()
+    item = page.get_by_role("menuitem")
+    await expect(item).to_be_disabled()
+    await expect(item).to_contain_text("Not for people of other organisations")
+    await item.click(force=True)
+    await expect(page.get_by_test_id("toast")).to_be_hidden()
+    await page.keyboard.press("Escape")
+    await write(page, "/docs fix it")
+    await expect(page.get_by_test_id("composer-problem").first).to_contain_text("not for people of other organisations")
+    await expect(page.get_by_test_id("composer")).to_have_value("/docs fix it")

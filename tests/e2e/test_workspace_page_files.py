@@ -1,0 +1,141 @@
+"""Files at the workspace's page: chosen, dropped, sent, shown and kept."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, Desk, messages, replies
+
+from bot.workspace import WorkspaceServer
+from bot.workspace.model.files import MAX_FILE_BYTES, Upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+def payload(name: str, content: bytes = b"text", mimetype: str = "text/plain") -> Any:
+    return {"name": name, "mimeType": mimetype, "buffer": content}
+
+
+def png() -> bytes:
+    """A picture of one red point."""
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"\0\xff\0\0")), (b"IEND", b"")]
+    parts = (struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d)) for t, d in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+DROP = """(zone, names) => {
+  const data = new DataTransfer();
+  for (const name of names) data.items.add(new File(["dropped"], name, { type: "text/markdown" }));
+  for (const type of ["dragover", "drop"]) {
+    zone.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+  }
+}"""
+
+
+async def choose(page: Page, *files: Any) -> None:
+    await page.get_by_test_id("file-chooser").first.set_input_files([*files])
+
+
+async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceServer, tmp_path: Path) -> None:
+    """A picture as it is, another with its name, its size and its content; hostile names stay names."""
+    page = await desk.open(ANA, DOCS)
+    hostile = '<img src=x onerror=alert(1)> "a".html'
+    await choose(page, payload(hostile, b"<script>alert(1)</script>", "text/html"), payload("taken out.txt"))
+    await choose(page, payload("point.png", png(), "image/png"))
+    await page.get_by_role("button", name="Remove taken out.txt").click()
+    await expect(page.get_by_test_id("attached").first.locator(".file")).to_have_count(2)
+    await page.get_by_test_id("composer").fill("Have a look")
+    await page.get_by_test_id("composer").press("Enter")
+    row = messages(page).last
+    await expect(row).to_contain_text("Have a look")
+    await expect(row.get_by_test_id("file")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
+    await expect(row.locator("img.thumbnail")).to_have_js_property("naturalWidth", 1)
+    await expect(row.locator("[onerror], script")).to_have_count(0)
+    await expect(page.get_by_test_id("attached").first).to_be_hidden()
+    async with page.expect_download() as started:
+        await row.locator(".file-name").first.click()
+    download = await started.value
+    await download.save_as(tmp_path / "kept")
+    assert (tmp_path / "kept").read_bytes() == b"<script>alert(1)</script>"
+    kept = workspace.channels.messages("docs")[-1].files
+    assert kept is not None
+    assert [(file.name, file.mimetype) for file in kept] == [(hostile, "text/html"), ("point.png", "image/png")]
+    await row.hover()
+    await row.get_by_role("button", name="Delete message").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await expect(messages(page)).to_have_count(0)
+
+
+async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
+    """They go to the thread alone, which the page says by taking the box's tick away."""
+    root = await workspace.people["ben"].say("docs", "What does it say?")
+    page = await desk.open(ANA, DOCS)
+    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    await expect(replies(page)).to_have_count(1)
+    await page.get_by_label("Also send to #docs").check()
+    await page.get_by_test_id("thread").evaluate(DROP, ["one.md", "two.md"])
+    await expect(page.get_by_label("Also send to #docs")).to_be_disabled()
+    await expect(page.get_by_label("Also send to #docs")).not_to_be_checked()
+    await page.get_by_test_id("thread").get_by_role("button", name="Send").click()
+    await expect(replies(page).last.locator(".file-name")).to_have_text(["one.md", "two.md"])
+    await expect(messages(page)).to_have_count(1)
+
+
+async def test_files_wait_with_the_draft_of_their_channel(desk: Desk) -> None:
+    """Whoever looks elsewhere meanwhile finds them again."""
+    page = await desk.open(ANA, DOCS)
+    await choose(page, payload("waits.txt"))
+    await page.locator(f'[data-channel="{LEADS}"]').click()
+    await expect(page.get_by_test_id("attached").first).to_be_hidden()
+    await page.locator(f'[data-channel="{DOCS}"]').click()
+    await expect(page.get_by_test_id("attached").first).to_contain_text("waits.txt")
+
+
+async def test_what_cannot_be_attached_is_said(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Too large, too many, or with a command: nothing goes without a word, and what was chosen stays."""
+    page = await desk.open(ANA, DOCS)
+    problem, attached = page.get_by_test_id("composer-problem").first, page.get_by_test_id("attached").first
+    await choose(page, payload("large.bin", bytes(MAX_FILE_BYTES + 1)))
+    await expect(problem).to_contain_text("“large.bin” is larger than")
+    await expect(attached).to_be_hidden()
+    await choose(page, *(payload(f"{number}.txt") for number in range(11)))
+    await expect(problem).to_contain_text("10 files at most")
+    await expect(attached.locator(".file")).to_have_count(10)
+    await page.get_by_test_id("composer").fill("/docs fix it")
+    await page.get_by_test_id("composer").press("Enter")
+    await expect(problem).to_contain_text("A command cannot carry files")
+    await expect(page.get_by_test_id("composer")).to_have_value("/docs fix it")
+    assert workspace.channels.messages("docs") == []
+
+
+async def test_files_that_were_not_sent_come_back(desk: Desk, workspace: WorkspaceServer) -> None:
+    """An archived channel takes neither the words nor the files."""
+    page = await desk.open(ANA, DOCS)
+    await choose(page, payload("kept.txt"))
+    await page.get_by_test_id("composer").fill("Keep me")
+    await workspace.listener.begin_outage()
+    await page.get_by_test_id("composer").press("Enter")
+    await expect(page.get_by_test_id("composer-problem").first).to_contain_text("cannot be reached")
+    await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
+    await expect(page.get_by_test_id("attached").first).to_contain_text("kept.txt")
+    await workspace.listener.end_outage()
+    desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
+
+
+async def test_a_file_of_a_channel_that_one_cannot_see_stays_there(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Not even with its address; once it is shared, it can be had."""
+    said = await workspace.people["ben"].say("leads", "Private", files=[Upload("plan.txt", b"secret")])
+    assert said.files is not None
+    address = f"{desk.origin}/page/files/{said.files[0].id}"
+    page = await desk.open(ANA, DOCS)
+    ask = "async (url) => { const answer = await fetch(url); return [answer.status, await answer.text()]; }"
+    assert await page.evaluate(ask, f"{address}?as={BEN}") == [200, "secret"]
+    assert (await page.evaluate(ask, f"{address}?as=U0GIA0001"))[0] == 404
+    await workspace.people["ben"].forward("leads", said.ts, "docs")
+    assert await page.evaluate(ask, f"{address}?as=U0GIA0001") == [200, "secret"]
+    await expect(messages(page).last.get_by_test_id("attachment").locator(".file-name")).to_have_text("plan.txt")
+    desk.faults[:] = [fault for fault in desk.faults if "404" not in fault]  # the browser's words for what is not there
