@@ -22,6 +22,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    AgentAskedToStop,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -29,6 +30,8 @@ from bot.domain.notices.posts import (
     JobFinished,
     JobNews,
     JobStarted,
+    JobStillStopping,
+    JobStopped,
     OutageEnded,
     OutageStarted,
     Post,
@@ -102,6 +105,8 @@ def _post(thread: Thread, post: Post, message_context: MessageContext, told: Seq
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
+        case JobStopped() | JobStillStopping() | AgentAskedToStop():
+            made = _stop_news(thread, post)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
@@ -109,6 +114,18 @@ def _post(thread: Thread, post: Post, message_context: MessageContext, told: Seq
         case _:
             made = _job_news(thread, post, message_context, told)
     return made
+
+
+def _stop_news(thread: Thread, news: JobStopped | JobStillStopping | AgentAskedToStop) -> Message:
+    match news:
+        case JobStopped():
+            return job_notices.stopped(thread, news)
+        case JobStillStopping():
+            return job_notices.still_stopping(news)
+        case AgentAskedToStop():
+            return job_notices.agent_asked_to_stop(news)
+        case _:
+            assert_never(news)
 
 
 def _job_news(thread: Thread, news: JobNews, message_context: MessageContext, told: Sequence[str]) -> Message:

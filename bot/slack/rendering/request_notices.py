@@ -32,6 +32,7 @@ _REJECTIONS = {
     RejectionReason.TOO_OLD: "{It} was not sent: for days, the job API did not take it. Send it again if it still "
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
+    RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 
@@ -123,6 +124,8 @@ def _send_again(request: RequestSummary) -> tuple[Block, ...]:
 
 
 def _named(request: RequestSummary) -> str:
+    if request.kind is RequestKind.STOP:
+        return "the stop"
     if request.kind is not RequestKind.FOLLOW_UP:
         return "this request"
     words = one_line(request.text, _QUOTED)

@@ -39,6 +39,7 @@ class CoreWorld:
         self.people = FakePeople()
         self.owner = owner
         self.idempotent = False
+        self.merge_seconds = 0.0
         self.requesters: FakeRequesters | None = None
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
@@ -55,6 +56,7 @@ class CoreWorld:
             calls,
             polling=polling,
             abilities=lambda _: self.abilities(),
+            merge_seconds=self.merge_seconds,
             people=self.people,
             requesters=self.requesters,
         )
