@@ -208,6 +208,7 @@ class App:
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
+            merge_seconds=config.merge_seconds,
             recovery=self._timings.recovery,
         )
         return Scheduler(settings, edges.store, edges.job_api, edges.chat, edges.people, requesters=edges.requesters)

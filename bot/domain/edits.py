@@ -57,7 +57,9 @@ def offer(request: Request) -> NewNotice | None:
 
 
 def with_new_words(request: Request, now: float) -> Request:
-    """A request for the newest words of a reply whose earlier ones were sent. It keeps its place among the replies."""
+    """A request for the newest words of a reply whose earlier ones were sent. It keeps its place among the replies, and
+    was prepared with the press that asked for it.
+    """
     follow_up_id = f"{request.reply_id}.{request.edited_at}"
     return Request(
         id=follow_up_id,
@@ -69,6 +71,7 @@ def with_new_words(request: Request, now: float) -> Request:
         written_at=request.written_at,
         recorded_at=now,
         edited_at=request.edited_at,
+        state=RequestState.WAITING,
         team_id=request.team_id,
     )
 

@@ -39,6 +39,7 @@ class SchedulerSettings:
         polling: How often jobs are polled.
         max_polls: Polls under way at a time.
         keep_days: How long finished jobs are kept, in days.
+        merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         recovery: How long things go well before an outage is over.
     """
 
@@ -48,6 +49,7 @@ class SchedulerSettings:
     polling: Polling
     max_polls: int
     keep_days: float
+    merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
@@ -86,6 +88,7 @@ class Scheduler:
             calls,
             polling=polling,
             abilities=settings.projects.abilities,
+            merge_seconds=settings.merge_seconds,
             people=people,
             requesters=requesters,
         )

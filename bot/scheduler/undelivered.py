@@ -22,7 +22,7 @@ from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
 from bot.ports import HasEarlyReplies, HasNoticeQueue
 from bot.replies import RequestTransaction
-from bot.scheduler.request_sender import refuse_follow_ups
+from bot.scheduler.request_results import refuse_follow_ups
 from bot.store_ports import ClaimedNotice
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from bot.runtime.http.health_page import health_routes
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
 from bot.slack.receiving.transports.http_signature import is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_IN_A_CHANNEL, NOT_RECORDED, STILL_RECORDING, unknown_job
+from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_RECORDED, STILL_RECORDING, unknown_job
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult

@@ -7,11 +7,9 @@ import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.requests import Person, Reply
-from bot.domain.threads import WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
 
@@ -138,7 +136,7 @@ async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
     world: CoreWorld, events: list[Event], words: list[str]
 ) -> None:
     """It is known where the card is only after the replies came."""
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.start()
     ts = "1700000000.000100"
     for event in events:
         assert await event(world, ts) is not False
@@ -148,7 +146,7 @@ async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
 
 
 async def test_a_deletion_without_its_thread_reaches_what_is_kept_or_recorded(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.start()
     ts, nobody = "1700000000.000100", Person("", "")
     await world.reply(ts, "early", TS)
     assert await withdraw(world, "", AT[0], nobody)
@@ -474,7 +472,7 @@ async def test_a_file_in_a_thread_that_is_no_jobs_means_nothing(world: CoreWorld
 
 
 async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.start()
     await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")))
     await world.pass_time(5)
     assert world.chat.said() == ["reply_not_fully_sent", "job_started"]

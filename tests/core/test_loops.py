@@ -237,7 +237,7 @@ async def test_retry_after_holds_a_request_back(world: CoreWorld) -> None:
 
 
 async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.start()
     await world.step(world.outbox)
     await world.request_sender.claim(10)
     world.restart("two")
@@ -247,7 +247,7 @@ async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) 
 
 
 async def test_a_late_truth_corrects_a_doubt(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.start()
     await world.step(world.outbox)
     (claimed,) = await world.request_sender.claim(10)
     slow = world.request_sender
@@ -304,7 +304,7 @@ async def test_the_end_of_a_follow_up_is_told_even_if_it_is_seen_before_its_reco
 
 
 async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.start()
     await world.step(world.outbox)
     claimed_at = world.clock.monotonic()
     (claimed,) = await world.request_sender.claim(10)
@@ -316,7 +316,7 @@ async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -
 
 
 async def test_a_crash_between_post_and_record_is_reconciled(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.start()
     (claimed,) = await world.outbox.claim(10)
     await world.chat.post_card(claimed.thread, claimed.notice.key)
     world.restart("two")
@@ -417,11 +417,11 @@ async def test_a_revoked_token_lets_everything_wait(world: CoreWorld) -> None:
 async def test_one_request_that_failed_and_is_settled_is_no_lasting_trouble(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.started()
-    assert world.request_sender.status().failing_seconds == 0.0
+    assert world.request_sender.job_api_status("docs").failing_seconds == 0.0
     world.clock.advance(100)
-    assert world.request_sender.status().failing_seconds == 100.0
+    assert world.request_sender.job_api_status("docs").failing_seconds == 100.0
     world.clock.advance(100)
-    assert world.request_sender.status().failing_seconds == 0.0
+    assert world.request_sender.job_api_status("docs").failing_seconds == 0.0
 
 
 async def test_an_outage_that_another_process_saw_end_is_over(world: CoreWorld) -> None:
@@ -446,7 +446,7 @@ async def test_an_outage_lasts_as_long_as_others_ask_to_wait(world: CoreWorld) -
     world.job_api.faults = [JobApiUnreachable("503", retry_after=600.0)]
     await world.started()
     world.clock.advance(500)
-    assert world.request_sender.status().failing_seconds == 500.0
+    assert world.request_sender.job_api_status("docs").failing_seconds == 500.0
 
 
 async def test_trouble_that_comes_again_and_again_lasts(world: CoreWorld) -> None:
@@ -455,7 +455,7 @@ async def test_trouble_that_comes_again_and_again_lasts(world: CoreWorld) -> Non
     world.job_api.faults = [JobApiUncertain("timeout") for _ in range(99)]
     await world.started()
     await world.pass_time(400)
-    assert world.request_sender.status().failing_seconds > 300.0
+    assert world.request_sender.job_api_status("docs").failing_seconds > 300.0
 
 
 async def test_a_poll_that_began_before_a_follow_up_was_taken_is_dropped(world: CoreWorld) -> None:
@@ -492,7 +492,7 @@ async def test_the_whole_request_is_shown_to_one_person(world: CoreWorld) -> Non
 
 
 async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.start()
     (claimed,) = await world.outbox.claim(10)
     ts = await world.chat.post_card(claimed.thread, claimed.notice.key)
     await world.reply(ts, "and this", f"{float(ts) + 1:.6f}")
@@ -548,7 +548,7 @@ async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
 
 async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> None:
     """It would be at work with a store that is closed, and others might take it over meanwhile."""
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.start()
     world.store = store = HeldStore(world.store)
     world.assemble()
     running = asyncio.create_task(world.outbox.run())

@@ -33,11 +33,12 @@ from support.worlds.core_world import ANA, BEN, EVA
 from support.worlds.fault_traps import BAD_STARTS, TRAPS
 from support.worlds.fault_world import Crash, Outside, Process, Trap
 
+from bot.domain.actions import Action
 from bot.domain.job_details import JobDetails, PlanStep, StepStatus
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Person, Reply
+from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.threads import Thread, WayIn
 from bot.errors import StoreUnavailable
 from bot.ports import Transaction
@@ -165,8 +166,13 @@ class FaultWorld(RuleBasedStateMachine):
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, EVA]), at=st.integers(0, 1))
     def press_send_new_words(self, which: int, person: Person, at: int) -> None:
         offers = self._offers()
-        service, press = self.processes[at].service, f"press-{self.outside.step}"
-        self._in_process(at, service.send_new_words(person, offers[which % len(offers)], source_key=press))
+        press = Action(
+            person,
+            RequestKind.SEND_NEW_WORDS,
+            f"press-{self.outside.step}",
+            argument=offers[which % len(offers)],
+        )
+        self._in_process(at, self.processes[at].service.act(press))
 
     @precondition(lambda self: self._uncertain_posts())
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
@@ -181,9 +187,9 @@ class FaultWorld(RuleBasedStateMachine):
         """However late: it does something only where it was not recorded before."""
         key = list(self.model.pressed)[which % len(self.model.pressed)]
         request, channel, person, acked = self.model.pressed[key]
-        before = self.model.presses[request]
+        before = [row["id"] for row in self._rows("requests")]
         self._press(request, channel, person, at, key=key)
-        assert not acked or self.model.presses[request] == before
+        assert not acked or [row["id"] for row in self._rows("requests")] == before
 
     # -- the world outside ----------------------------------------------------------------------------------------
 
@@ -219,7 +225,7 @@ class FaultWorld(RuleBasedStateMachine):
 
     @rule(
         at=st.integers(0, 1),
-        loop=st.sampled_from(["outbox", "request_sender", "job_poller"]),
+        loop=st.sampled_from(["request_preparer", "outbox", "request_sender", "job_poller"]),
         limit=st.sampled_from([1, 100]),
     )
     def takes(self, at: int, loop: str, limit: int) -> None:
@@ -354,7 +360,18 @@ class FaultWorld(RuleBasedStateMachine):
             self.processes[at] = self._born()
         for row in self._rows("requests"):
             self.model.recorded.setdefault(row["id"], self.outside.step)
+        self._count_presses()
         return done
+
+    def _count_presses(self) -> None:
+        """Those that had a request sent again: their people were told so."""
+        answered = {row["key"]: row["message"] for row in self._rows("notices") if row["delivery"] == "ephemeral"}
+        self.model.presses.clear()
+        for row in self._rows("requests"):
+            answer = answered.get(f"{row['thread_id']}/{row['source_key']}", "")
+            if row["kind"] == "send_again" and '"sent_again"' in answer:
+                assert row["person_id"] != EVA.id
+                self.model.presses[row["text"]] += 1
 
     def _deliver_start(self, key: str, channel: str, at: int) -> None:
         service = self.processes[at].service
@@ -382,14 +399,10 @@ class FaultWorld(RuleBasedStateMachine):
 
     def _press(self, request: str, channel: str, person: Person, at: int, *, key: str = "") -> None:
         key = key or f"press-{len(self.model.pressed)}"
-        (before,) = (row for row in self._rows("requests") if row["id"] == request)
-        pressing = self.processes[at].service.send_again(person, channel, request, source_key=key)
+        press = Action(person, RequestKind.SEND_AGAIN, key, channel_id=channel, argument=request)
+        pressing = self.processes[at].service.act(press)
         acked = self._in_process(at, pressing) or self.model.pressed.get(key, ("", "", person, False))[3]
         self.model.pressed[key] = (request, channel, person, acked)
-        (after,) = (row for row in self._rows("requests") if row["id"] == request)
-        sent_again = before["state"] in {"uncertain", "rejected"} and after["state"] == "waiting"
-        assert not (sent_again and person is EVA)
-        self.model.presses[request] += sent_again
 
     def _advance(self, seconds: float) -> None:
         self.outside.clock.advance(seconds)

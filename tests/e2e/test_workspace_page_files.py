@@ -64,6 +64,10 @@ async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceSer
     kept = workspace.channels.messages("docs")[-1].files
     assert kept is not None
     assert [(file.name, file.mimetype) for file in kept] == [(hostile, "text/html"), ("point.png", "image/png")]
+    await row.hover()
+    await row.get_by_role("button", name="Delete message").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await expect(messages(page)).to_have_count(0)
 
 
 async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:

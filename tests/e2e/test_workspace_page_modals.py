@@ -169,6 +169,21 @@ async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, ap
     assert bodies[-1]["is_cleared"] is False
 
 
+async def test_an_error_goes_with_the_view_that_had_it(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """When the app changes the view, what it said of the one before is over; what was typed is not."""
+    heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    prompt = shown.get_by_label("What to do")
+    await prompt.fill("something")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(prompt).to_have_accessible_description("No.")
+    await slack.views_update(view_id=heard.view_id, view=modal(PROMPT, title="Once more"))
+    await expect(shown.get_by_role("heading")).to_have_text("Once more")
+    await expect(prompt).to_have_accessible_description("")
+    await expect(prompt).to_have_value("something")
+
+
 MORE = {
     "type": "actions",
     "block_id": "act",

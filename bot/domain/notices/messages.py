@@ -40,6 +40,7 @@ class ActionAnswer(StrEnum):
     NEW_WORDS_SENT = "new_words_sent"
     NOTHING_NEW = "nothing_new"
     SEE_THREAD = "see_thread"
+    NOTHING_TO_STOP = "nothing_to_stop"
 
 
 @dataclass(frozen=True)

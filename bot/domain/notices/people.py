@@ -22,7 +22,10 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    AgentAskedToStop,
     JobNews,
+    JobStillStopping,
+    JobStopped,
     OutageStarted,
     Post,
     QuestionAsked,
@@ -41,7 +44,16 @@ def person_of(message: NoticeMessage) -> str:
     match message:
         case CardChanged() | ReactionChanged():
             return ""
-        case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | AnswerRequested():
+        case (
+            PostNotDelivered()
+            | CardNotPosted()
+            | ReplyEdited()
+            | PromptRequested()
+            | AnswerRequested()
+            | JobStopped()
+            | JobStillStopping()
+            | AgentAskedToStop()
+        ):
             return message.person_id
         case (
             ActionAnswered()
@@ -67,6 +79,8 @@ def addressed_to(post: Post, person_id: str) -> Post:
         case RequestRejected() | RequestUncertain():
             return replace(post, request=replace(post.request, person_id=person_id))
         case ReplyNotFullySent() | QuestionAsked():
+            return replace(post, person_id=person_id)
+        case JobStopped() | JobStillStopping() | AgentAskedToStop():
             return replace(post, person_id=person_id)
         case OutageStarted() | AccessDenied() | UnknownNotice():
             return post
@@ -120,7 +134,7 @@ def _map_post(post: Post, change: Change) -> Post:
             return replace(post, file_names=tuple(map(change, post.file_names)))
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
-        case QuestionAsked():
+        case QuestionAsked() | JobStopped() | JobStillStopping() | AgentAskedToStop():
             return post
         case _:
             about_the_job: JobNews = post

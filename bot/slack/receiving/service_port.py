@@ -36,6 +36,9 @@ class ServicePort(Protocol):
     async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         """Shows a person a job's id, to copy."""
 
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
+        """Records a follow-up that was written elsewhere than in the job's thread."""
+
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""
 

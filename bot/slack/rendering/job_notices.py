@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 from bot.domain.job_details import JobReport
-from bot.domain.notices.posts import JobFailed, JobFinished, JobStarted, PullRequestFound
+from bot.domain.notices.posts import (
+    AgentAskedToStop,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    JobStillStopping,
+    JobStopped,
+    PullRequestFound,
+)
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
 from bot.slack.rendering.job_report import reason_quoted, with_report
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import addressing, link, safe_url
+from bot.slack.rendering.text import addressing, link, person, safe_url
 
 _AS_IT_WAS = "\nThe pull request is as it was:"
 
@@ -64,6 +72,34 @@ def _with_pull_request(finished: str, message: JobFinished, report: JobReport) -
 
 def _because(report: JobReport) -> str:
     return f":\n{reason_quoted(report)}" if report.reason else "."
+
+
+def stopped(thread: Thread, message: JobStopped, told: Sequence[str]) -> Message:
+    """With the pull request, where there is one, and what the job tells of its end."""
+    report, others = message.report or JobReport(), [each for each in told if each != message.person_id]
+    gap = "\n" if report.reason else " "
+    words = f"{addressing(others)}Stopped by {person(message.person_id)}{_because(report)}{gap}"
+    if not message.link:
+        end = paragraph(f"{words}There is no pull request. Reply here to go on.")
+        return with_report(thread, end, message.report)
+    found = _news(changed=message.changed) if message.new else "What was done before is in the pull request:"
+    return with_report(thread, _with_link(f"{words}{found}", message.link), message.report)
+
+
+def still_stopping(message: JobStillStopping) -> Message:
+    """What that means for whoever waits for it."""
+    return paragraph(
+        f"The job API took the stop of {person(message.person_id)}, but the agent is still at work. When it ends, that "
+        "is told here."
+    )
+
+
+def agent_asked_to_stop(message: AgentAskedToStop) -> Message:
+    """What was done instead, and what can be hoped for."""
+    return paragraph(
+        f"{person(message.person_id)} The job API has no way to stop a job. The agent was told to stop and to change "
+        "nothing more; whether it does is up to the agent."
+    )
 
 
 def pull_request_found(message: PullRequestFound, told: Sequence[str]) -> Message:

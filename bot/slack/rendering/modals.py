@@ -53,8 +53,10 @@ NOT_RECORDED_HERE = (
     "the button again in a minute."
 )
 MAX_CONTEXT_INPUTS = 6
-CONTEXT_CHARACTERS = 15_000
-"""How much of a conversation can be shown for editing: the inputs have room for it wherever its lines end."""
+CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
+"""How much of a conversation is shown for editing, and how wide it may be with what is said about it: the inputs have
+room for that wherever its lines end.
+"""
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,8 @@ def _remarks(context: ShownContext) -> list[str]:
     if context.notes.messages_left_out or context.notes.words_left_out:
         remarks.append("Not all of the conversation has room here: what came last is kept.")
     if context.file_names:
-        remarks.append(
-            f"Files: {one_line(', '.join(name or 'one without a name' for name in context.file_names), 1_000)}."
-        )
+        names = ", ".join(name or "one without a name" for name in context.file_names)
+        remarks.append(f"Files that go along: {one_line(names, 1_000)}.")
     return remarks
 
 

@@ -23,6 +23,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    AgentAskedToStop,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -30,6 +31,8 @@ from bot.domain.notices.posts import (
     JobFinished,
     JobNews,
     JobStarted,
+    JobStillStopping,
+    JobStopped,
     OutageEnded,
     OutageStarted,
     Post,
@@ -116,6 +119,8 @@ def _post(post: Post, setting: _Setting) -> Message:
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
+        case JobStopped() | JobStillStopping() | AgentAskedToStop():
+            made = _stop_news(post, setting)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
@@ -123,6 +128,18 @@ def _post(post: Post, setting: _Setting) -> Message:
         case _:
             made = _job_news(post, setting)
     return made
+
+
+def _stop_news(news: JobStopped | JobStillStopping | AgentAskedToStop, setting: _Setting) -> Message:
+    match news:
+        case JobStopped():
+            return job_notices.stopped(setting.thread, news, setting.told)
+        case JobStillStopping():
+            return job_notices.still_stopping(news)
+        case AgentAskedToStop():
+            return job_notices.agent_asked_to_stop(news)
+        case _:
+            assert_never(news)
 
 
 def _job_news(news: JobNews, setting: _Setting) -> Message:

@@ -36,6 +36,7 @@ _ANSWERS = {
     ),
     ActionAnswer.NEW_WORDS_SENT: "The new words are on their way to the agent.",
     ActionAnswer.NOTHING_NEW: "There is nothing new to send: what the reply says was sent, or it was deleted.",
+    ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
     ActionAnswer.SEE_THREAD: "It was not sent; the thread tells why.",
     ActionAnswer.OTHER_WORKSPACE: "Only people of the workspace this job was started in can steer it.",
     ActionAnswer.UNKNOWN_WORKSPACE: (

@@ -35,6 +35,7 @@ _REJECTIONS = {
     RejectionReason.NOT_PERMITTED: "{It} was not sent: who wrote it may not ask for that here, and was told why.",
     RejectionReason.STOPPED: "{It} was not sent: the job was stopped before its turn came. Write it again if it still "
     "matters.",
+    RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 

@@ -15,7 +15,7 @@ from bot.domain.notices.messages import Reaction
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
 from bot.domain.permissions import may_steer
-from bot.domain.requests import Person, RequestState
+from bot.domain.requests import SENT_KINDS, Person, RequestState
 from bot.domain.threads import Thread, ThreadState
 from bot.store.schema.messages import message_from
 
@@ -91,7 +91,8 @@ class Verdict:
         self.model = model
         self.tables = tables
         self.threads = threads
-        self.requests = tables["requests"]
+        self.requests = [row for row in tables["requests"] if row["kind"] in SENT_KINDS]
+        self.actions = [row for row in tables["requests"] if row["kind"] not in SENT_KINDS]
         self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
 
     def check(self, *, pressed: bool) -> None:
@@ -200,6 +201,8 @@ class Verdict:
             # Follow-ups wait for a start of which nobody knows whether it arrived: a person decides.
             waits = row["thread_id"] in unsure and row["state"] == "waiting"
             assert row["due_at"] is None or waits, dict(row)
+        for row in self.actions:
+            assert row["state"] == "accepted", dict(row)
 
     def _uncertain_starts(self) -> set[str]:
         """The threads of which nobody knows whether their job was started."""

@@ -39,6 +39,7 @@ class CoreWorld:
         self.people = FakePeople()
         self.owner = owner
         self.idempotent = False
+        self.merge_seconds = 0.0
         self.requesters: FakeRequesters | None = None
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
@@ -55,6 +56,7 @@ class CoreWorld:
             calls,
             polling=polling,
             abilities=lambda _: self.abilities(),
+            merge_seconds=self.merge_seconds,
             people=self.people,
             requesters=self.requesters,
         )
@@ -92,8 +94,14 @@ class CoreWorld:
         return (self.request_preparer, self.outbox, self.request_sender, self.job_poller)
 
     async def start(self, prompt: str = "Do it", *, person: Person = ANA, channel: str = "C1", key: str = "k1") -> None:
-        """Somebody runs the slash command."""
+        """Somebody runs the slash command; recorded, and prepared."""
         await self.service.start(NewJob(person, channel, prompt, key, WayIn.COMMAND))
+        await self.prepare()
+
+    async def prepare(self) -> None:
+        """Looks at what was received."""
+        while await self.step(self.request_preparer):
+            pass
 
     async def pass_time(self, seconds: float) -> None:
         """Lets time pass, working whenever something falls due."""
@@ -109,13 +117,14 @@ class CoreWorld:
         return next(message.ts for message in reversed(self.chat.messages) if message.kind == "card_changed")
 
     async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
-        """A reply, recorded."""
+        """A reply, recorded, and prepared."""
         await self.service.receive(Reply(person, channel, thread_ts, at, text))
+        await self.prepare()
 
     async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str) -> None:
         """Somebody presses a button about a request; recorded, and looked at."""
         await self.service.act(Action(person, kind, key, argument=argument))
-        await self.step(self.request_preparer)
+        await self.prepare()
 
     async def press_send_again(self, person: Person, request_id: str, *, key: str) -> None:
         """Somebody has a request sent again of which it is not known whether it arrived."""

@@ -16,7 +16,8 @@ export function files(list, view) {
 }
 
 function content(file, view) {
-  if (file.is_deleted || file.mode === "tombstone") return [icon("file"), h("span", { class: "quiet" }, "This file was deleted.")];
+  if (file.is_deleted || file.mode === "tombstone")
+    return [icon("file"), h("span", { class: "quiet" }, "This file was deleted.")];
   const href = `/page/files/${encodeURIComponent(file.id)}?${new URLSearchParams({ as: view.me.id })}`;
   const picture =
     PICTURES.test(file.mimetype) &&
@@ -26,5 +27,8 @@ function content(file, view) {
     { class: "file-name", href, download: file.name, "aria-label": `Download ${file.name}, ${sizeOf(file.size)}` },
     h("bdi", {}, file.name),
   );
-  return [picture || icon("file"), h("span", { class: "file-words" }, link, h("span", { class: "file-size" }, sizeOf(file.size)))];
+  return [
+    picture || icon("file"),
+    h("span", { class: "file-words" }, link, h("span", { class: "file-size" }, sizeOf(file.size))),
+  ];
 }

@@ -75,7 +75,9 @@ export class Sidebar {
     const other = channel.is_im ? store.person(channel.user) : null;
     const props = {
       href: store.href({ channel: channel.id, thread: null }),
-      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"].filter(Boolean).join(" "),
+      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"]
+        .filter(Boolean)
+        .join(" "),
       "aria-current": current && "page",
       "data-testid": "channel",
       "data-channel": channel.id,
