@@ -93,7 +93,10 @@ class Scheduler:
             requesters=requesters,
         )
         preparer = RequestPreparer(
-            store, settings.for_chat(clock, self.wake_senders), project=settings.projects.names[0]
+            store,
+            settings.for_chat(clock, self.wake_senders),
+            project=settings.projects.names[0],
+            settling=settings.merge_seconds,
         )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)

@@ -11,7 +11,7 @@ from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
 from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import Thread
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, JobApiError, JobGone
 
 M = TypeVar("M")
@@ -190,10 +190,14 @@ class FakeChat:
         self.fault: Callable[[str, Thread | None], None] = lambda call, thread: None
         self.after: Callable[[str, Thread | None], None] = lambda call, thread: None
 
-    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
         return self._post("post_card", thread, Posted(thread.channel_id, "", None, key, CardChanged()))
 
-    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
         self._begin("update_card", thread)
         self.cards[thread.id] = thread
         self.after("update_card", thread)
@@ -218,7 +222,7 @@ class FakeChat:
             self.reactions[message_ts] = reaction
         self.after("mark", thread)
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         self.calls.append("tell")
         self.fault("tell", thread)
         self.told.append(notice.message)
