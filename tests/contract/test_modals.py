@@ -13,15 +13,11 @@ from bot.domain.requests import Attachments, Person, RequestContext, RequestKind
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin, WayIn
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
-from bot.slack.receiving.listeners.modals import open_job_modal
-from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
-from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modals import CHANNEL_MISSING, COULD_NOT_OPEN, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.workspace.model.files import Upload
-from bot.workspace.model.triggers import Trigger
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 
@@ -171,35 +167,21 @@ async def test_without_the_database_a_modal_can_be_typed_into(world: SlackWorld,
 
 async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWorld, ana: Actor) -> None:
     """It asks for no channel; in a direct message, which may be between people, it does."""
-    opener = opener_of(world)
-    view = await opened_by_command(world, ana, opener, "docs")
+    assert (await ana.command("docs", "/docs")).ok
+    view = await shown(world, ana, "New job")
     assert ids(view) == ["prompt", "project", "telling"]
     assert "<#C0DOCS001>" in words(view.blocks)
     await ana.views.enter("prompt", "Fix it")
     assert (await ana.views.submit()).ok
     assert world.service.started[0].channel_id == "C0DOCS001"
-    assert "channel" in ids(await opened_by_command(world, ana, opener, "pagehand"))
+    assert (await ana.command("pagehand", "/docs")).ok
+    assert "channel" in ids(await shown(world, ana, "New job"))
 
 
-def opener_of(world: SlackWorld) -> ModalOpener:
-    recorder: RequestRecorder = world.app._recorder
-    edges = ModalEdges(world.views, world.conversations, world.people, world.projects)
-    return ModalOpener(world.service, recorder, edges)
-
-
-async def opened_by_command(world: SlackWorld, ana: Actor, opener: ModalOpener, channel: str) -> View:
-    """As a command that is recorded elsewhere would."""
-    place = ana.channel(channel).id
-    trigger_id = world.workspace.triggers.issue(Trigger(ana.id, place))
-    payload = {"team_id": world.identity.team_id, "user_id": ana.id, "channel_id": place, "trigger_id": trigger_id}
-    open_job_modal(opener, payload, world.identity)
-    return await shown(world, ana, "New job")
-
-
-async def test_a_trigger_that_is_used_up_is_told(world: SlackWorld, ana: Actor) -> None:
+async def test_a_modal_that_cannot_be_opened_is_told(world: SlackWorld, ana: Actor) -> None:
     """Nothing else happens."""
-    payload = {"team_id": world.identity.team_id, "user_id": ana.id, "channel_id": "C0DOCS001", "trigger_id": "1.2.x"}
-    open_job_modal(opener_of(world), payload, world.identity)
+    world.workspace.faults.server_error(method="views.open")
+    assert (await ana.command("docs", "/docs")).ok
     await world.workspace.changes.wait_for(lambda: bool(ana.ephemerals("docs")))
     assert ana.ephemerals("docs")[0].text == COULD_NOT_OPEN
 

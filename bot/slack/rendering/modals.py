@@ -13,6 +13,7 @@ from bot.slack.rendering.modal_inputs import (
     Input,
     channel_input,
     choice_input,
+    fitting,
     option,
     project_input,
     prompt_input,
@@ -20,7 +21,7 @@ from bot.slack.rendering.modal_inputs import (
     text_input,
 )
 from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.text import one_line, width
+from bot.slack.rendering.text import one_line
 
 View = Block
 
@@ -151,17 +152,11 @@ def context_fields(text: str) -> list[str]:
     fields: list[str] = []
     rest = text
     while rest and len(fields) < MAX_CONTEXT_INPUTS:
-        head = _head(rest)
+        head = fitting(rest, MAX_INPUT)
         at = head.rfind("\n", len(head) * 5 // 6) if len(head) < len(rest) else len(head)
         fields.append(head[:at] if at > 0 else head)
         rest = rest[at + 1 :] if at > 0 else rest[len(head) :]
     return fields
-
-
-def _head(text: str) -> str:
-    """Returns as much of the beginning as one input takes."""
-    head = text[:MAX_INPUT]
-    return head if width(head) <= MAX_INPUT else head[: MAX_INPUT - (width(head) - len(head))]
 
 
 def _context_inputs(scope: Scope, text: str) -> list[Block]:

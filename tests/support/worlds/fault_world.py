@@ -393,10 +393,16 @@ class _ChatReach(_Reach):
     def _chat(self) -> SlackOutside:
         return self._process.outside.chat
 
-    async def post_card(self, thread: Thread, key: str, **options: Any) -> str:
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
+        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
         return await self._call("post_card", lambda: self._chat.post_card(thread, key, **options))
 
-    async def update_card(self, thread: Thread, **options: Any) -> None:
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
+        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
         await self._call("update_card", lambda: self._chat.update_card(thread, **options))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
@@ -410,8 +416,8 @@ class _ChatReach(_Reach):
     ) -> None:
         await self._call("mark", lambda: self._chat.reaction(thread, message_ts, reaction, instead_of=instead_of))
 
-    async def tell(self, thread: Thread, notice: Notice, **options: Any) -> None:
-        await self._call("tell", lambda: self._chat.tell(thread, notice, **options))
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
+        await self._call("tell", lambda: self._chat.tell(thread, notice, follow_ups=follow_ups))
 
     async def join(self, channel_id: str) -> None:
         await self._call("join", lambda: self._chat.join(channel_id))

@@ -56,7 +56,7 @@ class SlackWorld:
             message_context=MessageContext(),
             ephemeral_sender=self.ephemeral,
             recording_timeout=0.3,
-            modals=ModalEdges(self.views, self.conversations, self.people, self.projects),
+            modal_edges=ModalEdges(self.views, self.conversations, self.people, self.projects),
         )
 
     def receiver(self, **options: Any) -> SocketReceiver:
