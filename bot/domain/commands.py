@@ -14,8 +14,10 @@ ASIDE_PREFIX = "//"
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 """What computers make of two hyphens while people type."""
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
-_TO_SOMEBODY = re.compile(r"<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
-"""How a message begins that addresses people: a person, a user group, or all."""
+_TO_SOMEBODY = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])"
+)
+"""How a message begins that addresses people: a person, a user group, or all. What may stand before is not seen."""
 _THREAD_WORD = re.compile(r"(!?)([a-z]{3,6})(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
 
@@ -146,7 +148,7 @@ def parse_reply(
         return NoWords()
     if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
         return Aside()
-    if among_people and not addressed and _TO_SOMEBODY.match(text.lstrip(BLANKS)):
+    if among_people and not addressed and _TO_SOMEBODY.match(text):
         return Aside()
     return _word_in(words, addressed=addressed) or FollowUp(words)
 

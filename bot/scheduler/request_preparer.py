@@ -19,13 +19,18 @@ class PreparerTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Proto
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
-    """Prepares requests that were received. `project` is the name of the only project."""
+    """Prepares requests that were received. `project` is the name of the only project; `settling` is for how long, in seconds,
+    a follow-up waits before it is sent.
+    """
 
     name = "request preparer"
 
-    def __init__(self, store: Store, settings: WorkerSettings, *, project: str, concurrency: int = 8) -> None:
+    def __init__(
+        self, store: Store, settings: WorkerSettings, *, project: str, settling: float = SETTLING, concurrency: int = 8
+    ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._project = project
+        self._settling = max(settling, SETTLING)
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""
@@ -53,5 +58,5 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await carry_out(tx, thread, request)
             await tx.requests.prepared(replace(request, state=RequestState.ACCEPTED))
         else:
-            settles_at = request.recorded_at + SETTLING
+            settles_at = request.recorded_at + self._settling
             await tx.requests.prepared(waiting, due_in=max(settles_at - tx.now, 0.0))

@@ -8,7 +8,7 @@ from bot.domain.requests import RejectionReason, Request, RequestKind, RequestSt
 from bot.domain.settle import Settlement, rejection
 from bot.domain.stopping import nothing_to_stop
 from bot.domain.threads import Thread, ThreadState
-from bot.replies import catch_up, reaction_notice
+from bot.replies import RequestTransaction, catch_up, reaction_notice
 from bot.scheduler.request_claims import SenderTransaction
 
 
@@ -79,7 +79,7 @@ async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestSt
         await refuse_follow_ups(tx, thread_id)
 
 
-async def refuse_follow_ups(tx: SenderTransaction, thread_id: str) -> None:
+async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
     """Tells those who have replied already that there will be no job to steer."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)

@@ -52,7 +52,8 @@ async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceSer
     await page.get_by_test_id("composer").press("Enter")
     row = messages(page).last
     await expect(row).to_contain_text("Have a look")
-    await expect(row.get_by_test_id("file")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
+    await expect(row.locator(".file-words")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
+    await expect(row.get_by_label(f"The beginning of {hostile}")).to_have_text("<script>alert(1)</script>")
     await expect(row.locator("img.thumbnail")).to_have_js_property("naturalWidth", 1)
     await expect(row.locator("[onerror], script")).to_have_count(0)
     await expect(page.get_by_test_id("attached").first).to_be_hidden()

@@ -143,8 +143,22 @@ class JobIdRequested(_ToPerson):
     kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
 
 
+@dataclass(frozen=True)
+class StatusRequested(_ToPerson):
+    """Somebody wants to know where the job stands: as of when they are told."""
+
+    kind: Literal["status_requested"] = field(default="status_requested", kw_only=True)
+
+
 PersonalMessage = (
-    PostNotDelivered | CardNotPosted | ReplyEdited | PromptRequested | AnswerRequested | ActionAnswered | JobIdRequested
+    PostNotDelivered
+    | CardNotPosted
+    | ReplyEdited
+    | PromptRequested
+    | AnswerRequested
+    | ActionAnswered
+    | JobIdRequested
+    | StatusRequested
 )
 """A message for one person only."""
 NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage

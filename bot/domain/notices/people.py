@@ -18,6 +18,7 @@ from bot.domain.notices.messages import (
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -54,7 +55,14 @@ def person_of(message: NoticeMessage) -> str:
             | AgentAskedToStop()
         ):
             return message.person_id
-        case ActionAnswered() | JobIdRequested() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
+        case (
+            ActionAnswered()
+            | JobIdRequested()
+            | StatusRequested()
+            | UnknownNotice()
+            | ReplyNotFullySent()
+            | QuestionAsked()
+        ):
             return message.person_id
         case RequestRejected() | RequestUncertain():
             return message.request.person_id
@@ -103,6 +111,7 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | AnswerRequested()
             | ActionAnswered()
             | JobIdRequested()
+            | StatusRequested()
         ):
             return message
         case ReplyEdited():

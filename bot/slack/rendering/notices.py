@@ -4,7 +4,7 @@ Each function below is one part of a single `match` over all kinds of messages: 
 missing.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from bot.domain.notices.messages import (
@@ -19,6 +19,7 @@ from bot.domain.notices.messages import (
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -47,10 +48,19 @@ from bot.domain.telling import Telling, people_told
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import job_notices, job_report, personal_notices, reply_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
+from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
 
-PLAINLY = Telling()
+
+@dataclass(frozen=True)
+class _Setting:
+    """In what a notice is said: in which thread, by which installation; `told` are whom an end mentions."""
+
+    thread: Thread
+    message_context: MessageContext
+    told: tuple[str, ...]
+    follow_ups: FollowUpCounts
 
 
 def messages(
@@ -59,24 +69,25 @@ def messages(
     message_context: MessageContext,
     *,
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
-    telling: Telling = PLAINLY,
+    telling: Telling | None = None,
 ) -> list[Message]:
-    """What to say, in as many messages as it takes (one, but for a whole prompt)."""
-    told = people_told(thread, telling)
-    made = _messages(thread, notice.message, message_context, told)
+    """What to say, in as many messages as it takes (one, but for a whole prompt). Without `telling` the channel has it
+    as any other.
+    """
+    setting = _Setting(thread, message_context, people_told(thread, telling or Telling()), follow_ups)
+    made = _messages(notice.message, setting)
     return [message.without_blocks() for message in made] if notice.without_blocks else made
 
 
-def _messages(
-    thread: Thread, message: NoticeMessage, message_context: MessageContext, told: Sequence[str]
-) -> list[Message]:
+def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
+    thread, message_context = setting.thread, setting.message_context
     match message:
         case PromptRequested():
             made = personal_notices.whole_prompt(message)
         case AnswerRequested():
             made = personal_notices.whole_answer(message)
         case PostNotDelivered():
-            post = _post(thread, message.post, message_context, told)
+            post = _post(message.post, setting)
             made = [personal_notices.in_doubt(post) if message.may_be_posted else post]
         case CardNotPosted():
             made = [personal_notices.card_not_posted(thread, message, message_context)]
@@ -84,16 +95,19 @@ def _messages(
             made = [personal_notices.answer(message)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
+        case StatusRequested():
+            made = [paragraph(status_text(thread, message_context, setting.follow_ups))]
         case ReplyEdited():
             made = [reply_notices.edited(message)]
         case CardChanged() | ReactionChanged():
             raise ValueError(f"{message.kind} is no message of its own")
         case _:
-            made = [_post(thread, message, message_context, told)]
+            made = [_post(message, setting)]
     return made
 
 
-def _post(thread: Thread, post: Post, message_context: MessageContext, told: Sequence[str]) -> Message:
+def _post(post: Post, setting: _Setting) -> Message:
+    thread, message_context = setting.thread, setting.message_context
     match post:
         case OutageStarted():
             made = request_notices.outage_started(post)
@@ -106,13 +120,13 @@ def _post(thread: Thread, post: Post, message_context: MessageContext, told: Seq
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
         case JobStopped() | JobStillStopping() | AgentAskedToStop():
-            made = _stop_news(thread, post)
+            made = _stop_news(setting.thread, post)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
             made = _unknown(post)
         case _:
-            made = _job_news(thread, post, message_context, told)
+            made = _job_news(post, setting)
     return made
 
 
@@ -128,7 +142,8 @@ def _stop_news(thread: Thread, news: JobStopped | JobStillStopping | AgentAskedT
             assert_never(news)
 
 
-def _job_news(thread: Thread, news: JobNews, message_context: MessageContext, told: Sequence[str]) -> Message:
+def _job_news(news: JobNews, setting: _Setting) -> Message:
+    thread, message_context, told = setting.thread, setting.message_context, setting.told
     match news:
         case JobStarted():
             made = job_notices.started(news)

@@ -33,6 +33,9 @@ _REJECTIONS = {
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
     RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
+    RejectionReason.NOT_PERMITTED: "{It} was not sent: who wrote it may not ask for that here, and was told why.",
+    RejectionReason.STOPPED: "{It} was not sent: the job was stopped before its turn came. Write it again if it still "
+    "matters.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 
@@ -125,7 +128,7 @@ def _send_again(request: RequestSummary) -> tuple[Block, ...]:
 
 def _named(request: RequestSummary) -> str:
     if request.kind is RequestKind.STOP:
-        return "the stop"
+        return "the request to stop"
     if request.kind is not RequestKind.FOLLOW_UP:
         return "this request"
     words = one_line(request.text, _QUOTED)

@@ -126,17 +126,13 @@ def day_and_time(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a length of time in words, rounded down to its largest unit, or to two of them."""
+    """Returns a length of time in words, rounded down; its two largest units."""
     minutes = int(seconds // 60)
     if minutes < 1:
         return "less than a minute"
     days, hours, minutes = minutes // 1_440, minutes // 60 % 24, minutes % 60
-    found = [
-        f"{count} {unit}{'s' if count > 1 else ''}"
-        for count, unit in ((days, "day"), (hours, "hour"), (minutes, "minute"))
-        if count
-    ]
-    return " and ".join(found[:2])
+    counted = ((days, "day"), (hours, "hour"), (minutes, "minute"))
+    return " and ".join([f"{count} {unit}{'s' if count > 1 else ''}" for count, unit in counted if count][:2])
 
 
 def _head(text: str, limit: int) -> str:

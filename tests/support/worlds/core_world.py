@@ -49,7 +49,7 @@ class CoreWorld:
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling()
         self.service = Service(self.store, on_commit=lambda: None)
-        self.request_preparer = RequestPreparer(self.store, chat, project="docs")
+        self.request_preparer = RequestPreparer(self.store, chat, project="docs", settling=self.merge_seconds)
         self.request_sender = RequestSender(
             self.store,
             self.job_api,

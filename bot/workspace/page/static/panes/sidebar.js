@@ -34,7 +34,12 @@ export class Sidebar {
       this.#directHeading,
       this.#direct,
     );
-    const foot = h("div", { class: "sidebar-foot" }, this.#people, this.#actAs);
+    const foot = h(
+      "div",
+      { class: "sidebar-foot", role: "region", "aria-label": "Who you are" },
+      this.#people,
+      this.#actAs,
+    );
     this.element = h(
       "div",
       { class: "sidebar", id: "sidebar" },
