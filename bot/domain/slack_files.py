@@ -75,11 +75,14 @@ class ForwardedMessage:
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file's bytes as Slack gave them, or their beginning where it is not `complete`."""
+    """A file's bytes as Slack gave them, or their beginning where it is not `complete`. `described` is the file as Slack
+    told of it when it was looked up, with what the reference lacked; None: it was not.
+    """
 
     data: bytes
     mimetype: str
     complete: bool = True
+    described: SlackFile | None = None
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,10 @@ class QuotedFile:
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
     """Returns the file with its text, where its bytes are UTF-8 that people could read."""
+    known = content.described or file
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         text = decoder.decode(content.data, final=content.complete)
     except UnicodeDecodeError:
-        return QuotedFile(file)
-    return QuotedFile(file) if "\0" in text else QuotedFile(file, text, complete=content.complete)
+        return QuotedFile(known)
+    return QuotedFile(known) if "\0" in text else QuotedFile(known, text, complete=content.complete)
