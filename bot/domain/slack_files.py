@@ -75,8 +75,9 @@ class ForwardedMessage:
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file's bytes as Slack gave them, or their beginning where it is not `complete`. `described` is the file as Slack
-    told of it when it was looked up, with what the reference lacked; None: it was not.
+    """A file's bytes as Slack gave them, or their beginning where it is not `complete`.
+
+    `described` is the file with what its reference lacked, where it had to be looked up; None: it had not.
     """
 
     data: bytes
