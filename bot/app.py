@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from bot.config import Config
 from bot.domain.observe import Polling
+from bot.domain.permissions import PermissionRules
 from bot.edge_timings import EdgeTimings
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.client import HttpJobApi
@@ -32,19 +33,26 @@ from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.process_signals import run_until_signal
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
+from bot.scheduler.preparing.slack_reading import SlackReading
 from bot.scheduler.scheduler import Scheduler, SchedulerSettings
 from bot.service import Service
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.conversations import SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.files import SlackFiles
+from bot.slack.sending.groups import SlackGroups
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.members import SlackMembers
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.requesters import SlackRequesters
 from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes, check_scopes
+from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.web_api import new_client, new_session
 from bot.startup import open_current_store, token_refused, wait_for_identity
 
@@ -80,6 +88,7 @@ class Edges:
     ephemeral_sender: EphemeralSender
     message_context: MessageContext
     people: People
+    reading: SlackReading
     requesters: Requesters | None = None
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
@@ -108,7 +117,15 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         stack.push_async_callback(job_api.aclose)
         message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
         ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
-        people = SlackPeople(client)
+        directory = UserDirectory(client)
+        people = SlackPeople(client, directory=directory)
+        reading = SlackReading(
+            SlackMembers(directory, identity),
+            SlackGroups(client),
+            SlackChannels(client),
+            SlackConversations(client, identity, people),
+            SlackFiles(client, session),
+        )
         told_who_asked = any(each.project.abilities.requester for each in config.projects)
         requesters = SlackRequesters(client, people) if told_who_asked else None
         chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people)
@@ -121,6 +138,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             ephemeral_sender,
             message_context,
             people,
+            reading,
             requesters,
             stack.pop_all(),
             missing,
@@ -142,7 +160,11 @@ class App:
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(edges.store, on_commit=self._wake_senders)
+        self.service = Service(
+            edges.store,
+            on_commit=self._wake_senders,
+            modes=lambda channel_id: config.known_projects.channel(channel_id).replies,
+        )
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
@@ -205,12 +227,21 @@ class App:
             owner=self.owner,
             job_api_timeout=max(each.job_api.timeout for each in config.projects),
             projects=config.known_projects,
+            rules=_rules(config, edges.identity.team_id),
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
             recovery=self._timings.recovery,
         )
-        return Scheduler(settings, edges.store, edges.job_api, edges.chat, edges.people, requesters=edges.requesters)
+        return Scheduler(
+            settings,
+            edges.store,
+            edges.job_api,
+            edges.chat,
+            edges.people,
+            edges.reading,
+            requesters=edges.requesters,
+        )
 
     def _build_check(self) -> DatabaseCheck:
         return DatabaseCheck(
@@ -290,3 +321,15 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
 def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
     settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
     return ProjectJobApi(project.id, HttpJobApi(settings))
+
+
+def _rules(config: Config, team_id: str) -> PermissionRules:
+    return PermissionRules(
+        team_id,
+        allow_guests=config.allow_guests,
+        allow_shared_channels=config.allow_shared_channels,
+        people=config.allowed_people,
+        groups=config.allowed_groups,
+        channels=config.allowed_channels,
+        hourly_limit=config.hourly_limit,
+    )

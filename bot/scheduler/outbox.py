@@ -30,17 +30,23 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     NewNotice,
     Notice,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
     Reaction,
     ReactionChanged,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
+    StatusRequested,
 )
 from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
+from bot.domain.reply_rules import ReplyModes, everyone
 from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
 from bot.errors import (
@@ -48,28 +54,31 @@ from bot.errors import (
     ChatNotInChannel,
     ChatUncertain,
 )
-from bot.ports import Chat, HasEarlyReplies, HasNoticeQueue, Store
-from bot.replies import RequestTransaction, record_reply
+from bot.ports import Chat, HasEarlyReplies, HasHomes, HasNoticeQueue, Store
+from bot.replies import record_early
 from bot.scheduler.chat_errors import delivery_failure
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
+HOME_DELAY = 2.0
+"""Seconds after which a changed card shows in the Home of whoever asked for it: what changes meanwhile shows with it."""
 
 
 class PausedTooLongError(Exception):
     """The process was paused for so long that another may have taken the notice over."""
 
 
-class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, Protocol):
+class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, HasHomes, Protocol):
     """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
 class Outbox(Worker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
-    it.
+    it; `modes` tells whose replies count in a channel.
     """
 
     name = "outbox"
@@ -83,9 +92,11 @@ class Outbox(Worker[ClaimedNotice]):
         answers: WholeAnswers,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
+        modes: ReplyModes = everyone,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
+        self._modes = modes
         self._chat = chat
         self._answers = answers
         self._held: dict[str, float] = {}
@@ -203,8 +214,10 @@ class Outbox(Worker[ClaimedNotice]):
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
         if held and thread is not None and thread.card_ts is None and ts:
             await tx.threads.set_card(thread.id, ts)
-            for reply in await tx.early_replies.take(thread.channel_id, ts):
-                await record_reply(tx, replace(thread, ts=thread.ts or ts, card_ts=ts), reply)
+            carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
+            await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
+        if held and item.notice.delivery is Delivery.CARD:
+            await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
 
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
@@ -242,6 +255,8 @@ class Outbox(Worker[ClaimedNotice]):
                 pass
             case AnswerRequested() | ActionAnswered() | JobIdRequested():
                 pass
+            case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested():
+                pass
             case post if post.delivery is Delivery.POST:
                 await tx.notices.add(thread.id, _not_delivered(notice, post, thread, given_up))
 
@@ -253,7 +268,8 @@ class Outbox(Worker[ClaimedNotice]):
         state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
         await tx.threads.save_state(thread.id, state, poll_in=None)
         await tx.threads.detach(thread.id)
-        await tx.early_replies.take(thread.channel_id, "")
+        await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), self._modes)
+        await tx.homes.changed(thread.requester_id, due_in=HOME_DELAY)
         await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 
     def _hold(self, item: ClaimedNotice, seconds: float) -> None:

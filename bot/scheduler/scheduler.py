@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.observe import Polling
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
@@ -15,7 +16,8 @@ from bot.runtime.supervisor import Supervisor
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.preparing.slack_reading import SlackReading
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
@@ -36,6 +38,7 @@ class SchedulerSettings:
         owner: This process's name in the database, unique to its start.
         job_api_timeout: The most that a call of any job API takes.
         projects: All projects, with what their job APIs can do.
+        rules: Who may ask for what where.
         polling: How often jobs are polled.
         max_polls: Polls under way at a time.
         keep_days: How long finished jobs are kept, in days.
@@ -45,6 +48,7 @@ class SchedulerSettings:
     owner: str
     job_api_timeout: float
     projects: Projects
+    rules: PermissionRules
     polling: Polling
     max_polls: int
     keep_days: float
@@ -74,6 +78,7 @@ class Scheduler:
         job_api: JobApi,
         chat: Chat,
         people: People,
+        reading: SlackReading,
         *,
         requesters: Requesters | None = None,
     ) -> None:
@@ -90,11 +95,22 @@ class Scheduler:
             requesters=requesters,
         )
         preparer = RequestPreparer(
-            store, settings.for_chat(clock, self.wake_senders), project=settings.projects.names[0]
+            store,
+            settings.for_chat(clock, self.wake_senders),
+            PreparerSettings(settings.rules, settings.projects, polling),
+            reading=reading,
+            job_api=job_api,
+            people=people,
         )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
-        outbox = Outbox(store, chat, settings.for_chat(clock, self.wake_senders), answers=answers)
+        outbox = Outbox(
+            store,
+            chat,
+            settings.for_chat(clock, self.wake_senders),
+            answers=answers,
+            modes=lambda channel_id: settings.projects.channel(channel_id).replies,
+        )
         self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox)
         self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox)
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (sender, poller)

@@ -12,15 +12,21 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     NoticeMessage,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
+    StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    ContextCut,
     JobNews,
     OutageStarted,
     Post,
@@ -44,6 +50,8 @@ def person_of(message: NoticeMessage) -> str:
             return message.person_id
         case ActionAnswered() | JobIdRequested() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
             return message.person_id
+        case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested() | ContextCut():
+            return message.person_id
         case RequestRejected() | RequestUncertain():
             return message.request.person_id
         case OutageStarted() | AccessDenied():
@@ -58,7 +66,7 @@ def addressed_to(post: Post, person_id: str) -> Post:
     match post:
         case RequestRejected() | RequestUncertain():
             return replace(post, request=replace(post.request, person_id=person_id))
-        case ReplyNotFullySent() | QuestionAsked():
+        case ReplyNotFullySent() | QuestionAsked() | ContextCut():
             return replace(post, person_id=person_id)
         case OutageStarted() | AccessDenied() | UnknownNotice():
             return post
@@ -89,9 +97,11 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | AnswerRequested()
             | ActionAnswered()
             | JobIdRequested()
+            | StatusRequested()
+            | HelpRequested()
         ):
             return message
-        case ReplyEdited():
+        case ReplyEdited() | RequestRefused() | ReplyHeld() | ProjectAsked():
             return replace(message, text=change(message.text))
         case PromptRequested():
             return replace(message, prompt=change(message.prompt))
@@ -109,6 +119,9 @@ def _map_post(post: Post, change: Change) -> Post:
             return replace(post, waiting=_map_request(post.waiting, change) if post.waiting else None)
         case ReplyNotFullySent():
             return replace(post, file_names=tuple(map(change, post.file_names)))
+        case ContextCut():
+            names, cut = tuple(map(change, post.link_only)), tuple(map(change, post.cut_files))
+            return replace(post, link_only=names, cut_files=cut)
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
         case QuestionAsked():

@@ -11,16 +11,22 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     Notice,
     NoticeMessage,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
+    StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    ContextCut,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -40,7 +46,14 @@ from bot.domain.notices.posts import (
     UnknownNotice,
 )
 from bot.domain.threads import Thread
-from bot.slack.rendering import job_notices, job_report, personal_notices, reply_notices, request_notices
+from bot.slack.rendering import (
+    job_notices,
+    job_report,
+    personal_notices,
+    question_notices,
+    reply_notices,
+    request_notices,
+)
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
@@ -67,6 +80,8 @@ def _messages(thread: Thread, message: NoticeMessage, message_context: MessageCo
             made = [personal_notices.answer(message)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
+        case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested():
+            made = [question_notices.question(thread, message, message_context)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]
         case CardChanged() | ReactionChanged():
@@ -88,6 +103,8 @@ def _post(thread: Thread, post: Post, message_context: MessageContext) -> Messag
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
+        case ContextCut():
+            made = reply_notices.context_cut(post)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():

@@ -32,6 +32,8 @@ _REJECTIONS = {
     RejectionReason.TOO_OLD: "{It} was not sent: for days, the job API did not take it. Send it again if it still "
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
+    RejectionReason.STOPPED: "{It} was not sent: the job was stopped before.",
+    RejectionReason.NOT_PERMITTED: "{It} was not sent: whoever asked for it may not.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 
