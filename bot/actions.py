@@ -28,7 +28,7 @@ from bot.domain.settle import rejection
 from bot.domain.threads import Thread, ThreadState, WayIn
 from bot.holds import answer_held
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.replies import catch_up, reaction_notice, refuse_waiting, send_new_words
+from bot.replies import catch_up, reaction_notice, refuse_follow_ups, send_new_words
 from bot.starts import record_start
 
 _NOT_SENT = frozenset(
@@ -77,21 +77,22 @@ async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, term
 async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     match action.kind:
         case RequestKind.SEND_AGAIN:
-            return await _send_again(tx, thread, await tx.requests.get(action.text))
+            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
         case RequestKind.SEND_NEW_WORDS:
-            return await _send_new_words(tx, thread, action)
+            answer = await _send_new_words(tx, thread, action)
         case RequestKind.MUTE:
-            return await _mute(tx, thread, action.person_id, terms)
+            answer = await _mute(tx, thread, action.person_id, terms)
         case RequestKind.UNMUTE:
-            return await _mute(tx, thread, "", terms)
+            answer = await _mute(tx, thread, "", terms)
         case RequestKind.RETRY:
-            return await _retry(tx, thread, action)
+            answer = await _retry(tx, thread, action)
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
-            return await _held(tx, thread, action, terms)
+            answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
-            return await _choose_project(tx, thread, action, terms)
+            answer = await _choose_project(tx, thread, action, terms)
         case _:
-            return None
+            answer = None
+    return answer
 
 
 async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | None) -> ActionAnswer:
@@ -210,7 +211,7 @@ async def _end_start(tx: ActionTransaction, thread: Thread, start: Request) -> N
         await tx.notices.add(thread.id, rejection(start, RejectionReason.STOPPED))
     else:
         await tx.threads.detach(thread.id)  # it has no card, and gets none
-    await refuse_waiting(tx, thread.id)
+    await refuse_follow_ups(tx, thread.id)
 
 
 async def note_participant(tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms) -> None:

@@ -7,22 +7,17 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-import aiohttp
 from pydantic import SecretStr
 
 from bot.config import Config
 from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
-from bot.edge_timings import EdgeTimings
+from bot.edges import Edges, open_edges
 from bot.errors import CannotStart, ChatError, StoreError
-from bot.jobs.client import HttpJobApi
-from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import MOST_CONNECTIONS
-from bot.ports import Chat, JobApi, People, Requesters, Store
-from bot.projects.variables import ProjectSettings
 from bot.roles import Role
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health import recording_health
@@ -33,28 +28,13 @@ from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.process_signals import run_until_signal
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
-from bot.scheduler.preparing.slack_reading import SlackReading
-from bot.scheduler.scheduler import Scheduler, SchedulerSettings
+from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.channels import SlackChannels
-from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.conversations import SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.files import SlackFiles
-from bot.slack.sending.groups import SlackGroups
-from bot.slack.sending.identity import Identity
-from bot.slack.sending.members import SlackMembers
-from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.requesters import SlackRequesters
-from bot.slack.sending.response_urls import ResponseUrls
-from bot.slack.sending.scopes import MissingScopes, check_scopes
-from bot.slack.sending.user_directory import UserDirectory
-from bot.slack.sending.web_api import new_client, new_session
-from bot.startup import open_current_store, token_refused, wait_for_identity
+from bot.slack.sending.web_api import new_client
+from bot.startup import token_refused
 
 logger = logging.getLogger(__name__)
 
@@ -76,76 +56,6 @@ class HealthTimings:
     probe_retry: float = PROBE_RETRY
 
 
-@dataclass
-class Edges:
-    """The world as Pagehand meets it: what a test or an experiment may wrap before the application is built on it."""
-
-    store: Store
-    job_api: JobApi
-    chat: Chat
-    identity: Identity
-    session: aiohttp.ClientSession
-    ephemeral_sender: EphemeralSender
-    message_context: MessageContext
-    people: People
-    reading: SlackReading
-    requesters: Requesters | None = None
-    closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
-    missing_scopes: MissingScopes = field(default_factory=MissingScopes)
-    timings: EdgeTimings = field(default_factory=EdgeTimings)
-
-
-async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
-    """Opens the database, asks Slack who we are, and makes the clients.
-
-    Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
-    """
-    timings = timings or EdgeTimings()
-    for warning in config.warnings:
-        logger.warning(warning)
-    async with contextlib.AsyncExitStack() as stack:
-        store = await open_current_store(config.database_url.get_secret_value())
-        stack.push_async_callback(store.close)
-        session, missing = new_session(), MissingScopes()
-        stack.push_async_callback(session.close)
-        token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
-        client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
-        identity = await wait_for_identity(client)
-        logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        check_scopes(identity.granted_scopes, missing)
-        job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
-        stack.push_async_callback(job_api.aclose)
-        message_context = MessageContext(config.command, config.admin, identity.bot_user_id)
-        ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
-        directory = UserDirectory(client)
-        people = SlackPeople(client, directory=directory)
-        reading = SlackReading(
-            SlackMembers(directory, identity),
-            SlackGroups(client),
-            SlackChannels(client),
-            SlackConversations(client, identity, people),
-            SlackFiles(client, session),
-        )
-        told_who_asked = any(each.project.abilities.requester for each in config.projects)
-        requesters = SlackRequesters(client, people) if told_who_asked else None
-        chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people)
-        return Edges(
-            store,
-            job_api,
-            chat,
-            identity,
-            session,
-            ephemeral_sender,
-            message_context,
-            people,
-            reading,
-            requesters,
-            stack.pop_all(),
-            missing,
-            timings,
-        )
-
-
 class App:
     """The bot: `start`, then `stop`. `owner` names this process in the database, for this one start."""
 
@@ -160,11 +70,7 @@ class App:
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(
-            edges.store,
-            on_commit=self._wake_senders,
-            modes=lambda channel_id: config.known_projects.channel(channel_id).replies,
-        )
+        self.service = Service(edges.store, on_commit=self._wake_senders, modes=config.known_projects.replies)
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
@@ -231,17 +137,13 @@ class App:
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
+            merge_seconds=config.merge_seconds,
             recovery=self._timings.recovery,
         )
-        return Scheduler(
-            settings,
-            edges.store,
-            edges.job_api,
-            edges.chat,
-            edges.people,
-            edges.reading,
-            requesters=edges.requesters,
+        outside = SchedulerEdges(
+            edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters
         )
+        return Scheduler(settings, outside, parts=lambda: list(self._statuses()))
 
     def _build_check(self) -> DatabaseCheck:
         return DatabaseCheck(
@@ -263,6 +165,7 @@ class App:
             identity=edges.identity,
             message_context=edges.message_context,
             ephemeral_sender=edges.ephemeral_sender,
+            modal_edges=edges.modals,
             recording_health=self._recording_health,
         )
         if config.slack_app_token is not None:
@@ -316,11 +219,6 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
         await app.stop()
         raise
     return app
-
-
-def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
-    settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
-    return ProjectJobApi(project.id, HttpJobApi(settings))
 
 
 def _rules(config: Config, team_id: str) -> PermissionRules:

@@ -29,7 +29,9 @@ class Audit(Protocol):
         """How often somebody did one of these since a time."""
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
-        """Entries of a time, oldest first, of a higher number than `after`."""
+        """Entries of a time, oldest first: those from `since` on, of that very moment only those of a higher number
+        than `after`, which is 0 for the first page. The next page begins with the last one's time and number.
+        """
 
 
 class Drafts(Protocol):

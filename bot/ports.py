@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import Thread
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.people_store_ports import Audit, Drafts, Homes, Preferences
 from bot.store_ports import (
     Claims,
@@ -72,14 +72,22 @@ class JobApi(Protocol):
 class Chat(Protocol):
     """What Pagehand says in Slack. Every method raises only ChatError's classes, within a bounded time."""
 
-    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
-        """Posts the card into the thread's channel and returns its `ts`."""
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
+        """Posts the card and returns its `ts`: into the thread, or, where that has no first message yet, into the
+        channel.
+        """
 
-    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
         """Brings the card to the thread's newest state."""
 
     async def post(self, thread: Thread, notice: Notice) -> str:
-        """Posts the notice's words into the thread (as text where `notice.without_blocks`) and returns their `ts`."""
+        """Posts the notice's words into the thread (as text where `notice.without_blocks`) and returns their `ts`.
+        ChatRejected where the thread has no card.
+        """
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """The `ts` of the message that carries this key: in the thread, or, while the thread has no `ts`, in the
@@ -93,7 +101,7 @@ class Chat(Protocol):
         same as once.
         """
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """Tells the person whom the notice is for: in the channel where possible, else in a direct message."""
 
     async def join(self, channel_id: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.permissions import may_steer
 from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning
 from bot.domain.requests import (
@@ -135,7 +135,7 @@ async def record_written(tx: RequestTransaction, thread: Thread, person: Person,
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def refuse_waiting(tx: RequestTransaction, thread_id: str) -> None:
+async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
     """Tells those who have replied already that there will be no job to steer."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
@@ -215,6 +215,7 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
     """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
+    await tx.notices.add(request.thread_id, CARD_CHANGED)  # it counts what waits
 
 
 async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:

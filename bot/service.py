@@ -39,8 +39,8 @@ class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
 
 
 class Service:
-    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `modes` tells whose
-    replies count in a channel.
+    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `modes` tells
+    whose replies count in a channel.
     """
 
     def __init__(self, store: Store, *, on_commit: Callable[[], None], modes: ReplyModes = everyone) -> None:

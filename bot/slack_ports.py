@@ -1,6 +1,7 @@
 """The seams to what Pagehand reads of Slack before a request is sent, and to the views that it shows."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.channels import Channel
@@ -58,3 +59,14 @@ class Views(Protocol):
 
     async def publish_home(self, content: HomeContent) -> None:
         """Shows a person their Home."""
+
+
+@dataclass(frozen=True)
+class SlackReading:
+    """What Pagehand reads of Slack before a request is sent."""
+
+    members: Members
+    groups: Groups
+    channels: Channels
+    conversations: Conversations
+    files: Files

@@ -16,11 +16,14 @@ from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOpti
 
 @dataclass(frozen=True)
 class ClaimedRequest:
-    """`uncertain`: an earlier holder died or was paused while sending, so it may have arrived."""
+    """`uncertain`: an earlier holder died or was paused while sending, so it may have arrived. `merged`: what goes out
+    with it as one message, in the order it was written.
+    """
 
     request: Request
     thread: Thread
     uncertain: bool
+    merged: tuple[Request, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,22 @@ class RequestQueue(Requests, Protocol):
     async def merged_into(self, request_id: str) -> Sequence[Request]:
         """The requests that go out with this one, in the order they were written, locked."""
 
+    async def unmerge(self, request_id: str) -> None:
+        """Has those that were to go out with this one go out by themselves, or with others."""
+
+    async def following(self, first: Request) -> Sequence[Request]:
+        """The follow-ups of the thread, which is locked, that are to be sent after this one, in the order they were
+        written; up to one that cannot be read.
+        """
+
+    async def stops(self, thread_id: str) -> Sequence[Request]:
+        """Every stop of the thread's job."""
+
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes due requests: the first open one of each thread (a start before follow-ups, these by `written_at`),
-        a start only once the card is posted, a follow-up only once the job has its id. Marks them SENDING, counts the
-        attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and its row says so.
+        """Takes due requests: the first open one of each thread (a stop first, then a start, then follow-ups by
+        `written_at`), a start only once the card is posted, the others only once the job has its id. Marks them
+        SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
+        its row says so.
         """
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:

@@ -38,14 +38,27 @@ class Retention(Protocol):
         which nothing is open: no polling, no request, no notice. Returns how many.
         """
 
+    async def delete_audit(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` entries of the audit trail from before a time, oldest first; returns how many."""
+
+    async def delete_drafts(self, *, before: float, limit: int) -> int:
+        """The same with drafts that were not changed since."""
+
+    async def delete_homes(self, *, before: float, limit: int) -> int:
+        """The same with App Homes that nobody opened since; whoever opens theirs again gets it anew."""
+
+    async def delete_held(self, *, before: float, limit: int) -> int:
+        """The same with replies whose person was asked something since when, and never answered."""
+
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
         """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and
-        requests and notices of theirs in others; at most `limit` of each. Nothing deleted: nothing is left.
+        requests and notices of theirs in others, what they did, prefer and have not sent; at most `limit` of each.
+        Nothing deleted: nothing is left.
         """
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
-        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, and
-        the early replies. Nothing deleted: nothing is left.
+        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, as
+        many entries of the audit trail, and the early replies. Nothing deleted: nothing is left.
         """
 
 

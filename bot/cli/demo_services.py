@@ -12,8 +12,9 @@ from typing import NamedTuple
 import yaml
 from pydantic import SecretStr
 
-from bot.app import App, Edges, open_edges
+from bot.app import App
 from bot.config import Config, load
+from bot.edges import Edges, open_edges
 from bot.errors import PagehandError
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository

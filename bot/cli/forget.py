@@ -47,11 +47,12 @@ async def _forget_batch(retention: Retention, person_id: str, channel_id: str) -
 
 
 def in_words(deleted: Deleted) -> str:
-    """How much of each kind, as in "1 job, 4 requests, 0 notices, 2 early replies"."""
+    """How much of each kind, as in "1 job, 4 requests, 0 notices, 2 early replies, 3 other entries"."""
     counted = (
         (deleted.jobs, "job", "jobs"),
         (deleted.requests, "request", "requests"),
         (deleted.notices, "notice", "notices"),
         (deleted.early_replies, "early reply", "early replies"),
+        (deleted.others, "other entry", "other entries"),
     )
     return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted)

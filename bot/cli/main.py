@@ -6,6 +6,7 @@ a slip in the options are answered at once. So this module and what it imports a
 
 import os
 import sys
+from datetime import UTC, datetime
 from typing import Literal
 
 import click
@@ -139,6 +140,28 @@ def forget(user: str, channel: str, *, yes: bool) -> None:
         if not yes:
             click.confirm("This deletes from Pagehand's database for good, unfinished jobs too. Go on?", abort=True)
         click.echo(f"Deleted: {forget_all(url, person_id=user, channel_id=channel)}.")
+
+
+@main.command()
+@click.option("--since", metavar="WHEN", default="", help="From then on: a date, a time in UTC, or 24h, 7d, 2w.")
+@click.option("--until", metavar="WHEN", default="", help="Till then, the same; now by default.")
+def export(since: str, until: str) -> None:
+    """Print who did what, and when: the audit trail of DATABASE_URL as JSON lines, oldest first, while the bot runs.
+
+    \b
+    pagehand export --since 7d                            the last week
+    pagehand export --since 2026-11-01 --until 2026-12-01 > november.jsonl
+    pagehand export --since 24h | jq 'select(.action == "refused")'
+
+    \b
+    Each line has: at, action (asked, steered, stopped, retried, muted, unmuted, project_chosen, refused),
+    person, team, channel, thread, job, project, way_in, reason. What is not known is null.
+    Never what anybody wrote. Entries are kept for PAGEHAND_KEEP_DAYS.
+    """
+    with exit_on_error("Nothing can be exported", "Not all was exported"):
+        from bot.cli import export as audit_trail
+
+        audit_trail.export(os.environ, audit_trail.period(since, until, now=datetime.now(UTC)))
 
 
 @main.command()

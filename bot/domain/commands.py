@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.message_text import unescape_keeping_mentions
+from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
+from bot.domain.emoji import is_only_emoji
+from bot.domain.message_text import BLANKS, unescape_keeping_mentions
 
 ASIDE_PREFIX = "//"
 """A reply that begins with this is between people: it is not sent to the job."""
@@ -12,6 +14,11 @@ ASIDE_PREFIX = "//"
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 """What computers make of two hyphens while people type."""
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
+_TO_SOMEBODY = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])"
+)
+"""How a message begins that addresses people: a person, a user group, or all. What may stand before is not seen."""
+_THREAD_WORD = re.compile(r"(!?)([a-z]{3,6})(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
 
 
@@ -48,20 +55,36 @@ class Help:
 
 
 @dataclass(frozen=True)
+class Blank:
+    """The person asks for a job and does not say what to do."""
+
+    options: Options = NO_OPTIONS
+
+
+@dataclass(frozen=True)
 class Start:
     """The person wants a job."""
 
     prompt: str
+    options: Options = NO_OPTIONS
 
 
 @dataclass(frozen=True)
 class Aside:
-    """A reply between people."""
+    """A message between people."""
 
 
 @dataclass(frozen=True)
 class NoWords:
-    """A reply with no words of its own: a lone mention, a file without a comment."""
+    """A message with no words of its own: a lone mention, a file without a comment."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word for Pagehand itself; with NEW, the prompt of another job."""
+
+    word: ThreadWord
+    prompt: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,15 +94,68 @@ class FollowUp:
     prompt: str
 
 
-def parse_slash(text: str) -> Help | Start:
-    """Reads what follows the slash command, in Slack's escaped form. A word kept for the help is a prompt in quotes."""
-    prompt = unescape_keeping_mentions(text)
+def parse_slash(text: str) -> Help | Blank | Start | WrongOption:
+    """Reads what follows the slash command, in Slack's escaped form."""
+    return parse_prompt(unescape_keeping_mentions(text))
+
+
+def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
+    """Reads what asks for a job: options, then the prompt. A word kept for the help is a prompt in quotes."""
+    split = split_options(words)
+    if isinstance(split, WrongOption):
+        return split
+    options, prompt = split
     word = prompt.translate(_DASHES).lower()
+    if not prompt:
+        return Blank(options)
     if word in _HELP_WORDS:
         return Help()
     if word in _LONE_WORDS:
         return Help(LoneWord(word))
-    return Start(_insisted_on(prompt) or prompt)
+    return Start(_insisted_on(prompt) or prompt, options)
+
+
+def parse_request(
+    text: str, *, bot_user_id: str, has_attachments: bool = False
+) -> Aside | Word | Help | Blank | Start | WrongOption:
+    """Reads a message that asks for a job, in Slack's escaped form: a mention of the bot that begins a thread, or a
+    direct message. `has_attachments`: see `parse_reply`.
+    """
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
+        return Aside()
+    word = _word_in(words, addressed=True)
+    if word is None or (word.word is ThreadWord.NEW and not words.startswith("!")):
+        return parse_prompt(words)
+    return parse_prompt(word.prompt) if word.word is ThreadWord.NEW else word
+
+
+def parse_reply(
+    text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
+) -> Aside | NoWords | Word | FollowUp:
+    """Reads a message in a thread, in Slack's escaped form. Mentions of the bot address it and are not part of what it
+    is told.
+
+    Args:
+        text: The words.
+        bot_user_id: Who the bot is.
+        among_people: Others read along, so that a message can be for one of them.
+        has_attachments: It holds more than its words, so that emoji alone are not all of it.
+    """
+    addressed = mentions(text, bot_user_id)
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    if not words:
+        return NoWords()
+    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
+        return Aside()
+    if among_people and not addressed and _TO_SOMEBODY.match(text):
+        return Aside()
+    return _word_in(words, addressed=addressed) or FollowUp(words)
+
+
+def mentions(text: str, user_id: str) -> bool:
+    """Returns whether a text in Slack's escaped form mentions somebody."""
+    return re.search(rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>", text) is not None
 
 
 def _insisted_on(prompt: str) -> str:
@@ -88,12 +164,15 @@ def _insisted_on(prompt: str) -> str:
     return inner if inner.translate(_DASHES).lower() in _HELP_WORDS | _LONE_WORDS else ""
 
 
-def parse_reply(text: str, *, bot_user_id: str) -> Aside | NoWords | FollowUp:
-    """Reads a reply, in Slack's escaped form. Mentions of the bot address it and are not part of what it is told."""
-    prompt = unescape_keeping_mentions(_without_mention(text, bot_user_id))
-    if not prompt:
-        return NoWords()
-    return Aside() if prompt.startswith(ASIDE_PREFIX) else FollowUp(prompt)
+def _word_in(words: str, *, addressed: bool) -> Word | None:
+    """The word for Pagehand that a message is; without `!` it takes a mention. NEW has a prompt, no other has."""
+    found = _THREAD_WORD.fullmatch(words)
+    if found is None or not (found[1] or addressed) or found[2].lower() not in set(ThreadWord):
+        return None
+    word, prompt = ThreadWord(found[2].lower()), (found[3] or "").strip(BLANKS)
+    if word is ThreadWord.NEW:
+        return Word(word, prompt) if prompt else Word(ThreadWord.HELP)
+    return None if prompt else Word(word)
 
 
 def _without_mention(text: str, user_id: str) -> str:

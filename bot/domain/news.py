@@ -25,6 +25,7 @@ from bot.domain.notices.posts import (
     JobFailed,
     JobFinished,
     JobStarted,
+    JobStopped,
     PullRequestFound,
     QuestionAsked,
 )
@@ -44,6 +45,8 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails) -> 
         return
     if job.status == ACTIVE and before is not None and before.ended and round_:
         yield NewNotice(keys.job_active_again(round_), JobActiveAgain())
+    elif job.status == COMPLETED and state.stopped_by:
+        yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
     elif job.status == COMPLETED:
         yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
     elif job.status == FAILED:
@@ -63,6 +66,11 @@ def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobF
     )
 
 
+def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
+    end = _finished(state, link, details)
+    return JobStopped(state.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
+
+
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
     link = state.job.pr_link if state.job else None
@@ -70,7 +78,7 @@ def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadStat
         return state, []
     found = NewNotice(keys.pull_request_found(link), PullRequestFound(link, changed=bool(state.links)))
     state = replace(state, links=(*state.links, link))
-    return state, [] if any(isinstance(notice.message, JobFinished) for notice in news) else [found]
+    return state, [] if any(isinstance(notice.message, JobFinished | JobStopped) for notice in news) else [found]
 
 
 def note_progress(
@@ -130,7 +138,7 @@ def note_question(
 
 
 def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
-    return any(isinstance(notice.message, JobFinished | JobFailed) for notice in news)
+    return any(isinstance(notice.message, JobFinished | JobStopped | JobFailed) for notice in news)
 
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:

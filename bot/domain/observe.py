@@ -125,6 +125,7 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
     return replace(
         state,
         asker_id=state.asker_id if asker_id is None else asker_id,
+        stopped_by="",
         question="",
         answered=state.question or state.answered,
         round=state.round + 1,

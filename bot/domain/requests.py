@@ -162,6 +162,8 @@ class RejectionReason(StrEnum):
     """Our own record of it is damaged."""
     NOT_PERMITTED = "not_permitted"
     """Its person may not ask for it; they were told why."""
+    NOTHING_TO_STOP = "nothing_to_stop"
+    """It is a stop of a job that had ended."""
     STOPPED = "stopped"
     """The job was stopped before it was sent."""
     OTHER = "other"

@@ -21,6 +21,16 @@ from bot.domain.observe import (
     with_problem,
 )
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.stopping import (
+    CANCEL_AGAIN,
+    STOP_PATIENCE,
+    Cancelled,
+    NothingToStop,
+    agent_asked,
+    not_stopped,
+    nothing_to_stop,
+    still_stopping,
+)
 from bot.domain.threads import ThreadState, UnexplainedRejection
 from bot.runtime.backoff import Backoff
 
@@ -58,7 +68,7 @@ class Uncertain:
     ask_again: bool = False
 
 
-SendOutcome = Accepted | Rejected | JobApiUnavailable | Uncertain
+SendOutcome = Accepted | Cancelled | NothingToStop | Rejected | JobApiUnavailable | Uncertain
 
 
 @dataclass(frozen=True)
@@ -80,25 +90,45 @@ def settle(
     request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float = 0.5
 ) -> Settlement:
     """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
+    settlement = _settled(request, state, outcome, now, polling, jitter=jitter)
+    if request.kind is RequestKind.STOP:
+        settlement = _certain_of_stop(request, settlement)
+    return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
+
+
+def _settled(
+    request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
     match outcome:
         case Accepted():
-            settlement = _accepted(request, state, outcome, now, polling, jitter=jitter)
+            made = _accepted(request, state, outcome, now, polling, jitter=jitter)
+        case Cancelled():
+            made = _cancelled(request, state, outcome, now, polling)
+        case NothingToStop():
+            reason = RejectionReason.NOTHING_TO_STOP
+            made = Settlement(RequestState.REJECTED, state, (nothing_to_stop(request),), problem=reason)
         case Rejected():
-            settlement = _rejected(request, state, outcome)
-        case JobApiUnavailable(reason) if _waited(request, now) >= GIVE_UP_AFTER and request.uncertain:
-            settlement = _uncertain(request, state, Uncertain(reason), now, polling)  # an earlier try may have arrived
-        case JobApiUnavailable() if _waited(request, now) >= GIVE_UP_AFTER:
-            settlement = _handed_back(request, state)
+            made = _rejected(request, state, outcome)
         case JobApiUnavailable():
-            settlement = _retried_later(request, state, outcome, now, jitter)
+            made = _unavailable(request, state, outcome, now, polling, jitter=jitter)
         case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
-            settlement = _retried_later(request, state, NO_ANSWER, now, jitter)
-            settlement = replace(settlement, problem=why, uncertain=True)
+            made = _retried_later(request, state, NO_ANSWER, now, jitter)
+            made = replace(made, problem=why, uncertain=True)
         case Uncertain():
-            settlement = _uncertain(request, state, outcome, now, polling)
+            made = _uncertain(request, state, outcome, now, polling)
         case _:
             assert_never(outcome)
-    return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
+    return made
+
+
+def _unavailable(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
+    if _waited(request, now) < GIVE_UP_AFTER:
+        return _retried_later(request, state, outcome, now, jitter)
+    if request.uncertain:  # an earlier try may have arrived
+        return _uncertain(request, state, Uncertain(outcome.reason), now, polling)
+    return _handed_back(request, state)
 
 
 def _accepted(
@@ -111,6 +141,8 @@ def _accepted(
     if not outcome.outdated:
         decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
         state, notices = decision.state, decision.notices
+    if request.kind is RequestKind.STOP:
+        notices = (agent_asked(request), *notices)
     if outcome.outdated or outcome.job.ended:
         # The end that was observed may be that of earlier work, or already this one's: either is news when it comes.
         state = open_round(state, now, polling)
@@ -118,6 +150,27 @@ def _accepted(
         in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
         return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)
     return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
+
+
+def _cancelled(request: Request, state: ThreadState, outcome: Cancelled, now: float, polling: Polling) -> Settlement:
+    """The stop is over once the job is seen to have ended; what comes after it waits so long, within reason."""
+    notices: tuple[NewNotice, ...] = ()
+    if outcome.job is not None:
+        decision = decide(state, JobObserved(outcome.job), now, polling)
+        state, notices = decision.state, decision.notices
+    if state.job is None or state.job.ended:
+        return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
+    if _waited(request, now) >= STOP_PATIENCE:
+        return Settlement(RequestState.ACCEPTED, state, (*notices, still_stopping(request)), Reaction.ACCEPTED)
+    return Settlement(RequestState.WAITING, state, notices, due_in=CANCEL_AGAIN, uncertain=True)
+
+
+def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
+    """With what the job comes to told as its own end again, where the stop certainly came to nothing."""
+    nothing_done = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
+    if nothing_done and not (request.uncertain or settlement.uncertain):
+        return replace(settlement, state=not_stopped(settlement.state, request))
+    return settlement
 
 
 def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settlement:
@@ -190,4 +243,4 @@ def summary(request: Request) -> RequestSummary:
 
 
 def _problem_reaction(request: Request) -> Reaction | None:
-    return Reaction.PROBLEM if request.kind is RequestKind.FOLLOW_UP else None
+    return None if request.kind is RequestKind.START else Reaction.PROBLEM

@@ -71,6 +71,8 @@ class ThreadState:
     of this round's announcements, `links` each link announced so far. `finished_before`: in an earlier round the thread
     was told that the job finished.
 
+    `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
+
     `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
     nobody did. `participants` are those who steered it, but for the requester, the newest last. `read_until` is the
     `ts` of the last message of the Slack thread up to which what others said there has gone to the agent.
@@ -113,6 +115,7 @@ class ThreadState:
     question: str = ""
     answered: str = ""
     asker_id: str = ""
+    stopped_by: str = ""
     muted_by: str = ""
     read_until: str = ""
     participants: tuple[str, ...] = ()

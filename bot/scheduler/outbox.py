@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from bot.domain.deliver import (
     MAX_ATTEMPTS,
@@ -23,57 +23,36 @@ from bot.domain.deliver import (
     after_failure,
     rate_limit_delay,
 )
-from bot.domain.jobs import Problem
-from bot.domain.notices import keys
 from bot.domain.notices.messages import (
-    ActionAnswered,
     AnswerRequested,
     CardChanged,
-    CardNotPosted,
-    HelpRequested,
-    JobIdRequested,
-    NewNotice,
     Notice,
-    PostNotDelivered,
-    ProjectAsked,
-    PromptRequested,
     Reaction,
     ReactionChanged,
-    ReplyEdited,
-    ReplyHeld,
-    RequestRefused,
-    StatusRequested,
 )
-from bot.domain.notices.people import addressed_to
-from bot.domain.notices.posts import Delivery, Post
+from bot.domain.notices.posts import Delivery
 from bot.domain.reply_rules import ReplyModes, everyone
-from bot.domain.requests import RequestState
-from bot.domain.threads import Thread
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
     ChatUncertain,
 )
-from bot.ports import Chat, HasEarlyReplies, HasHomes, HasNoticeQueue, Store
+from bot.ports import Chat, Store
 from bot.replies import record_early
 from bot.scheduler.chat_errors import delivery_failure
+from bot.scheduler.undelivered import OutboxTransaction, give_up
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
-from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 HOME_DELAY = 2.0
-"""Seconds after which a changed card shows in the Home of whoever asked for it: what changes meanwhile shows with it."""
+"""Seconds after which a changed card shows in its person's Home: what changes meanwhile shows with it."""
 
 
 class PausedTooLongError(Exception):
     """The process was paused for so long that another may have taken the notice over."""
-
-
-class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, HasHomes, Protocol):
-    """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
 class Outbox(Worker[ClaimedNotice]):
@@ -160,21 +139,23 @@ class Outbox(Worker[ClaimedNotice]):
 
     async def _deliver(self, item: ClaimedNotice, claimed_at: float) -> str | None:
         try:
-            return await self._speak(item.notice, item.thread, claimed_at)
+            return await self._speak(item, claimed_at)
         except ChatNotInChannel:
             self._require_lease(claimed_at)
             await self._bounded(self._chat.join(item.thread.channel_id))
-            return await self._speak(item.notice, item.thread, claimed_at)
+            return await self._speak(item, claimed_at)
 
-    async def _speak(self, notice: Notice, thread: Thread, claimed_at: float) -> str | None:
+    async def _speak(self, item: ClaimedNotice, claimed_at: float) -> str | None:
         self._require_lease(claimed_at)
+        notice, thread = item.notice, item.thread
         match notice.message:
             case ReactionChanged(at, reaction):
                 others = _replaced(notice, reaction)
                 await self._bounded(self._chat.reaction(thread, at, reaction, instead_of=others))
                 return None
             case CardChanged() if thread.card_ts is not None:
-                await self._bounded(self._chat.update_card(thread, without_blocks=notice.without_blocks))
+                plain, counts = notice.without_blocks, item.follow_ups
+                await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
                 return thread.card_ts
             case AnswerRequested() as wanted:
                 found = await self._answers.find(thread, wanted)
@@ -182,19 +163,23 @@ class Outbox(Worker[ClaimedNotice]):
                 await self._bounded(self._chat.tell(thread, replace(notice, message=found)))
                 return None
             case message if message.delivery is Delivery.EPHEMERAL:
-                await self._bounded(self._chat.tell(thread, notice))
+                await self._bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
                 return None
             case _:
-                return await self._say_once(notice, thread, claimed_at)
+                return await self._say_once(item, claimed_at)
 
-    async def _say_once(self, notice: Notice, thread: Thread, claimed_at: float) -> str:
+    async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
+        notice, thread = item.notice, item.thread
         if notice.uncertain:
             found = await self._bounded(self._chat.find(thread, notice.key))
             if found is not None:
                 return found
             self._require_lease(claimed_at)
         if notice.delivery is Delivery.CARD:
-            return await self._bounded(self._chat.post_card(thread, notice.key, without_blocks=notice.without_blocks))
+            plain, counts = notice.without_blocks, item.follow_ups
+            return await self._bounded(
+                self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain)
+            )
         return await self._bounded(self._chat.post(thread, notice))
 
     async def _bounded(self, call: Awaitable[Answer]) -> Answer:
@@ -233,44 +218,9 @@ class Outbox(Worker[ClaimedNotice]):
                     problem=later.reason,
                 )
             case GiveUp() as given_up:
-                await self._give_up(tx, item, given_up)
+                await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
                 assert_never(other)
-
-    async def _give_up(self, tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp) -> None:
-        """Records why a notice cannot be said in its thread, and says it to the person who asked, where that works."""
-        notice = item.notice
-        thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
-        if thread is None or not await tx.notices.give_up(notice, self._owner, problem=given_up.reason):
-            return
-        # A scope that is missing is logged by its name, and not again for each notice that needs it.
-        level = logging.INFO if given_up.missing_scopes else logging.WARNING
-        logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
-        match notice.message:
-            case CardChanged() if thread.card_ts is None:
-                await self._call_off(tx, thread, _card_not_posted(thread, given_up))
-            case CardChanged() | ReactionChanged():
-                pass
-            case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested():
-                pass
-            case AnswerRequested() | ActionAnswered() | JobIdRequested():
-                pass
-            case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested():
-                pass
-            case post if post.delivery is Delivery.POST:
-                await tx.notices.add(thread.id, _not_delivered(notice, post, thread, given_up))
-
-    async def _call_off(self, tx: OutboxTransaction, thread: Thread, message: CardNotPosted) -> None:
-        """No card, no thread, no job: the person is told how to make room for it."""
-        start = await tx.requests.find_start(thread.id)
-        if start is not None:
-            await tx.requests.settle(start.id, RequestState.REJECTED, problem=message.reason)
-        state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
-        await tx.threads.save_state(thread.id, state, poll_in=None)
-        await tx.threads.detach(thread.id)
-        await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), self._modes)
-        await tx.homes.changed(thread.requester_id, due_in=HOME_DELAY)
-        await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 
     def _hold(self, item: ClaimedNotice, seconds: float) -> None:
         """Leaves the channel alone for a while. Slack limits each method by itself: reactions hold only reactions."""
@@ -284,17 +234,6 @@ class Outbox(Worker[ClaimedNotice]):
 
 def _is_reaction(item: ClaimedNotice) -> bool:
     return item.notice.delivery is Delivery.REACTION
-
-
-def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
-    return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
-
-
-def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
-    """Returns the notice that tells the requester what was to be posted."""
-    person_id = thread.requester_id
-    message = PostNotDelivered(person_id, addressed_to(post, person_id), given_up.in_doubt)
-    return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)
 
 
 def _replaced(notice: Notice, reaction: Reaction | None) -> list[Reaction]:

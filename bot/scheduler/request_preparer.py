@@ -19,6 +19,7 @@ from bot.domain.reply_rules import mode_of, takes_part
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.threads import Thread, ThreadOrigin
 from bot.ports import JobApi, People, Store
+from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
 from bot.scheduler.preparing.context import ContextGatherer, Gathered, ThreadPart
 from bot.scheduler.preparing.outcomes import (
@@ -31,8 +32,9 @@ from bot.scheduler.preparing.outcomes import (
     ready_to_steer,
     refuse,
 )
-from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, SlackReading, person_and_place
+from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.slack_ports import SlackReading
 from bot.store_ports import ClaimedRequest
 
 MAX_TRIES = 14
@@ -47,11 +49,14 @@ _BY_REACTION = "reaction/"
 
 @dataclass(frozen=True)
 class PreparerSettings:
-    """What requests are prepared by: who may, which projects there are, how jobs are polled."""
+    """What requests are prepared by: who may, which projects there are, how jobs are polled, and for how many seconds a
+    follow-up waits before it is sent.
+    """
 
     rules: PermissionRules
     projects: Projects
     polling: Polling
+    settling: float = SETTLING
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
-        self._polling = prepared_by.polling
+        self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
         self._reading = reading
         self._gatherer = ContextGatherer(reading, job_api, people)
 
@@ -102,8 +107,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
             lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit)
         )
 
-    async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
-        """Finds out about one request, and records what becomes of it. After a pause of the process it is left alone."""
+    async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
+        """Finds out about one request, and records what becomes of it."""
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 found = await self._find_out(item)
@@ -231,7 +236,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if _outdated(item, ready) or project_of(now_for) != project_of(found.route):
             await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out is about something else
         elif request.kind is RequestKind.FOLLOW_UP:
-            await ready_to_steer(tx, ready)
+            await ready_to_steer(tx, ready, settling=self._settling)
         elif isinstance(now_for, Routed):
             await ready_to_start(tx, ready, now_for, found.preference)
         elif now_for is not None:

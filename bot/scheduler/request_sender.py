@@ -4,15 +4,13 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from bot.domain.jobs import ARCHIVED, Job
-from bot.domain.mentions import keeping_names, mentioned, with_names
-from bot.domain.notices.messages import CARD_CHANGED, Reaction
-from bot.domain.observe import Polling, next_poll_in, open_round
+from bot.domain.merging import as_one
+from bot.domain.observe import Polling
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
-from bot.domain.settle import Accepted, Rejected, SendOutcome, Settlement, Uncertain, rejection, settle
+from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
+from bot.domain.stopping import Cancelled
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import (
     JobApiBusy,
@@ -23,10 +21,12 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, JobApi, People, Requesters, Store
-from bot.replies import catch_up, reaction_notice
+from bot.ports import JobApi, People, Requesters, Store
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.request_calls import RequestCalls
+from bot.scheduler.request_claims import ClaimSettings, SenderTransaction, asker_id, open_claimed
+from bot.scheduler.request_results import give_back, record_result
 from bot.scheduler.worker import WorkerSettings
 from bot.store_ports import ClaimedRequest
 
@@ -34,10 +34,6 @@ logger = logging.getLogger(__name__)
 
 NOT_ALLOWED_RETRY = 60.0
 """Seconds before a request is sent again after the job API refused our key: till somebody has mended that."""
-
-
-class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):
-    """What sending requests touches."""
 
 
 class RequestSender(JobApiWorker[ClaimedRequest]):
@@ -50,6 +46,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         polling: How soon a job is polled after a request.
         abilities: What the job API of a project can do, by the project's name. Where it runs a repeated Idempotency-Key
             once, what may have arrived is sent again.
+        merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         concurrency: Requests under way at a time.
         people: Knows the names of those whom a request mentions.
         requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
@@ -65,6 +62,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         *,
         polling: Polling,
         abilities: Callable[[str], JobApiAbilities],
+        merge_seconds: float = 0.0,
         concurrency: int = 8,
         people: People | None = None,
         requesters: Requesters | None = None,
@@ -73,27 +71,36 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._job_api = job_api
         self._polling = polling
         self._abilities = abilities
-        self._people = people
-        self._requesters = requesters
+        self._calls = RequestCalls(
+            job_api,
+            abilities,
+            people=people,
+            requesters=requesters,
+            keep_text=self._keep_text,
+            keep_requester=self._keep_requester,
+        )
+        self._claims = ClaimSettings(
+            self._owner, self._lease, merge_seconds, polling, can_cancel=job_api.can_cancel, jitter=_jitter
+        )
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
-        """Claims requests that are due, and opens a round for each follow-up before it is sent: what the job does from
-        then on is news, even if a poll sees it before it is recorded that the follow-up was accepted.
-        """
+        """Claims requests that are due, each with what goes out with it as one message."""
 
         async def work(tx: SenderTransaction) -> list[ClaimedRequest]:
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit)
             # Each locks its thread: in the order of `bot.store.session`.
-            return [await self._opened(tx, item) for item in sorted(claimed, key=lambda item: item.thread.id)]
+            return [
+                await open_claimed(tx, item, self._claims) for item in sorted(claimed, key=lambda item: item.thread.id)
+            ]
 
         return await self._store.transact(work)
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
-        if item.uncertain and not self._abilities(item.thread.project).idempotent:
+        if item.uncertain and not self._may_repeat(item.request, item.thread):
             outcome: SendOutcome = Uncertain("the process that sent it ended before the answer came")
         else:
-            request = await self._with_requester(await self._with_names(item.request), item.thread)
+            request = await self._calls.prepared(item)
             if not self.lease_covers_call(claimed_at):
                 await self._store.transact(lambda tx: self._hand_back(tx, item.request))
                 return
@@ -101,70 +108,36 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         jitter = _jitter()
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
 
-    async def _opened(self, tx: SenderTransaction, item: ClaimedRequest) -> ClaimedRequest:
-        if item.request.kind is RequestKind.START:
-            return item
-        thread = item.thread
-        state = open_round(thread.state, tx.now, self._polling, _asker_id(item.request, thread))
-        await tx.threads.save_state(
-            thread.id, state, poll_in=next_poll_in(state, tx.now, self._polling, jitter=_jitter())
-        )
-        return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
+    def _may_repeat(self, request: Request, thread: Thread) -> bool:
+        """Whether what may have arrived does no harm when it arrives again."""
+        cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
+        return cancels or self._abilities(thread.project).idempotent
 
-    async def _with_names(self, request: Request) -> Request:
-        """The request as it is sent, with the names of those whom it mentions. They are recorded before, since the job
-        API refuses a repeated key with other words.
-        """
-        ids = mentioned(request.text)
-        if ids:
-            names = await self._people.names(ids) if self._people is not None else {}
-            request = replace(request, text=keeping_names(request.text, names))
-            await self.record(lambda tx: self._keep_text(tx, request.id, request.text))
-        return replace(request, text=with_names(request.text, {}))
+    async def _keep_text(self, request_id: str, text: str) -> None:
+        async def work(tx: SenderTransaction) -> None:
+            if await tx.requests.is_claimed_by(request_id, self._owner):
+                await tx.requests.set_text(request_id, text)
 
-    async def _keep_text(self, tx: SenderTransaction, request_id: str, text: str) -> None:
-        if await tx.requests.is_claimed_by(request_id, self._owner):
-            await tx.requests.set_text(request_id, text)
+        await self.record(work)
 
-    async def _with_requester(self, request: Request, thread: Thread) -> Request:
-        """The request with who asked for it, where the job API is told that. It is recorded before, as names are; what
-        was tried without it stays without, since the job API may refuse a repeated key with another body.
-        """
-        if self._requesters is None or request.requester is not None or request.attempts > 1:
-            return request
-        if not self._abilities(thread.project).requester:
-            return request
-        requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
-        await self.record(lambda tx: self._keep_requester(tx, request.id, requester))
-        return replace(request, requester=requester)
+    async def _keep_requester(self, request_id: str, requester: Requester) -> None:
+        async def work(tx: SenderTransaction) -> None:
+            if await tx.requests.is_claimed_by(request_id, self._owner):
+                await tx.requests.set_requester(request_id, requester)
 
-    async def _keep_requester(self, tx: SenderTransaction, request_id: str, requester: Requester) -> None:
-        if await tx.requests.is_claimed_by(request_id, self._owner):
-            await tx.requests.set_requester(request_id, requester)
+        await self.record(work)
 
     async def _send(self, request: Request, thread: Thread) -> SendOutcome:
-        if request.kind is RequestKind.FOLLOW_UP and thread.state.job and thread.state.job.status == ARCHIVED:
-            return Rejected(RejectionReason.ARCHIVED)  # seen since the reply was recorded
         try:
-            job = await self._call(request, thread)
+            outcome = await self._calls.send(request, thread)
         except JobApiError as error:
-            return self._failure(request, thread.project, error)
-        self.record_answer(thread.project)
-        return Accepted(job)
+            return self._failure(request, thread, error)
+        if isinstance(outcome, Accepted | Cancelled):
+            self.record_answer(thread.project)
+        return outcome
 
-    async def _call(self, request: Request, thread: Thread) -> Job:
-        if request.kind is RequestKind.START:
-            return await self._job_api.create(
-                thread.project, request.text, idempotency_key=request.id, requester=request.requester
-            )
-        if thread.state.job is None:
-            raise JobGone("the thread has no job")
-        job_id = thread.state.job.id
-        return await self._job_api.send_message(
-            thread.project, job_id, request.text, idempotency_key=request.id, requester=request.requester
-        )
-
-    def _failure(self, request: Request, project: str, error: JobApiError) -> SendOutcome:
+    def _failure(self, request: Request, thread: Thread, error: JobApiError) -> SendOutcome:
+        project = thread.project
         logger.info("request %s: %s", request.id, error)
         match error:
             case JobApiBusy():
@@ -180,7 +153,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return Rejected(_reason(error), error.words)
             case _:
                 self.record_no_answer(project, error, only_this_item=True)
-                return Uncertain(str(error), ask_again=self._abilities(project).idempotent)
+                return Uncertain(str(error), ask_again=self._may_repeat(request, thread))
 
     async def _settle(self, tx: SenderTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)
@@ -191,41 +164,31 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         late_truth = request.state is RequestState.UNCERTAIN and isinstance(outcome, Accepted)
         if not held and not late_truth:
             return
-        if isinstance(outcome, Accepted):
-            # A server that runs a key once may repeat its first answer.
-            repeated = self._abilities(thread.project).idempotent and request.attempts > 1
-            outdated = repeated or _observed(thread.state) != _observed(item.thread.state)
-            outcome = replace(outcome, outdated=outdated)
-        state = replace(thread.state, asker_id=_asker_id(request, thread))  # the end of an earlier round may be told
-        settlement = settle(request, state, outcome, tx.now, self._polling, jitter=jitter)
-        await self._apply(tx, thread, request, settlement)
+        others = await tx.requests.merged_into(request.id)
+        outcome = self._as_of_now(outcome, request, item.thread, thread)
+        settlement = settle(
+            as_one(request, others), _asked_state(request, thread), outcome, tx.now, self._polling, jitter=jitter
+        )
+        await record_result(tx, thread, (request, *others), settlement)
 
-    async def _apply(self, tx: SenderTransaction, thread: Thread, request: Request, settlement: Settlement) -> None:
-        await tx.requests.settle(
-            request.id,
-            settlement.request_state,
-            problem=settlement.problem,
-            due_in=settlement.due_in,
-            uncertain=settlement.uncertain,
-        )
-        await save_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
-        if settlement.reaction is not None:
-            await tx.notices.add(thread.id, reaction_notice(request, settlement.reaction))
-        for notice in settlement.notices:
-            await tx.notices.add(thread.id, notice)
-        uncertain = request.uncertain or settlement.uncertain
-        await catch_up(
-            tx, replace(request, state=settlement.request_state, problem=settlement.problem, uncertain=uncertain)
-        )
-        if request.kind is RequestKind.START and settlement.request_state is RequestState.REJECTED:
-            await refuse_follow_ups(tx, thread.id)
+    def _as_of_now(self, outcome: SendOutcome, request: Request, before: Thread, thread: Thread) -> SendOutcome:
+        """The outcome, marked where what the job API answered is not the newest that is known."""
+        newer_seen = _observed(thread.state) != _observed(before.state)
+        match outcome:
+            case Accepted():
+                # A server that runs a key once may repeat its first answer.
+                repeated = self._abilities(thread.project).idempotent and request.attempts > 1
+                return replace(outcome, outdated=repeated or newer_seen)
+            case Cancelled() if newer_seen:
+                return Cancelled()
+            case _:
+                return outcome
 
     async def _hand_back(self, tx: SenderTransaction, request: Request) -> None:
         """Gives a request back that was certainly not sent, if nobody else has taken it over."""
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
-            await tx.requests.settle(request.id, RequestState.WAITING)
-            await catch_up(tx, replace(newest, state=RequestState.WAITING))
+            await give_back(tx, newest, await tx.requests.merged_into(request.id))
 
 
 def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
@@ -238,9 +201,11 @@ def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
             return RejectionReason.ADDRESS if error.redirected else RejectionReason.API
 
 
-def _asker_id(request: Request, thread: Thread) -> str:
-    """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
-    return "" if request.person_id == thread.requester_id else request.person_id
+def _asked_state(request: Request, thread: Thread) -> ThreadState:
+    """What is known, with who asked: the end of an earlier round may have been told meanwhile. A stop asks nothing."""
+    if request.kind is RequestKind.STOP:
+        return thread.state
+    return replace(thread.state, asker_id=asker_id(request, thread))
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
@@ -250,19 +215,3 @@ def _observed(state: ThreadState) -> tuple[object, ...]:
 
 def _jitter() -> float:
     return random.random()  # noqa: S311 - spreads polls and retries, guards nothing
-
-
-async def save_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
-    """Saves what is known, if it is news, and has the card show it."""
-    if state == thread.state:
-        return
-    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
-    await tx.notices.add(thread.id, CARD_CHANGED)
-
-
-async def refuse_follow_ups(tx: SenderTransaction, thread_id: str) -> None:
-    """Tells those who have replied already that there will be no job to steer."""
-    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
-        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
-        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
-        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))

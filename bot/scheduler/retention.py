@@ -1,7 +1,8 @@
-"""Retention: deletes finished jobs and their texts after a time, a few at a time."""
+"""Retention: deletes finished jobs and their texts after a time, and all else that grows, a few at a time."""
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from bot.errors import StoreError
@@ -14,19 +15,27 @@ BATCH_SIZE = 200
 PAUSE = 0.5
 SWEEP_EVERY = 3600.0
 DAY = 24 * 3600.0
+DRAFT_DAYS = 1.0
+HOME_DAYS = 30.0
+"""A Home that was not opened for so long is not kept up to date any more."""
+HELD_DAYS = 7.0
+"""For how long somebody can answer whether a reply is for the agent."""
 
 
 class RetentionTransaction(HasNow, HasRetention, Protocol):
-    """What deleting old jobs touches."""
+    """What deleting touches."""
+
+
+Deletion = Callable[[RetentionTransaction], Awaitable[int]]
 
 
 class Retention:
-    """Keeps finished jobs for `days` days after their last change.
+    """Keeps finished jobs for `days` days after their last change, and the audit trail for as many.
 
     Args:
         store: Where they are.
         days: How long they are kept.
-        batch_size: How many one transaction deletes.
+        batch_size: How many one transaction deletes, of one kind.
         pause: Seconds between two transactions.
         sweep_every: Seconds between two looks for what is old.
     """
@@ -60,13 +69,31 @@ class Retention:
 
     async def sweep(self) -> int:
         """Deletes all that is old by now; returns how many jobs."""
+        removed = await self._in_batches(self._delete_jobs)
+        for delete in (self._delete_audit, self._delete_drafts, self._delete_homes, self._delete_held):
+            await self._in_batches(delete)
+        return removed
+
+    async def _in_batches(self, delete: Deletion) -> int:
         removed = 0
         while True:
-            batch = await self._store.transact(self._remove_batch)
+            batch = await self._store.transact(delete)
             removed += batch
             if batch < self._batch_size:
                 return removed
             await asyncio.sleep(self._pause)
 
-    async def _remove_batch(self, tx: RetentionTransaction) -> int:
+    async def _delete_jobs(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=self._batch_size)
+
+    async def _delete_audit(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_audit(before=tx.now - self._days * DAY, limit=self._batch_size)
+
+    async def _delete_drafts(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_drafts(before=tx.now - DRAFT_DAYS * DAY, limit=self._batch_size)
+
+    async def _delete_homes(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_homes(before=tx.now - HOME_DAYS * DAY, limit=self._batch_size)
+
+    async def _delete_held(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)

@@ -1,7 +1,7 @@
 """The scheduler: the workers for what is recorded and due, and retention."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +13,16 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.supervisor import Supervisor
+from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.preparing.slack_reading import SlackReading
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.slack_ports import SlackReading, Views
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""
@@ -42,6 +43,7 @@ class SchedulerSettings:
         polling: How often jobs are polled.
         max_polls: Polls under way at a time.
         keep_days: How long finished jobs are kept, in days.
+        merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         recovery: How long things go well before an outage is over.
     """
 
@@ -52,6 +54,7 @@ class SchedulerSettings:
     polling: Polling
     max_polls: int
     keep_days: float
+    merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
@@ -64,25 +67,31 @@ class SchedulerSettings:
         return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
 
 
+@dataclass(frozen=True)
+class SchedulerEdges:
+    """What the workers talk to. `requesters`: the job API is told who asked."""
+
+    store: Store
+    job_api: JobApi
+    chat: Chat
+    people: People
+    reading: SlackReading
+    views: Views
+    requesters: Requesters | None = None
+
+
 class Scheduler:
     """The workers of one process; those of any number of processes can work on one PostgreSQL.
 
     Each claims twice a second even if nobody wakes it, so that it learns of what other processes record without a
-    LISTEN on the database, which connection poolers do not pass on. `requesters`: the job API is told who asked.
+    LISTEN on the database, which connection poolers do not pass on. `parts` returns how all parts of Pagehand are, for
+    the Homes of administrators.
     """
 
     def __init__(
-        self,
-        settings: SchedulerSettings,
-        store: Store,
-        job_api: JobApi,
-        chat: Chat,
-        people: People,
-        reading: SlackReading,
-        *,
-        requesters: Requesters | None = None,
+        self, settings: SchedulerSettings, edges: SchedulerEdges, *, parts: Callable[[], Iterable[ComponentStatus]]
     ) -> None:
-        clock = SteadyClock()
+        clock, store, job_api = SteadyClock(), edges.store, edges.job_api
         calls = settings.for_job_api(clock, self.wake_senders)
         polling = settings.polling
         sender = RequestSender(
@@ -91,28 +100,25 @@ class Scheduler:
             calls,
             polling=polling,
             abilities=settings.projects.abilities,
-            people=people,
-            requesters=requesters,
+            merge_seconds=settings.merge_seconds,
+            people=edges.people,
+            requesters=edges.requesters,
         )
+        chat = settings.for_chat(clock, self.wake_senders)
         preparer = RequestPreparer(
             store,
-            settings.for_chat(clock, self.wake_senders),
-            PreparerSettings(settings.rules, settings.projects, polling),
-            reading=reading,
+            chat,
+            PreparerSettings(settings.rules, settings.projects, polling, settings.merge_seconds),
+            reading=edges.reading,
             job_api=job_api,
-            people=people,
+            people=edges.people,
         )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
-        outbox = Outbox(
-            store,
-            chat,
-            settings.for_chat(clock, self.wake_senders),
-            answers=answers,
-            modes=lambda channel_id: settings.projects.channel(channel_id).replies,
-        )
-        self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox)
-        self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox)
+        outbox = Outbox(store, edges.chat, chat, answers=answers, modes=settings.projects.replies)
+        homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
+        self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox, homes)
+        self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox, homes)
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (sender, poller)
         self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)

@@ -1,13 +1,22 @@
-"""The audit trail: who did what, and when."""
+"""The audit trail: who did what, and when. Each entry is also a line of the log, once it is committed."""
 
+import json
+import logging
+import re
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import Double, RowMapping, bindparam, func, insert, select, tuple_
 
 from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests import Person
 from bot.store.schema.tables import audit
 from bot.store.session import Session
+
+logger = logging.getLogger(__name__)
+
+_PLAIN = re.compile(r"[\w.:/@+-]{1,200}")
+_LONGEST = 300
+"""Characters of a field that the log shows."""
 
 _ADD = insert(audit)
 _COUNT = (
@@ -21,8 +30,11 @@ _COUNT = (
 )
 _READ = (
     select(audit)
-    .where(audit.c.id > bindparam("after"), audit.c.at >= bindparam("since"), audit.c.at < bindparam("until"))
-    .order_by(audit.c.id)
+    .where(
+        tuple_(audit.c.at, audit.c.id) > tuple_(bindparam("since", type_=Double), bindparam("after")),
+        audit.c.at < bindparam("until", type_=Double),
+    )
+    .order_by(audit.c.at, audit.c.id)
     .limit(bindparam("most"))
 )
 
@@ -32,11 +44,18 @@ class Audit:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._added: list[AuditEntry] = []
+
+    @property
+    def added(self) -> Sequence[AuditEntry]:
+        """What this transaction has recorded."""
+        return tuple(self._added)
 
     async def add(self, entry: AuditEntry) -> None:
         values = {name: getattr(entry, name) for name in AuditEntry.__dataclass_fields__ if name != "person"}
         values |= {"person_id": entry.person.id, "team_id": entry.person.team_id, "at": self._session.now}
         await self._session.execute(_ADD, values)
+        self._added.append(entry)
 
     async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
         rows = await self._session.rows(_COUNT, person=person_id, since=since, actions=list(actions))
@@ -44,20 +63,32 @@ class Audit:
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         rows = await self._session.rows(_READ, since=since, until=until, after=after, most=limit)
-        return [
-            RecordedEntry(
-                row["id"],
-                row["at"],
-                AuditEntry(
-                    AuditAction(row["action"]),
-                    Person(row["person_id"], row["team_id"]),
-                    row["channel_id"],
-                    row["thread_id"],
-                    row["job_id"],
-                    row["project"],
-                    row["way_in"],
-                    row["reason"],
-                ),
-            )
-            for row in rows
-        ]
+        return [_recorded(row) for row in rows]
+
+
+def log_entries(entries: Sequence[AuditEntry]) -> None:
+    """Writes a line for each, with all that is known of it."""
+    for entry in entries:
+        known = {
+            "person": entry.person.id,
+            "team": entry.person.team_id,
+            "channel": entry.channel_id,
+            "thread": entry.thread_id,
+            "job": entry.job_id,
+            "project": entry.project,
+            "way_in": entry.way_in,
+            "reason": entry.reason,
+        }
+        words = " ".join(f"{name}={_word(value)}" for name, value in known.items() if value)
+        logger.info("audit: %s %s", entry.action, words)
+
+
+def _word(value: str) -> str:
+    """One word, or a quotation where it could be taken for several: nobody writes a field of their own."""
+    return value if _PLAIN.fullmatch(value) else json.dumps(value[:_LONGEST])
+
+
+def _recorded(row: RowMapping) -> RecordedEntry:
+    person = Person(row["person_id"], row["team_id"])
+    others = {name: row[name] for name in ("channel_id", "thread_id", "job_id", "project", "way_in", "reason")}
+    return RecordedEntry(row["id"], row["at"], AuditEntry(AuditAction(row["action"]), person, **others))

@@ -21,20 +21,16 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests import (
     NOT_SENT_YET,
     SENT_KINDS,
-    RejectionReason,
     Request,
     Requester,
     RequestKind,
     RequestState,
 )
-from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread, read_each
-from bot.store.notices import Notices
+from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
+from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, unreadable_notice
 from bot.store.schema.rows import (
     attachments_json,
     context_json,
@@ -44,23 +40,12 @@ from bot.store.schema.rows import (
     thread_from,
 )
 from bot.store.schema.tables import requests, threads
-from bot.store.session import Session, for_each_dialect
+from bot.store.session import for_each_dialect
 from bot.store_ports import ClaimedRequest
 
-_WRITTEN = (requests.c.written_at, requests.c.recorded_at, requests.c.id)
 _ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
-_THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
-_WAITING_FOLLOW_UPS = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.state.in_(NOT_SENT_YET),
-    )
-    .order_by(*_WRITTEN)
-)
 _HELD = (
     select(requests)
     .where(
@@ -69,13 +54,7 @@ _HELD = (
         requests.c.kind == RequestKind.FOLLOW_UP,
         requests.c.state == RequestState.AWAITING_PERSON,
     )
-    .order_by(*_WRITTEN)
-    .with_for_update()
-)
-_MERGED = (
-    select(requests)
-    .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
-    .order_by(*_WRITTEN)
+    .order_by(*WRITTEN)
     .with_for_update()
 )
 _BY_REPLY = (
@@ -143,12 +122,8 @@ _CLAIM = claiming(
 )
 
 
-class Requests:
+class Requests(MergedRequests):
     """ports.RequestQueue."""
-
-    def __init__(self, session: Session, notices: Notices) -> None:
-        self._session = session
-        self._notices = notices
 
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
         session, waits = self._session, request.state in NOT_SENT_YET
@@ -157,7 +132,7 @@ class Requests:
         return added.rowcount == 1
 
     async def get(self, request_id: str) -> Request | None:
-        for row in await self._session.rows(_THREAD_OF, request=request_id):
+        for row in await self._session.rows(THREAD_OF, request=request_id):
             await self._session.lock_thread(row[requests.c.thread_id])
         rows = await self._session.rows(_BY_ID, request=request_id)
         return request_from(rows[0]) if rows else None
@@ -169,12 +144,6 @@ class Requests:
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
         rows = await self._session.rows(_BY_REPLY, thread=thread_id, written=message_ts)
         return [request_from(row) for row in rows]
-
-    async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
-        rows = await self._session.rows(_WAITING_FOLLOW_UPS, thread=thread_id)
-        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
-        await self._session.end_unreadable(requests, unreadable)
-        return readable
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         names = ("text", "latest_text", "edited_at", "state", "problem")
@@ -234,24 +203,6 @@ class Requests:
         rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
         return [request_from(row) for row in rows]
 
-    async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
-        values: dict[str, Any] = {
-            "merged_into": first.id,
-            "state": RequestState.SENDING,
-            "attempts": requests.c.attempts + 1,
-            "first_tried_at": func.coalesce(requests.c.first_tried_at, self._session.now),
-            "claimed_by": owner,
-            "claimed_until": self._session.now + lease,
-        }
-        ids = [request.id for request in others]
-        await self._session.execute(update(requests).where(requests.c.id.in_(ids)).values(values))
-
-    async def merged_into(self, request_id: str) -> Sequence[Request]:
-        for row in await self._session.rows(_THREAD_OF, request=request_id):
-            found = await self._session.rows(_MERGED, thread=row[requests.c.thread_id], first=request_id)
-            return [request_from(each) for each in found]
-        return []
-
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
         return await self._claim(_CANDIDATES, _CLAIM, owner, lease=lease, limit=limit)
 
@@ -262,16 +213,10 @@ class Requests:
         found = await session.rows(candidates_, now=session.now, limit=limit)
         claim = claim_of(session, owner, lease)
         claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
-        await self._notices.insert((row[threads.c.id], _unreadable(row)) for row in unreadable)
+        await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
 
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:
     uncertain = before[requests.c.state] == RequestState.SENDING
     return ClaimedRequest(request_from(now), thread_from(before), uncertain)
-
-
-def _unreadable(row: RowMapping) -> NewNotice:
-    """Tells that a request that cannot be read, or whose thread cannot, was not sent."""
-    request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
-    return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))

@@ -3,10 +3,34 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Column, Delete, Double, Select, bindparam, delete, exists, or_, select, true
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Delete,
+    Double,
+    Select,
+    bindparam,
+    delete,
+    exists,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 
-from bot.domain.requests import RequestKind
-from bot.store.schema.tables import early_replies, notices, polls, requests, threads
+from bot.domain.requests import RequestKind, RequestState
+from bot.store.schema.tables import (
+    audit,
+    drafts,
+    early_replies,
+    homes,
+    notices,
+    polls,
+    preferences,
+    requests,
+    threads,
+)
 from bot.store.session import Session
 from bot.upkeep_store_ports import Deleted
 
@@ -56,6 +80,38 @@ _THREADS_OF_CHANNEL = _some_of(threads.c.id, threads.c.channel_id, threads.c.ts)
 _REQUESTS_OF_PERSON = _some_of(requests.c.id, requests.c.person_id, requests.c.recorded_at)
 _NOTICES_TO_PERSON = _some_of(notices.c.id, notices.c.person_id, notices.c.id)
 _DELETE_EARLY_OF_PERSON = delete(early_replies).where(early_replies.c.person_id == bindparam("whose"))
+_AUDIT_OF_PERSON = _some_of(audit.c.id, audit.c.person_id, audit.c.at)
+_AUDIT_OF_CHANNEL = _some_of(audit.c.id, audit.c.channel_id, audit.c.at)
+_DELETE_AUDIT = delete(audit).where(audit.c.id.in_(_IDS))
+_OWN = tuple(delete(table).where(table.c.person_id == bindparam("whose")) for table in (drafts, preferences, homes))
+"""At most a few rows a person."""
+
+
+def _oldest(key: Column[Any], time: Column[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
+    some = select(key).where(time < _BEFORE, *conditions).order_by(time)
+    return some.limit(bindparam("limit")).with_for_update(skip_locked=True)
+
+
+_OLD_AUDIT = _oldest(audit.c.id, audit.c.at)
+_OLD_HOMES = _oldest(homes.c.person_id, homes.c.opened_at)
+_DELETE_HOMES = delete(homes).where(homes.c.person_id.in_(_IDS))
+_OLD_DRAFTS = (
+    select(drafts.c.person_id, drafts.c.place)
+    .where(drafts.c.updated_at < _BEFORE)
+    .order_by(drafts.c.updated_at)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_DELETE_DRAFT = delete(drafts).where(
+    drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"), drafts.c.updated_at < _BEFORE
+)
+# A job that waits for the choice of its project goes with its thread.
+_OLD_HELD = _oldest(
+    requests.c.id,
+    requests.c.recorded_at,
+    requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
+    requests.c.kind != RequestKind.START,
+)
 _DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_id == bindparam("whose"))
 
 
@@ -70,6 +126,22 @@ class Retention:
         # Their polls, requests and notices go with them.
         return await self._delete(_DELETE_THREADS, ids)
 
+    async def delete_audit(self, *, before: float, limit: int) -> int:
+        return await self._delete(_DELETE_AUDIT, await self._ids(_OLD_AUDIT, before=before, limit=limit))
+
+    async def delete_drafts(self, *, before: float, limit: int) -> int:
+        rows = await self._session.rows(_OLD_DRAFTS, before=before, limit=limit)
+        values = [{"whose": row["person_id"], "at": row["place"], "before": before} for row in rows]
+        if values:
+            await self._session.execute(_DELETE_DRAFT, values)
+        return len(values)
+
+    async def delete_homes(self, *, before: float, limit: int) -> int:
+        return await self._delete(_DELETE_HOMES, await self._ids(_OLD_HOMES, before=before, limit=limit))
+
+    async def delete_held(self, *, before: float, limit: int) -> int:
+        return await self._delete(_DELETE_REQUESTS, await self._ids(_OLD_HELD, before=before, limit=limit))
+
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
         whole_threads = await self._delete_threads(_THREADS_OF_PERSON, person_id, limit)
         requests_left = await self._ids(_REQUESTS_OF_PERSON, whose=person_id, limit=limit)
@@ -77,13 +149,23 @@ class Retention:
         return whole_threads + Deleted(
             requests=await self._delete(_DELETE_REQUESTS, requests_left),
             notices=await self._delete(_DELETE_NOTICES, notices_left),
-            early_replies=(await self._session.execute(_DELETE_EARLY_OF_PERSON, {"whose": person_id})).rowcount,
+            early_replies=await self._delete_all(_DELETE_EARLY_OF_PERSON, person_id),
+            others=await self._delete_audit(_AUDIT_OF_PERSON, person_id, limit)
+            + sum([await self._delete_all(statement, person_id) for statement in _OWN]),
         )
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
         whole_threads = await self._delete_threads(_THREADS_OF_CHANNEL, channel_id, limit)
-        early = await self._session.execute(_DELETE_EARLY_OF_CHANNEL, {"whose": channel_id})
-        return whole_threads + Deleted(early_replies=early.rowcount)
+        return whole_threads + Deleted(
+            early_replies=await self._delete_all(_DELETE_EARLY_OF_CHANNEL, channel_id),
+            others=await self._delete_audit(_AUDIT_OF_CHANNEL, channel_id, limit),
+        )
+
+    async def _delete_audit(self, some: Select[Any], whose: str, limit: int) -> int:
+        return await self._delete(_DELETE_AUDIT, await self._ids(some, whose=whose, limit=limit))
+
+    async def _delete_all(self, statement: Delete, whose: str) -> int:
+        return (await self._session.execute(statement, {"whose": whose})).rowcount
 
     async def _delete_threads(self, some: Select[Any], whose: str, limit: int) -> Deleted:
         ids = await self._ids(some, whose=whose, limit=limit)

@@ -1,14 +1,16 @@
 """The store: opens a database and runs transactions in it."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from sqlalchemy import and_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.domain.audit import AuditEntry
 from bot.ports import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
+from bot.store.audit import log_entries
 from bot.store.database.engine import engine_for, in_one_thread
 from bot.store.database.errors import RETRY_FOR, retry_transient
 from bot.store.database.postgres_pool import PostgresPool
@@ -85,10 +87,18 @@ class SqlStore:
         if self._set_back:
             await self._repair_times()
 
-        async def in_transaction(connection: DatabaseConnection) -> T:
-            return await work(SqlTransaction(Session(connection, await self._now(connection))))
+        recorded: Sequence[AuditEntry] = ()
 
-        return await self._run(in_transaction, urgent=urgent)
+        async def in_transaction(connection: DatabaseConnection) -> T:
+            nonlocal recorded
+            transaction = SqlTransaction(Session(connection, await self._now(connection)))
+            result = await work(transaction)
+            recorded = transaction.audit.added  # of the last try, which is the one that was committed
+            return result
+
+        result = await self._run(in_transaction, urgent=urgent)
+        log_entries(recorded)
+        return result
 
     async def close(self) -> None:
         await self._database.close()

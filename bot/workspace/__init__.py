@@ -6,9 +6,11 @@ tested without a Slack account.
 
 from bot.workspace.delivery.interactions import InteractionResult
 from bot.workspace.failure_injection import Faults
-from bot.workspace.model.app_config import AppConfig, SlashCommand
+from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
 from bot.workspace.model.entities import Channel, Message, User
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.files import Upload
+from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 from bot.workspace.server import WorkspaceServer
 from bot.workspace.web_api.credentials import Credentials
@@ -21,8 +23,11 @@ __all__ = [
     "Faults",
     "InteractionResult",
     "Message",
+    "Shortcut",
     "SlackError",
     "SlashCommand",
+    "Upload",
     "User",
+    "View",
     "WorkspaceServer",
 ]

@@ -11,7 +11,7 @@ from bot.workspace.model.files import MAX_FILES, Upload
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
 from bot.workspace.person_views import PersonViews
 from bot.workspace.surroundings import Surroundings
-from bot.workspace.wire.forwarding import forwarded
+from bot.workspace.wire.forwarding import forwarded, linked, linked_attachment
 from bot.workspace.wire.interaction_payloads import find_action
 
 
@@ -108,7 +108,8 @@ class Actor:
             message.subtype = "file_share"
         elif thread_ts and broadcast:
             message.subtype = "thread_broadcast"
-        return self._state.post(message)
+        self._unfurl(self._state.post(message))
+        return message
 
     async def forward(self, channel: str, ts: str, to: str, *, thread_ts: str | None = None, text: str = "") -> Message:
         """Shares a message that the person sees into another conversation or thread, with or without words."""
@@ -208,6 +209,13 @@ class Actor:
     def _message(self, place: Channel, text: str, thread_ts: str | None) -> Message:
         stored, own_id = self._stored(text), str(uuid4())
         return Message(place.id, "", self.user.id, stored, thread_ts=thread_ts, client_msg_id=own_id)
+
+    def _unfurl(self, message: Message) -> None:
+        """Shows a message of the workspace below the link to it, as Slack does a moment after it was posted."""
+        found = linked(message.text, self._state, self._renderer.origin)
+        if found is not None and self.can_see(self._state.channels[found.channel]):
+            attachments = [linked_attachment(found, self._state, self._renderer)]
+            self._state.edit(message, self.user.id, attachments=attachments)
 
     def _upload(self, place: Channel, thread_ts: str | None, files: Sequence[str | Upload]) -> list[File]:
         """Keeps the files of a message that is about to be posted."""

@@ -43,9 +43,9 @@ class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
     Each of its parts has one topic: ``people`` and ``channels`` to act and to look, ``views`` for what the app has
-    opened before people, ``changes`` to wait, ``faults`` and
-    ``listener`` for what goes wrong, ``credentials`` to revoke tokens, ``web_api`` and ``deliveries`` for what went
-    between the app and the workspace, ``socket_mode`` and ``signed_http`` for the ways to the app.
+    opened before people, ``changes`` to wait, ``faults`` and ``listener`` for what goes wrong, ``credentials`` to
+    revoke tokens, ``web_api`` and ``deliveries`` for what went between the app and the workspace, ``socket_mode`` and
+    ``signed_http`` for the ways to the app.
 
     Args:
         app: The app; Pagehand's own by default.

@@ -18,13 +18,16 @@ from pydantic import SecretStr
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.commands import ThreadWord
+from bot.domain.requests import RequestKind
+from bot.domain.threads import ThreadOrigin, WayIn
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
 from bot.slack.receiving.transports.http_signature import is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_IN_A_CHANNEL, NOT_RECORDED, STILL_RECORDING, unknown_job
+from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_RECORDED, STILL_RECORDING, unknown_job
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult
@@ -71,14 +74,63 @@ async def test_commands_replies_and_clicks_arrive(world: SlackWorld, connected: 
     assert world.service.clicks == [("send_again", "r1")]
 
 
-async def test_in_a_direct_message_nothing_is_started_and_it_says_why(
+async def test_in_a_direct_message_a_command_is_taken(world: SlackWorld, connected: SocketReceiver) -> None:
+    ana = world.workspace.people["ana"]
+    assert (await ana.command("pagehand", "/docs", "Fix the guides")).text == GOT_IT
+    assert "Steer" in (await ana.command("pagehand", "/docs", "help")).text
+    assert len(world.service.starts) == 1
+
+
+async def test_a_mention_is_one_job_in_two_events(world: SlackWorld, connected: SocketReceiver) -> None:
+    """Slack tells of it twice, with two event ids; both name the same message."""
+    ana, name = world.workspace.people["ana"], world.workspace.app.name
+    asked = await ana.say("docs", f"@{name} quiet Replace colour & flavour")
+    await world.workspace.deliveries.settled()
+    told = [record.envelope.payload for record in world.workspace.deliveries.records]
+    assert {body["event"]["type"] for body in told if "event" in body} == {"message", "app_mention"}
+    assert len({body["event_id"] for body in told if "event" in body}) == 2
+    assert len(world.service.started) == 2
+    (job,) = set(world.service.started)
+    assert (job.way_in, job.prompt, job.quiet) == (WayIn.MENTION, "Replace colour & flavour", True)
+    assert (job.thread_ts, job.message_ts, job.origin) == (asked.ts, asked.ts, ThreadOrigin.REQUEST)
+
+
+async def test_other_messages_of_a_channel_start_nothing(world: SlackWorld, connected: SocketReceiver) -> None:
+    await world.workspace.people["ana"].say("docs", "Has anybody seen the colour page?")
+    await world.workspace.deliveries.settled()
+    assert world.service.calls == []
+
+
+async def test_a_direct_message_starts_a_job_and_its_thread_steers(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
-    """No reply there would reach it: the app does not ask to hear direct messages."""
-    answer = await world.workspace.people["ana"].command("pagehand", "/docs", "Fix the guides")
-    assert answer.text == NOT_IN_A_CHANNEL
-    assert "Steer" in (await world.workspace.people["ana"].command("pagehand", "/docs", "help")).text
-    assert not world.service.starts
+    ana = world.workspace.people["ana"]
+    asked = await ana.say("pagehand", "Replace colour")
+    await ana.say("pagehand", "in the guides", thread_ts=asked.ts)
+    await world.workspace.deliveries.settled()
+    assert [(job.way_in, job.prompt, job.thread_ts) for job in world.service.started] == [
+        (WayIn.DIRECT_MESSAGE, "Replace colour", asked.ts)
+    ]
+    assert [(reply.text, reply.in_direct_message) for reply in world.service.received] == [("in the guides", True)]
+
+
+async def test_words_asides_and_cheers_in_a_thread(world: SlackWorld, connected: SocketReceiver) -> None:
+    ana, ts = world.workspace.people["ana"], await world.post()
+    for text in ("!stop", "please !stop", "@ben look", ":tada:", "// us", f"@{world.workspace.app.name} mute"):
+        await ana.say("docs", text, thread_ts=ts)
+    await world.workspace.deliveries.settled()
+    told = {(reply.word, reply.text) for reply in world.service.received}
+    assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (ThreadWord.MUTE, "")}
+
+
+async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
+    ana, ts = world.workspace.people["ana"], await world.post()
+    theirs = await ana.say("docs", "not ours")
+    await ana.react("docs", ts, "x")
+    await ana.react("docs", ts, "tada")
+    await ana.react("docs", theirs.ts, "x")
+    await world.workspace.deliveries.settled()
+    assert [(action.kind, action.card_ts) for action in world.service.actions] == [(RequestKind.STOP, ts)]
 
 
 async def test_help_is_for_the_person_only(world: SlackWorld, connected: SocketReceiver) -> None:

@@ -239,3 +239,30 @@ async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -
         await workspace.changes.wait_for(lambda: [m.text for m in ana.ephemerals("general")] == ["chose again"])
     assert ana.ephemerals("general")[0].blocks is None
     assert workspace.channels.messages("general") == []
+
+
+async def test_a_menu_of_a_message_tells_what_is_chosen(workspace: WorkspaceServer) -> None:
+    """In the action, and in the state beside what the others hold."""
+    app = bolt_app(workspace)
+    pressed: list[dict[str, Any]] = []
+
+    @app.action("project")
+    async def chosen(ack: Any, body: dict[str, Any]) -> None:
+        await ack()
+        pressed.append(body)
+
+    options = [{"text": {"type": "plain_text", "text": name}, "value": name} for name in ("one", "two")]
+    menu = {"type": "static_select", "action_id": "project", "options": options}
+    other = {"type": "static_select", "action_id": "other", "options": options, "initial_option": options[0]}
+    blocks = [{"type": "actions", "block_id": "menus", "elements": [menu, other]}]
+    async with connected(workspace, app):
+        card = await app.client.chat_postMessage(channel="C0DOCS001", text="Which project?", blocks=blocks)
+        assert (await workspace.people["ana"].press("docs", card["ts"], "project", value="two")).ok
+    (body,) = pressed
+    assert body["actions"][0]["selected_option"] == options[1]
+    assert body["state"]["values"] == {
+        "menus": {
+            "project": {"type": "static_select", "selected_option": options[1]},
+            "other": {"type": "static_select", "selected_option": options[0]},
+        }
+    }

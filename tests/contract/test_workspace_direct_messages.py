@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
@@ -140,6 +141,27 @@ async def test_what_one_cannot_see_cannot_be_forwarded(workspace: WorkspaceServe
         await workspace.people["gia"].forward("leads", secret.ts, "docs")
 
 
+async def test_a_link_to_a_message_shows_it_a_moment_later(
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
+) -> None:
+    """A change that is no edit: the text is as it was, and nobody is named as its editor."""
+    ana, gia = workspace.people["ana"], workspace.people["gia"]
+    original = await ana.say("general", "The install page is wrong")
+    link = (await client.chat_getPermalink(channel=original.channel, message_ts=original.ts))["permalink"]
+    await ana.say("docs", f"see {link}")
+    await gia.say("docs", f"{link} which she cannot see")
+    await ana.say("docs", "https://elsewhere.example/archives/C0GENERAL/p1700000000000100")
+    await workspace.deliveries.settled()
+    said, changed, *others = (body["event"] for body in bodies)
+    assert (changed["subtype"], changed["message"]["ts"]) == ("message_changed", said["ts"])
+    assert changed["message"]["text"] == changed["previous_message"]["text"] == f"see <{link}>"
+    assert "edited" not in changed["message"]
+    (attachment,) = changed["message"]["attachments"]
+    assert (attachment["is_msg_unfurl"], "is_share" in attachment) == (True, False)
+    assert (attachment["text"], attachment["from_url"]) == ("The install page is wrong", link)
+    assert [event.get("subtype") for event in others] == [None, None]
+
+
 async def test_a_reply_is_shown_in_the_channel_as_well(
     workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
 ) -> None:
@@ -150,3 +172,15 @@ async def test_a_reply_is_shown_in_the_channel_as_well(
     history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
     assert [m["ts"] for m in history] == [answer["ts"], root.ts]
     assert bodies[-1]["event"]["subtype"] == "thread_broadcast"
+
+
+async def test_a_reply_is_shown_in_the_channel_later(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    """By an update of its own, which changes nothing else."""
+    root = await workspace.people["ana"].say("docs", "root")
+    answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done")
+    place = {"channel": "C0DOCS001", "ts": answer["ts"], "reply_broadcast": True}
+    with pytest.raises(SlackApiError, match="no_dual_broadcast_content_update"):
+        await client.api_call("chat.update", json=place | {"text": "Changed"})
+    await client.api_call("chat.update", json=place)
+    history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
+    assert [(m["ts"], m["text"]) for m in history] == [(answer["ts"], "Done"), (root.ts, "root")]

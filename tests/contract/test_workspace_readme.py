@@ -12,9 +12,11 @@ BELOW = {
     "ui": set(),
     "data": set(),
     "text": {"ui"},
-    "messages": {"ui", "text"},
+    "blocks": {"ui", "text"},
+    "messages": {"ui", "text", "blocks"},
     "composer": {"ui", "text"},
-    "panes": {"ui", "text", "messages", "composer"},
+    "modals": {"ui", "text", "blocks"},
+    "panes": {"ui", "text", "blocks", "messages", "composer"},
 }
 """What each folder of the page may import."""
 

@@ -162,6 +162,15 @@ async def test_what_slack_finds_missing_never_reaches_the_app(desk: Desk) -> Non
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
 
 
+async def test_without_a_limit_of_the_apps_own_a_text_is_as_long_as_a_message(desk: Desk) -> None:
+    await desk.open(modal(field("task", typed(multiline=True))))
+    await desk.ana.views.enter("text", "x" * 40_001)
+    assert (await desk.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
+    await desk.ana.views.enter("text", "x" * 40_000)
+    assert (await desk.ana.views.submit()).ok
+    assert len(desk.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
+
+
 async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
     opened = await desk.open()
     await desk.ana.views.enter("text", "kept")
@@ -380,3 +389,26 @@ async def test_without_the_app_nothing_is_lost(workspace: WorkspaceServer) -> No
     top = desk.ana.views.top
     assert top is not None
     assert top.values["task"]["text"]["value"] == "kept"
+
+
+async def test_faults_meet_submissions_too(desk: Desk) -> None:
+    """One that is lost leaves the modal open for another try; one that comes twice closes it once."""
+    await desk.open()
+    await desk.ana.views.enter("text", "kept")
+    desk.workspace.faults.lose_envelope("interactive")
+    desk.workspace.deliveries.ack_timeout = 0.05
+    assert (await desk.ana.views.submit()).error == "operation_timeout"
+    desk.workspace.deliveries.ack_timeout = 20
+    desk.workspace.faults.duplicate_envelope("interactive")
+    assert (await desk.ana.views.submit()).ok
+    assert desk.ana.views.stack() == []
+    await desk.workspace.changes.wait_for(lambda: len(desk.submitted) == 2)
+    assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in desk.submitted} == {"kept"}
+
+
+async def test_a_view_that_is_opened_late_finds_its_trigger_expired(desk: Desk) -> None:
+    """A slow call is refused as Slack refuses it."""
+    desk.workspace.triggers.lifetime = 0.05
+    desk.workspace.faults.delay(0.1, method="views.open")
+    trigger = await desk.trigger()
+    assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "expired_trigger_id"

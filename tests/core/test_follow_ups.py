@@ -1,5 +1,6 @@
 """What a thread is told when a follow-up and its job's changes come in an order that nobody would expect."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +10,7 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
@@ -26,10 +27,17 @@ class OneAnswerAKey(FakeJobApi):
         self._answers: dict[str, Job] = {}
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         if idempotency_key not in self._answers:
-            job = await super().send_message(project_id, job_id, prompt, idempotency_key=idempotency_key)
+            job = await super().send_message(project, job_id, prompt, idempotency_key=idempotency_key)
             self._answers[idempotency_key] = job
         return self._answers[idempotency_key]
 
@@ -40,7 +48,14 @@ class ReadOnly(FakeJobApi):
     error: JobApiError = JobApiNotAllowed("403", status=403)
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         raise self.error
 

@@ -1,6 +1,7 @@
 """Whatever stands in a request's way, the thread and its card tell the true reason, and the same one."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from bot.domain.jobs import Job, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester
+from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.slack.rendering.cards import card
@@ -45,7 +46,14 @@ class Archiving(FakeJobApi):
         self._answer = answer
 
     async def send_message(
-        self, project_id: str, job_id: str, prompt: str, *, idempotency_key: str, requester: Requester | None = None
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
     ) -> Job:
         self.show(job_id, "archived")
         if self._answer is not None:

@@ -145,7 +145,7 @@ async def test_every_command_explains_itself(shell: Shell) -> None:
     )
     assert {code for code, _ in answers} == {0}
     assert answers[0][1].strip() == f"pagehand, version {__version__}"
-    assert all(command in answers[1][1] for command in (*commands, "forget", "backup"))
+    assert all(command in answers[1][1] for command in (*commands, "forget", "export", "backup"))
     assert "--once PROMPT" in answers[3][1]
     assert "\b" not in "".join(output for _, output in answers)
 
@@ -266,8 +266,8 @@ class Kept:
 
     def texts(self) -> set[object]:
         """All that people wrote."""
-        words = "SELECT prompt FROM threads UNION SELECT text FROM requests UNION SELECT text FROM early_replies"
-        return {text for (text,) in self.rows(words)}
+        words = ("prompt FROM threads", "text FROM requests", "text FROM early_replies", "text FROM drafts")
+        return {text for (text,) in self.rows(" UNION ".join(f"SELECT {each}" for each in words))}
 
 
 @pytest_asyncio.fixture
@@ -297,6 +297,8 @@ async def _fill(store: Store) -> None:
         a_follow_up("6.2", "his", text="planted answer of Ben"),
         say=[CARD_CHANGED, told],
     )
+    await store.transact(lambda tx: tx.drafts.save("UANA", "C2", "planted draft of Ana"))
+    await store.transact(lambda tx: tx.homes.opened("UANA"))
     for channel in ("C1", "C2"):
         early = Reply(Person("UANA", "T1"), channel, "1700000000.5", "1700000000.6", f"planted early in {channel}")
         assert await store.transact(partial(_keep, early))
@@ -316,7 +318,7 @@ async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept
     assert kept.texts() == OF_BEN
     assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = "1 job, 3 requests, 2 notices, 2 early replies"
+    counts = "1 job, 3 requests, 2 notices, 2 early replies, 2 other entries"
     logged, printed = said.splitlines()
     assert "INFO" in logged
     assert logged.endswith(f"forgotten: {counts}")
@@ -330,17 +332,17 @@ async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other
     await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(BATCH_SIZE)))
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
     assert code == 0
-    assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2"}
+    assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2", "planted draft of Ana"}
     assert {key for (key,) in kept.rows("SELECT key FROM notices")} == {"his/card", "his/told"}
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply"
+    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply, 0 other entries"
     assert said.splitlines()[-1] == f"Deleted: {counts}."
     assert f"forgotten: {counts}" in said
     assert "planted" not in said
 
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
     assert code == 0
-    assert said.splitlines()[-1] == "Deleted: 0 jobs, 0 requests, 0 notices, 0 early replies."
+    assert said.splitlines()[-1] == "Deleted: 0 jobs, 0 requests, 0 notices, 0 early replies, 0 other entries."
 
 
 async def test_forgetting_asks_first(kept: Kept) -> None:

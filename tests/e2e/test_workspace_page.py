@@ -2,13 +2,10 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import expect
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
@@ -115,10 +112,9 @@ CARD: list[dict[str, Any]] = [
 ]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def bolt(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
-    """A real Bolt app over a real Socket Mode connection."""
-    app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
+@pytest.fixture
+def bolt(app: AsyncApp, workspace: WorkspaceServer) -> AsyncApp:
+    """An app with a command that posts a card, and its buttons."""
 
     @app.command("/docs")
     async def docs(ack: Any, client: AsyncWebClient, command: dict[str, Any]) -> None:
@@ -136,10 +132,7 @@ async def bolt(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterat
         text = f"<@{body['user']['id']}> pressed {action['action_id']} {action.get('value', '')}"
         await client.chat_postMessage(channel=body["channel"]["id"], thread_ts=body["message"]["ts"], text=text)
 
-    handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
-    await handler.connect_async()
-    yield app
-    await handler.close_async()
+    return app
 
 
 async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) -> None:

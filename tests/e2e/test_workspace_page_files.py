@@ -52,7 +52,8 @@ async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceSer
     await page.get_by_test_id("composer").press("Enter")
     row = messages(page).last
     await expect(row).to_contain_text("Have a look")
-    await expect(row.get_by_test_id("file")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
+    await expect(row.locator(".file-words")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
+    await expect(row.get_by_label(f"The beginning of {hostile}")).to_have_text("<script>alert(1)</script>")
     await expect(row.locator("img.thumbnail")).to_have_js_property("naturalWidth", 1)
     await expect(row.locator("[onerror], script")).to_have_count(0)
     await expect(page.get_by_test_id("attached").first).to_be_hidden()
@@ -64,6 +65,10 @@ async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceSer
     kept = workspace.channels.messages("docs")[-1].files
     assert kept is not None
     assert [(file.name, file.mimetype) for file in kept] == [(hostile, "text/html"), ("point.png", "image/png")]
+    await row.hover()
+    await row.get_by_role("button", name="Delete message").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await expect(messages(page)).to_have_count(0)
 
 
 async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
@@ -79,6 +84,19 @@ async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: Work
     await page.get_by_test_id("thread").get_by_role("button", name="Send").click()
     await expect(replies(page).last.locator(".file-name")).to_have_text(["one.md", "two.md"])
     await expect(messages(page)).to_have_count(1)
+
+
+async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: Desk) -> None:
+    """The browser would open it, and what was typed would be gone."""
+    page = await desk.open(ANA, DOCS)
+    miss = """(part) => {
+      const data = new DataTransfer();
+      data.items.add(new File(["x"], "x.txt"));
+      const event = (type) => new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
+      return ["dragover", "drop"].map((type) => part.dispatchEvent(event(type)));
+    }"""
+    assert await page.locator("#sidebar").evaluate(miss) == [False, False]
+    await expect(page.get_by_test_id("attached").first).to_be_hidden()
 
 
 async def test_files_wait_with_the_draft_of_their_channel(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, DOCS, LEADS, Desk, write
-from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, plain
+from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, option, plain
 
 from bot.workspace import WorkspaceServer
 
@@ -158,15 +158,54 @@ async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, ap
     heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
-    await page.keyboard.type("A draft of some length")
+    await page.clock.install(time=0)
+    await page.clock.pause_at(1000)
+    await page.keyboard.type("A draft")
+    await page.clock.run_for(500)
+    await page.keyboard.type(" and more")
     await page.keyboard.press("Escape")
     await expect(shown).to_have_count(0)
-    bodies = [await heard.next()]
-    while bodies[-1]["type"] != "view_closed":
-        bodies.append(await heard.next())
-    assert bodies[-2]["actions"][0]["value"] == "A draft of some length"
-    assert len(bodies) < len("A draft of some length")
-    assert bodies[-1]["is_cleared"] is False
+    paused, closing, closed = [await heard.next() for _ in range(3)]
+    assert [body["actions"][0]["value"] for body in (paused, closing)] == ["A draft", "A draft and more"]
+    assert (closed["type"], closed["is_cleared"]) == ("view_closed", False)
+    assert heard.bodies.empty()
+
+
+async def test_an_error_goes_with_the_view_that_had_it(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """When the app changes the view, what it said of the one before is over; what was typed is not."""
+    heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    prompt = shown.get_by_label("What to do")
+    await prompt.fill("something")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(prompt).to_have_accessible_description("No.")
+    await slack.views_update(view_id=heard.view_id, view=modal(PROMPT, title="Once more"))
+    await expect(shown.get_by_role("heading")).to_have_text("Once more")
+    await expect(prompt).to_have_accessible_description("")
+    await expect(prompt).to_have_value("something")
+
+
+async def test_what_opens_within_a_modal_is_closed_before_it(desk: Desk, app: AsyncApp) -> None:
+    """Escape closes a menu and a question first, and leads back to where they were opened."""
+    question = {"title": plain("Sure?"), "text": plain("All of it."), "confirm": plain("Yes"), "deny": plain("No")}
+    button = {"type": "button", "action_id": "clear", "text": plain("Clear"), "confirm": question}
+    menu = {"type": "overflow", "action_id": "menu", "options": [option("One", "1"), option("Two", "2")]}
+    Heard(app, modal(PROMPT, {"type": "actions", "elements": [button, menu]}))
+    page = await desk.open(ANA, DOCS)
+    shown = await open_modal(page)
+    await shown.get_by_role("button", name="More actions").click()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_role("menuitem", name="Two")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("menuitem")).to_have_count(0)
+    await expect(shown.get_by_role("button", name="More actions")).to_be_focused()
+    await shown.get_by_role("button", name="Clear").click()
+    await expect(page.get_by_role("dialog", name="Sure?")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog", name="Sure?")).to_have_count(0)
+    await expect(shown.get_by_role("button", name="Clear")).to_be_focused()
+    await expect(shown.get_by_label("What to do")).to_be_visible()
 
 
 MORE = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from bot.domain.commands import Aside, FollowUp, Help, NoWords, parse_reply, parse_slash
+from bot.domain.commands import Aside, FollowUp, NoWords, Start, Word, parse_reply, parse_slash
 from bot.domain.jobs import Job
 from bot.domain.mentions import with_names
 from bot.domain.message_text import unescape
@@ -33,9 +33,13 @@ def slack_text() -> Reader:
             assert words == words.strip()
             assert not _NOT_SHOWN & set(words)
             asked = parse_slash(text)
-            assert isinstance(asked, Help) or with_names(asked.prompt, {}) in {words, words[1:-1]}
+            assert (
+                not isinstance(asked, Start)
+                or words.endswith(with_names(asked.prompt, {}))
+                or words[:-1].endswith(with_names(asked.prompt, {}))
+            )
             said = parse_reply(text, bot_user_id="U0BOT")
-            assert isinstance(said, Aside | NoWords | FollowUp)
+            assert isinstance(said, Aside | NoWords | Word | FollowUp)
             assert unescape(escape(words)) == words, "what we say of somebody's words is not what they said"
 
     return read

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from support.fakes.slack_payloads import click, command, deletion, edit, event
 from support.worlds.listening_world import FORM, JSON, listening
 
+from bot.domain.actions import Action
+from bot.domain.command_options import NO_OPTIONS, split_options
+from bot.domain.emoji import is_only_emoji
 from bot.domain.message_text import BLANKS
-from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.new_jobs import NewJob
+from bot.domain.requests import Person, Reply
+from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
 
 HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
 AS_USUAL = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -73,17 +78,31 @@ messages = st.lists(st.one_of(SEGMENTS), min_size=1, max_size=12).map(
 )
 
 
+def is_a_prompt(read: str) -> bool:
+    """Whether a command with these words, and no options, starts a job."""
+    return read.lower() not in HELP and split_options(read) == (NO_OPTIONS, read)
+
+
+def is_aside(sent: str, read: str) -> bool:
+    """Whether a reply is between people: it begins with a mark, or with one of them, or holds emoji alone."""
+    to_somebody = sent.lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f").startswith(
+        ("<@", "<!subteam", "<!here", "<!channel", "<!every")
+    )
+    return not read or read.startswith("//") or is_only_emoji(read) or to_somebody
+
+
 @AS_USUAL
 @given(messages)
 @example((escaped("a<&>" * 10_000), "a<&>" * 10_000))
-@example(("<@U1>" * 8_000, "@U1" * 8_000))
+@example(("x" + "<@U1>" * 8_000, "x" + "@U1" * 8_000))
+@example(("\x07<@U1> for you", "@U1 for you"))
 async def test_what_is_recorded_is_what_a_person_reads(message: tuple[str, str]) -> None:
     sent, read = message
     async with listening() as world:
         for payload in (command(text=sent), event(text=sent)):
             assert (await world.take(payload)).status == 200
-        expected = [] if read.lower() in HELP else [read]
-        expected += [] if not read or read.startswith("//") else [read]
+        expected = [read] if is_a_prompt(read) else []
+        expected += [] if is_aside(sent, read) else [read]
         assert world.service.words == expected
 
 
@@ -93,7 +112,7 @@ async def test_over_http_the_same_is_recorded(message: tuple[str, str]) -> None:
     sent, read = message
     async with listening() as world:
         assert (await world.over_http(command(text=sent))).status == 200
-        assert world.service.words == ([] if read.lower() in HELP else [read])
+        assert world.service.words == ([read] if is_a_prompt(read) else [])
 
 
 UNCLOSED = [
@@ -112,9 +131,9 @@ UNCLOSED = [
 async def test_a_text_of_40_000_characters_that_means_nothing_is_read_in_time(text: str) -> None:
     async with listening() as world:
         async with asyncio.timeout(5):
-            for payload in (command(text=text), event(text=text)):
+            for payload in (command(text=text), event(text=f"x{text}"), event(text=f"<@U0BOT> {text}", thread_ts=None)):
                 assert (await world.take(payload)).status == 200
-        assert len(world.service.words) == 2
+        assert len(world.service.words) == 3
 
 
 # -- whatever comes is answered ---------------------------------------------------------------------------------------
@@ -157,16 +176,37 @@ SHAPES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
     max_leaves=5,
 )
+RICH_TEXT = [
+    {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_section", "elements": [{"type": "text", "text": "Fix it", "style": {"bold": True}}]},
+            {
+                "type": "rich_text_list",
+                "style": "ordered",
+                "indent": 1,
+                "elements": [{"type": "rich_text_section", "elements": [{"type": "user", "user_id": "U0BEN"}]}],
+            },
+        ],
+    }
+]
 BASES: list[Callable[[], dict[str, Any]]] = [
     command,
     event,
     lambda: event(type="app_mention"),
+    lambda: event(text="<@U0BOT> Fix it", thread_ts=None, blocks=RICH_TEXT),
+    lambda: event(channel="D0ANA", channel_type="im", thread_ts=None),
+    lambda: event(text="!stop"),
+    lambda: event(type="reaction_added", reaction="x", item={"channel": "C1", "ts": "1.000001"}, event_ts="1.000002"),
     lambda: event(subtype="file_share", files=[{"name": "a.png"}], attachments=[{"is_share": True}]),
     edit,
     deletion,
     lambda: click("send_again"),
     lambda: click("show_prompt"),
     lambda: click("show_answer"),
+    lambda: click(STOP_JOB),
+    lambda: click(CHOOSE_PROJECT, "th1/guides"),
+    lambda: click(CARD_MENU, "mute/th1"),
     lambda: {"type": "view_submission", "view": {"callback_id": "x"}, "user": {"id": "U"}, "team": {"id": "T1"}},
 ]
 
@@ -200,7 +240,7 @@ async def test_any_payload_is_acknowledged(caplog: pytest.LogCaptureFixture, pay
     async with listening() as world:
         assert (await world.take(payload)).status == 200
         parts = [part for call in world.service.calls for part in call]
-    assert all(isinstance(part, str | Person | Attachments | Reply) for part in parts)
+    assert all(isinstance(part, str | Person | Reply | NewJob | Action) for part in parts)
     nothing_went_wrong(caplog)
 
 

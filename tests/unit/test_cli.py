@@ -68,7 +68,7 @@ def test_a_command_without_its_extra_says_what_to_install(command: Extra, module
 
 def test_the_bot_needs_no_extra() -> None:
     absent = f"sys.modules |= dict.fromkeys({MODULES['demo']!r})"
-    ended = python(f"{absent}\nimport bot.cli.backup, bot.cli.forget, bot.cli.migrate, bot.cli.run")
+    ended = python(f"{absent}\nimport bot.cli.backup, bot.cli.export, bot.cli.forget, bot.cli.migrate, bot.cli.run")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

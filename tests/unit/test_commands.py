@@ -1,22 +1,43 @@
+"""What people type, as commands: options and prompts, words for Pagehand, replies, and talk between people."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.commands import Aside, FollowUp, Help, LoneWord, NoWords, Start, parse_reply, parse_slash
+from bot.domain.command_options import OptionFault, OptionName, Options, WrongOption, split_options
+from bot.domain.commands import (
+    Aside,
+    Blank,
+    FollowUp,
+    Help,
+    LoneWord,
+    NoWords,
+    Start,
+    ThreadWord,
+    Word,
+    mentions,
+    parse_reply,
+    parse_request,
+    parse_slash,
+)
+from bot.domain.emoji import is_only_emoji
 from bot.domain.mentions import with_names
 from bot.domain.message_text import BLANKS, unescape
 
 
-@pytest.mark.parametrize(
-    "text", ["", "   ", "help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\u200b", "\ufeffhelp"]
-)
-def test_nothing_and_help_ask_for_help(text: str) -> None:
+@pytest.mark.parametrize("text", ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"])
+def test_help_asks_for_help(text: str) -> None:
     assert parse_slash(text) == Help()
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
+def test_the_command_alone_says_nothing_yet(text: str) -> None:
+    assert parse_slash(text) == Blank()
 
 
 @pytest.mark.parametrize("word", ["status", "list", "cancel", "stop"])
 def test_a_word_that_looks_like_a_command_asks_for_help_with_what_was_meant(word: str) -> None:
-    for text in (word, word.upper(), f"  {word.title()} ", f"\u2060{word} \u200b"):
+    for text in (word, word.upper(), f"  {word.title()} ", f"\u2060{word} \u200b", f"quiet {word}"):
         assert parse_slash(text) == Help(LoneWord(word))
 
 
@@ -34,6 +55,94 @@ def test_other_words_are_prompts_as_they_are(text: str) -> None:
 def test_everything_else_is_a_prompt() -> None:
     assert parse_slash(' Replace "colour" with "color" ') == Start('Replace "colour" with "color"')
     assert parse_slash("help me with the guides") == Start("help me with the guides")
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "quiet"),
+    [
+        ("project:guides Fix it", "guides", False),
+        ("Project:Guides Fix it", "Guides", False),
+        ("quiet Fix it", "", True),
+        ("quiet project:guides Fix it", "guides", True),
+        ("project:guides quiet Fix it", "guides", True),
+        ("  project:guides\nFix it", "guides", False),
+        ('project:"the guides" Fix it', "the guides", False),
+        ("project:\u201cthe guides\u201d Fix it", "the guides", False),
+        ("project:\u201ethe guides\u201c quiet Fix it", "the guides", True),
+        ("project:'the guides' Fix it", "the guides", False),
+        ("project:\u2018the guides\u2019 Fix it", "the guides", False),
+        ("--project guides Fix it", "guides", False),
+        ("--project=guides --quiet Fix it", "guides", True),
+        ("\u2014project:guides \u2014quiet Fix it", "guides", True),
+        ('--project "the guides" Fix it', "the guides", False),
+        ("project:<http://guides.io|guides.io> Fix it", "guides.io", False),
+        ("project:<@U1> Fix it", "@U1", False),
+    ],
+)
+def test_options_stand_in_front_in_any_order(text: str, project: str, *, quiet: bool) -> None:
+    assert parse_slash(text) == Start("Fix it", Options(project, quiet=quiet))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Quiet the warnings",
+        "quietly fix it",
+        "projects: fix them",
+        "project guides",
+        "Fix it quiet project:guides",
+        '"quiet" is a word',
+        "- quiet pages",
+    ],
+)
+def test_what_only_looks_like_an_option_is_part_of_the_prompt(text: str) -> None:
+    assert parse_slash(text) == Start(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "fault"),
+    [
+        ("project:a project:b Fix it", OptionName.PROJECT, OptionFault.TWICE),
+        ("quiet project:a --quiet Fix it", OptionName.QUIET, OptionFault.TWICE),
+        ("project: guides Fix it", OptionName.PROJECT, OptionFault.EMPTY),
+        ("project:", OptionName.PROJECT, OptionFault.EMPTY),
+        ("--project", OptionName.PROJECT, OptionFault.EMPTY),
+        ('project:"" Fix it', OptionName.PROJECT, OptionFault.EMPTY),
+        ('project:" " Fix it', OptionName.PROJECT, OptionFault.EMPTY),
+        ('project:"the guides Fix it', OptionName.PROJECT, OptionFault.UNCLOSED),
+    ],
+)
+def test_an_option_that_cannot_be_understood_starts_nothing(text: str, name: OptionName, fault: OptionFault) -> None:
+    assert parse_slash(text) == WrongOption(name, fault)
+
+
+def test_options_alone_are_kept_for_the_form() -> None:
+    assert parse_slash("quiet project:guides") == Blank(Options("guides", quiet=True))
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C", "P"]), min_size=1, max_size=20)
+PROMPTS = st.text(max_size=50).map(lambda text: f"Fix {text}".strip(BLANKS))
+
+
+@given(name=NAMES, prompt=PROMPTS, quiet=st.booleans(), order=st.permutations([0, 1]))
+def test_any_name_and_any_prompt_come_out_as_they_went_in(
+    name: str, prompt: str, *, quiet: bool, order: list[int]
+) -> None:
+    written = [f'project:"{name}"', "quiet" if quiet else ""]
+    said = split_options(" ".join([*(written[place] for place in order), prompt]))
+    assert said == (Options(name, quiet=quiet), prompt)
+
+
+@given(st.text(max_size=300))
+def test_options_never_fail_and_only_take_away_from_the_front(text: str) -> None:
+    said = split_options(text)
+    assert isinstance(said, WrongOption) or text.strip(BLANKS).endswith(said[1])
+
+
+# -- replies ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_reply_steers_is_an_aside_or_says_nothing() -> None:
@@ -58,7 +167,7 @@ def test_a_reply_steers_is_an_aside_or_says_nothing() -> None:
         ("one\n<@UBOT> two", "one\ntwo"),
         ("<@UBOT>:tada: two  blanks", ":tada: two  blanks"),
         ("a<@UBOT>b", "ab"),
-        ("<@UBOT2> is somebody else", "<@UBOT2> is somebody else"),
+        ("Not <@UBOT2>, somebody else", "Not <@UBOT2>, somebody else"),
     ],
 )
 def test_taking_a_mention_out_leaves_the_words_as_they_would_be_without(written: str, told: str) -> None:
@@ -67,10 +176,124 @@ def test_taking_a_mention_out_leaves_the_words_as_they_would_be_without(written:
     assert with_names(said.prompt, {}) == told.replace("<@UBOT2>", "@UBOT2")
 
 
+@pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.NEW])
+def test_a_word_by_itself_is_for_pagehand(word: ThreadWord) -> None:
+    for text in (f"!{word}", f" !{word.upper()}\n", f"<@UBOT> !{word}", f"<@UBOT> {word}", f"{word.title()} <@UBOT>"):
+        assert parse_reply(text, bot_user_id="UBOT") == Word(word)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stop",
+        "!stop that, please",
+        "please !stop",
+        "<@UBOT> stop using the passive",
+        "!stopp",
+        "! stop",
+        "!!stop",
+        "!list",
+        "new pages, please",
+        "<@UBOT> newer pages",
+        "`!stop`",
+        "!stop.",
+    ],
+)
+def test_a_sentence_with_such_a_word_is_a_follow_up(text: str) -> None:
+    assert parse_reply(text, bot_user_id="UBOT") == FollowUp(text.removeprefix("<@UBOT> "))
+
+
+@pytest.mark.parametrize("text", ["!new Fix the index", "!NEW\nFix the index", "<@UBOT> new Fix the index"])
+def test_another_job_is_asked_for_with_its_prompt(text: str) -> None:
+    assert parse_reply(text, bot_user_id="UBOT") == Word(ThreadWord.NEW, "Fix the index")
+    assert parse_reply("!new", bot_user_id="UBOT") == Word(ThreadWord.HELP)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<@U0BEN> what do you think?",
+        "\u200b <@U0BEN|ben>, see above",
+        "<!subteam^S1|@writers> please look",
+        "<!here> it is done",
+        "<!channel|@channel> it is done",
+    ],
+)
+def test_what_addresses_somebody_else_is_not_for_the_agent(text: str) -> None:
+    assert parse_reply(text, bot_user_id="UBOT") == Aside()
+    assert isinstance(parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT"), FollowUp)
+    assert isinstance(parse_reply(f"{text} <@UBOT>", bot_user_id="UBOT"), FollowUp)
+    assert isinstance(parse_reply(text, bot_user_id="UBOT", among_people=False), FollowUp)
+    assert isinstance(parse_reply(f"Ask {text}", bot_user_id="UBOT"), FollowUp)
+
+
+CHEERS = [":tada:", ":+1: :tada:", ":wave::skin-tone-3:", "\U0001f389", "\u2764\ufe0f\n:heart:", "1\ufe0f\u20e3"]
+CHEERS += [
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+    "\U0001f44d\U0001f3fd",
+    "\U0001f1e9\U0001f1ea",
+    "\u2705",
+    ":me-2:",
+]
+
+
+@pytest.mark.parametrize("text", CHEERS)
+def test_emoji_alone_are_not_for_the_agent(text: str) -> None:
+    assert parse_reply(text, bot_user_id="UBOT") == Aside()
+    assert parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT") == Aside()
+    assert parse_reply(text, bot_user_id="UBOT", has_attachments=True) == FollowUp(text)
+    assert parse_reply(f"{text} thanks", bot_user_id="UBOT") == FollowUp(f"{text} thanks")
+
+
+@pytest.mark.parametrize("text", ["", " ", "12:30:45", "1", "#", "a", ":", "::", "\u00e9", "\u5b57", "a\u2705"])
+def test_what_is_not_emoji_is_words(text: str) -> None:
+    assert not is_only_emoji(text)
+
+
+# -- messages that ask for a job --------------------------------------------------------------------------------------
+
+
+def test_a_message_asks_for_a_job_as_the_command_does() -> None:
+    assert parse_request("<@UBOT> quiet project:guides Fix it", bot_user_id="UBOT") == Start(
+        "Fix it", Options("guides", quiet=True)
+    )
+    assert parse_request("Fix it, <@UBOT>", bot_user_id="UBOT") == Start("Fix it,")
+    assert parse_request("<@UBOT>", bot_user_id="UBOT") == Blank()
+    assert parse_request("<@UBOT> project:", bot_user_id="UBOT") == WrongOption(OptionName.PROJECT, OptionFault.EMPTY)
+    assert parse_request("<@UBOT> list", bot_user_id="UBOT") == Help(LoneWord.LIST)
+    assert parse_request("<@UBOT> ?", bot_user_id="UBOT") == Help()
+    assert parse_request("<@U0BEN> wants <@UBOT> to fix it", bot_user_id="UBOT") == Start(
+        "\x02@U0BEN\x03 wants to fix it"
+    )
+
+
+def test_words_of_a_thread_are_told_apart_from_prompts() -> None:
+    assert parse_request("<@UBOT> stop", bot_user_id="UBOT") == Word(ThreadWord.STOP)
+    assert parse_request("!mute", bot_user_id="UBOT") == Word(ThreadWord.MUTE)
+    assert parse_request("!new quiet Fix it", bot_user_id="UBOT") == Start("Fix it", Options(quiet=True))
+    assert parse_request("<@UBOT> new page about hooks", bot_user_id="UBOT") == Start("new page about hooks")
+
+
+def test_talk_and_cheers_ask_for_nothing() -> None:
+    assert parse_request("<@UBOT> // is a bot", bot_user_id="UBOT") == Aside()
+    assert parse_request(":wave: <@UBOT>", bot_user_id="UBOT") == Aside()
+
+
+def test_a_mention_is_of_exactly_one_person() -> None:
+    assert mentions("hey <@UBOT>", "UBOT")
+    assert mentions("hey <@UBOT|pagehand>", "UBOT")
+    assert not mentions("hey <@UBOT2> &lt;@UBOT&gt; @UBOT", "UBOT")
+
+
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("piece", [" ", "<@UBOT|", "<@UBOT> ", " <@UBOT", "\n", "<@UBOT>,"])
+@pytest.mark.parametrize(
+    "piece", [" ", "<@UBOT|", "<@UBOT> ", " <@UBOT", "\n", "<@UBOT>,", ":", ":a", "!new ", "quiet "]
+)
 def test_a_hostile_reply_of_a_megabyte_is_read(piece: str) -> None:
-    parse_reply(piece * (1_000_000 // len(piece)), bot_user_id="UBOT")
+    text = piece * (1_000_000 // len(piece))
+    parse_reply(text, bot_user_id="UBOT")
+    parse_request(text, bot_user_id="UBOT")
+    parse_slash(f"project:{text}")
 
 
 @given(st.text(max_size=2_000))
@@ -78,6 +301,15 @@ def test_any_text_is_read(text: str) -> None:
     read = unescape(text)
     assert read == read.strip()
     assert "\x00" not in read
+    assert isinstance(parse_reply(text, bot_user_id="UBOT"), Aside | NoWords | Word | FollowUp)
+
+
+@given(st.sampled_from(ThreadWord), st.text(max_size=30))
+def test_a_word_with_anything_beside_it_is_no_order(word: ThreadWord, beside: str) -> None:
+    said = parse_reply(f"!{word} {beside}", bot_user_id="UBOT")
+    rest = beside.strip(BLANKS)
+    orders = said == Word(word) and word is not ThreadWord.NEW
+    assert orders is (not unescape(rest) and word is not ThreadWord.NEW)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=500))

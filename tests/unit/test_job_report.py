@@ -16,7 +16,7 @@ from bot.domain.jobs import Job
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
 from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
 from bot.domain.threads import Thread, ThreadState
-from bot.slack.rendering.cards import card
+from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 
@@ -88,7 +88,7 @@ def card_text(state: ThreadState) -> str:
 
 
 def test_a_card_without_details_is_as_it_was() -> None:
-    assert card_text(ThreadState(job=Job("j1", "active"))).endswith("*Active: the agent is at work*")
+    assert card_text(ThreadState(job=Job("j1", "active"))).startswith("Active: the agent is at work.\n<@U0ANA> asked:")
 
 
 def test_a_card_that_waits_for_an_answer_says_so() -> None:
@@ -104,7 +104,7 @@ def test_a_card_says_what_became_of_the_pull_request(became: PullRequestState) -
 
 def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
     plan = tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20))
-    text = card_text(ThreadState(job=Job("j1", "active"), progress=Progress(plan)))
+    text = state_line(ThreadState(job=Job("j1", "active"), progress=Progress(plan)), MessageContext())
     assert "Step 15" in text
     assert "Step 5" not in text
     assert "_15 of 20 steps done_" in text

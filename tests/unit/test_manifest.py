@@ -10,8 +10,8 @@ import yaml
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from bot.slack.receiving.listeners import buttons, replies
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT
+from bot.slack.receiving.listeners import buttons, messages, reactions, shortcuts
+from bot.slack.rendering import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
@@ -31,13 +31,21 @@ USED = {
     "chat.getPermalink": None,
     "bots.info": "users:read",
     "users.info": "users:read",
+    "conversations.info": "channels:read",
+    "files.info": "files:read",
+    "usergroups.users.list": "usergroups:read",
+    "views.open": None,
+    "views.update": None,
+    "views.publish": None,
 }
-"""The scope that each method needs of a bot token (docs.slack.dev); in private channels groups:history."""
+"""The scope that each method needs of a bot token (docs.slack.dev); in private channels those of groups."""
 EVENT_SCOPES = {
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
+    "reaction_added": "reactions:read",
+    "app_home_opened": None,
 }
 
 
@@ -51,9 +59,14 @@ def called_methods() -> set[str]:
     """The Web API methods in the source, found by the SDK's names for them."""
     source = "\n".join(path.read_text() for path in (ROOT / "bot" / "slack").rglob("*.py"))
     names = set(
-        re.findall(r"client\.((?:chat|conversations|reactions|auth|apps|bots|users|views|files)_\w+)\(", source)
+        re.findall(
+            r"client\.((?:chat|conversations|reactions|auth|apps|bots|users|usergroups|views|files)_\w+)\(", source
+        )
     )
-    return {re.sub(r"_(\w+)$", r".\1", name.replace("apps_connections_", "apps.connections_")) for name in names}
+    nested = {"apps_connections_": "apps.connections_", "usergroups_users_": "usergroups.users_"}
+    for name, path in nested.items():
+        names = {found.replace(name, path) for found in names}
+    return {re.sub(r"_(\w+)$", r".\1", name) for name in names}
 
 
 @pytest.mark.skipif(not SCHEMA.is_dir(), reason="Slack's manifest schema is not beside this repository")
@@ -73,19 +86,33 @@ def test_it_is_valid_by_slacks_schema(manifest: dict[str, Any]) -> None:
 def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any]) -> None:
     assert called_methods() <= set(USED)
     needed = {USED[method] for method in called_methods()} - {None}
-    needed |= {EVENT_SCOPES[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]}
-    needed |= {"commands", "groups:history"}
+    needed |= {EVENT_SCOPES[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]} - {None}
+    needed |= {"commands", "groups:history", "groups:read"}
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == needed
 
 
 def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
     subscribed = {name.split(".")[0] for name in manifest["settings"]["event_subscriptions"]["bot_events"]}
-    assert subscribed == set(replies.EVENTS)
+    assert subscribed == {*messages.EVENTS, reactions.EVENT, "app_home_opened"}
 
 
 def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
-    assert set(buttons.ACTIONS) == {SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT, OPEN_PULL_REQUEST}
+    source = Path(blocks.__file__).read_text(encoding="utf-8")
+    made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
+    assert {*buttons.ACTIONS, blocks.FOLLOW_UP} == made
+
+
+def test_the_shortcuts_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
+    named = {(shortcut["type"], shortcut["callback_id"]) for shortcut in manifest["features"]["shortcuts"]}
+    assert named == {("message", shortcuts.HAND_TO_PAGEHAND), ("global", shortcuts.NEW_TASK)}
+
+
+def test_what_is_asked_for_says_what_it_is_for() -> None:
+    text = (ROOT / "manifest.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^      - ([a-z_:.]+)( # .+)?$", text, re.MULTILINE)
+    assert listed
+    assert [name for name, comment in listed if not comment] == []
 
 
 def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from bot.domain.notices.messages import (
     PostNotDelivered,
     PromptRequested,
     ReplyEdited,
+    StatusRequested,
 )
 from bot.domain.notices.people import addressed_to, map_texts, person_of, texts_of
 from bot.domain.notices.posts import (
@@ -52,6 +53,7 @@ PERSONAL = (
     AnswerRequested,
     ActionAnswered,
     JobIdRequested,
+    StatusRequested,
 )
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 

@@ -10,6 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 
+from bot.domain.job_details import (
+    ChangeKind,
+    Changes,
+    FileChange,
+    PlanStep,
+    Progress,
+    PullRequestState,
+    StepStatus,
+)
 from bot.domain.jobs import Job, Problem
 from bot.domain.notices.messages import (
     CardChanged,
@@ -21,9 +30,11 @@ from bot.domain.notices.messages import (
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    JobFailed,
     JobFinished,
     OutageEnded,
     OutageStarted,
@@ -34,8 +45,9 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.projects import ProjectReason
 from bot.domain.requests import RejectionReason, RequestKind
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState, WayIn
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.help import help_text
@@ -99,6 +111,7 @@ def assert_sendable(message: Message) -> None:
     checked_blocks([dict(block) for block in message.blocks])
     assert 0 < len(message.text) <= 4_000
     texts = [text for block in message.blocks for text in text_objects(block)]
+    assert len(message.blocks) <= 50
     assert sum(width(text["text"]) for text in texts) <= 9_000
     for text in texts:
         assert text["type"] == "plain_text" or text["verbatim"] is True
@@ -107,7 +120,9 @@ def assert_sendable(message: Message) -> None:
 
 
 OUR_MARKUP = re.compile(
-    r"<@[UW][A-Z0-9]+>|<https?://[^<>|\s]+>|<!date\^\d{1,11}\^\{time\}\|\d\d:\d\d UTC>", re.IGNORECASE
+    r"<@[UW][A-Z0-9]+>|<https?://[^<>|\s]+>|<!date\^\d{1,11}\^(?:\{time\}\|\d\d:\d\d"
+    r"|\{date_short_pretty\} \{time\} \(\{ago\}\)\|\d{4}-\d\d-\d\d \d\d:\d\d) UTC>",
+    re.IGNORECASE,
 )
 
 
@@ -148,19 +163,72 @@ jobs = st.builds(
     ref=facts,
     model=facts,
 )
+times = st.just(0.0) | st.floats(0, 10**11 - 1)
+steps = st.builds(PlanStep, texts, st.sampled_from(StepStatus))
+files = st.builds(FileChange, texts, st.sampled_from(ChangeKind), title=texts)
+progresses = st.builds(
+    Progress,
+    plan=st.lists(steps, max_size=12).map(tuple),
+    activity=texts,
+    pull_request=st.none() | st.sampled_from(PullRequestState),
+    changes=st.none() | st.builds(Changes, st.lists(files, max_size=12).map(tuple), st.integers(0, 999)),
+)
 knowns = st.builds(
     ThreadState,
     job=st.none() | jobs,
     problem=st.none() | st.sampled_from(list(Problem)),
     problem_text=texts,
     problem_until=st.none() | st.integers(0, 10**11 - 1),
+    progress=progresses,
+    question=st.sampled_from(["", "0a"]),
+    muted_by=st.sampled_from(["", "U0BEN"]) | texts,
+    participants=st.lists(st.sampled_from(["U0BEN", "U0CAI"]) | texts, max_size=50).map(tuple),
+    work_began_at=times,
+    work_ended_at=times,
 )
+reasons = st.none() | st.sampled_from(ProjectReason)
+settled = st.builds(
+    ThreadOptions, st.sampled_from(WayIn), quiet=st.booleans(), project_said=texts, project_reason=reasons
+)
+people = st.just("U0ASKER") | texts
+any_threads = st.builds(
+    lambda prompt, state, requester, project, options, created: replace(
+        thread(prompt, state), requester_id=requester, project=project, options=options, created_at=created
+    ),
+    texts,
+    knowns,
+    people,
+    texts,
+    settled,
+    times,
+)
+counts = st.builds(FollowUpCounts, st.integers(0, 10**9), st.integers(0, 10**9))
 
 
-@given(prompt=texts, state=knowns, requester=st.just("U0ASKER") | texts)
-def test_any_card_is_harmless_and_within_slacks_limits(prompt: str, state: ThreadState, requester: str) -> None:
-    message = card(replace(thread(prompt, state), requester_id=requester), CONTEXT)
+@given(any_thread=any_threads, follow_ups=counts, several_projects=st.booleans())
+def test_any_card_is_harmless_and_within_slacks_limits(
+    any_thread: Thread, follow_ups: FollowUpCounts, *, several_projects: bool
+) -> None:
+    """Whatever is known, and whoever wrote it."""
+    context = replace(CONTEXT, several_projects=several_projects)
+    message = card(any_thread, context, follow_ups)
     assert_sendable(message)
+    assert len(message.blocks[-1]["elements"]) <= 5
+    status = Notice(1, "k", "th1", StatusRequested("U0ANA"), 0.0)
+    for made in messages(any_thread, status, context, follow_ups=follow_ups):
+        assert_sendable(made)
+
+
+ENDS = (JobFinished("", report=None), JobFinished(LINK, new=True), JobFailed(), PullRequestFound(LINK))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@given(any_thread=any_threads)
+def test_any_end_is_harmless_whoever_is_told(end: NoticeMessage, any_thread: Thread) -> None:
+    """However many people steered, and whatever their ids look like."""
+    for made in messages(any_thread, Notice(1, "k", "th1", end, 0.0), CONTEXT):
+        assert_sendable(made)
+        assert made.text.count("<@") <= 10
 
 
 SAID = [kind for kind in KINDS if kind not in {CardChanged, ReactionChanged}]
@@ -295,26 +363,28 @@ def test_anything_else_stays_text(url: str | None) -> None:
 
 def test_a_card_tells_who_asked_what_and_where_it_stands() -> None:
     message = card(thread('Replace "colour" with "color" & <b>'), CONTEXT)
-    assert "<@U0ASKER> asked:" in message.blocks[0]["text"]["text"]
-    assert '>Replace "colour" with "color" &amp; &lt;b&gt;' in message.blocks[0]["text"]["text"]
-    assert "Waiting to be sent" in message.text
-    assert [block["type"] for block in message.blocks] == ["section", "section"]
+    assert message.blocks[0]["text"]["text"] == "*Waiting to be sent to the agent*"
+    assert "<@U0ASKER> asked:" in message.blocks[1]["text"]["text"]
+    assert '>Replace "colour" with "color" &amp; &lt;b&gt;' in message.blocks[1]["text"]["text"]
+    assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ASKER> asked: Replace")
+    assert [block["type"] for block in message.blocks] == ["section", "section", "context", "actions"]
 
 
 def test_a_long_prompt_is_one_click_away() -> None:
     message = card(thread("word " * 200), CONTEXT)
-    (button,) = message.blocks[-1]["elements"]
-    assert (button["action_id"], button["value"]) == ("show_prompt", "th1")
-    assert "…" in message.blocks[0]["text"]["text"]
+    menu = message.blocks[-1]["elements"][-1]
+    assert menu["action_id"] == "card_menu"
+    assert [option["value"] for option in menu["options"]] == ["whole_request/th1", "mute/th1"]
+    assert "…" in message.blocks[1]["text"]["text"]
 
 
 def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
     state = ThreadState(job=job("completed", pr_link=LINK, repository="https://git.example/team/guides", ref="main"))
     message = card(thread(state=state), CONTEXT)
     assert "Finished with a pull request" in message.text
-    assert [(b["action_id"], b["url"]) for b in message.blocks[-1]["elements"]] == [("open_pull_request", LINK)]
+    assert message.blocks[-1]["elements"][0]["url"] == LINK
     shown = [element["text"] for element in message.blocks[2]["elements"]]
-    assert shown == [
+    assert shown[:3] == [
         "Repository: <https://git.example/team/guides>",
         "Branch: main",
         f"Pull request: <{LINK}>",
@@ -324,7 +394,7 @@ def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
 def test_a_link_that_is_no_address_is_text() -> None:
     state = ThreadState(job=job("completed", pr_link="javascript:alert('<!channel>')"))
     message = card(thread(state=state), CONTEXT)
-    assert [block["type"] for block in message.blocks] == ["section", "section", "context"]
+    assert "url" not in str(message.blocks[-1])
     assert "javascript:alert('&lt;!channel&gt;')" in message.text
 
 
@@ -343,7 +413,7 @@ def test_a_link_that_is_no_address_is_text() -> None:
         (ThreadState(job=job("pondering <deeply>")), "Status: pondering &lt;deeply&gt;"),
         (ThreadState(job=job("active"), problem=Problem.OUT_OF_REACH), "may have changed since"),
         (ThreadState(job=job("archived")), "no more follow-ups are sent to it"),
-        (ThreadState(problem=Problem.RATE_LIMITED), "hourly allowance is used up. It is sent"),
+        (ThreadState(problem=Problem.RATE_LIMITED), "hourly allowance is used up*\nIt is sent"),
         (ThreadState(problem=Problem.RATE_LIMITED, problem_text="100 <an> hour"), ">100 &lt;an&gt; hour"),
         (ThreadState(problem=Problem.BUSY), "the job API is busy"),
         (ThreadState(problem=Problem.FAULTY), "does not answer properly"),
@@ -500,7 +570,8 @@ def test_only_a_refusal_for_age_can_be_sent_again() -> None:
 
 @pytest.mark.parametrize("reason", RejectionReason)
 def test_every_refusal_says_what_was_refused(reason: RejectionReason) -> None:
-    assert "follow-up" in said(rejected(reason))
+    request = replace(FOLLOW_UP, kind=RequestKind.STOP) if reason is RejectionReason.NOTHING_TO_STOP else FOLLOW_UP
+    assert any(word in said(rejected(reason, request)) for word in ("follow-up", "stop"))
 
 
 def test_not_allowed_names_whom_to_ask() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from support.worlds.listening_world import FORM, JSON, ListeningWorld, listening
 
-from bot.domain.requests import Person
+from bot.domain.requests import Person, RequestKind
 from bot.slack.rendering.ephemeral_texts import GOT_IT
 from bot.slack.sending.identity import Identity
 
@@ -141,8 +141,8 @@ STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
 )
 async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorld, changes: dict[str, str]) -> None:
     assert (await world.over_http(command(**changes))).body == GOT_IT
-    ((name, person, _, text, _),) = world.service.calls
-    assert (name, person, text) == ("start", Person("U2147483697", "T1"), changes.get("text", "Fix the guides"))
+    (asked,) = world.service.started
+    assert (asked.person, asked.prompt) == (Person("U2147483697", "T1"), changes.get("text", "Fix the guides"))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorl
 async def test_a_form_is_a_form_however_its_type_is_written(world: ListeningWorld, content_type: str) -> None:
     assert (await world.over_http(command(text="the payload"), content_type)).body == GOT_IT
     assert (await world.over_http(click(), content_type)).status == 200
-    assert [call[0] for call in world.service.calls] == ["start", "send_again"]
+    assert [call[0] for call in world.service.calls] == ["start", "act"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", "text/plain"])
@@ -260,8 +260,8 @@ async def test_no_known_kind_counts_as_unreadable(
     assert (await world.both_ways(KNOWN[name])).status == 200
     assert "cannot be read" not in caplog.text
     assert "does not know" not in caplog.text
-    asked = [(call[0], call[1], call[3]) for call in world.service.calls]
-    assert asked == ([("send_again", Person("U2147483697", "T1"), "r1")] if name == "click" else [])
+    asked = [(action.kind, action.person, action.argument) for action in world.service.actions]
+    assert asked == ([(RequestKind.SEND_AGAIN, Person("U2147483697", "T1"), "r1")] if name == "click" else [])
 
 
 async def test_answers_are_as_slack_wants_them(world: ListeningWorld) -> None:
@@ -359,7 +359,7 @@ async def test_a_request_of_another_workspace_or_app_starts_nothing(
 )
 async def test_the_whole_organization_counts_as_ours(grid: ListeningWorld, payload: dict[str, Any]) -> None:
     await grid.both_ways(payload)
-    assert [call[1] for call in grid.service.calls] == [Person("U2147483697", "T1")]
+    assert [call[1].person for call in grid.service.calls] == [Person("U2147483697", "T1")]
 
 
 async def test_where_our_app_id_is_not_known_the_signature_or_the_socket_says_it() -> None:

@@ -9,9 +9,17 @@ from multidict import CIMultiDict
 
 from bot.errors import CannotStart
 from bot.runtime.health.report import ComponentStatus, Health
-from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, check_scopes, granted_scopes
+from bot.slack.sending.scopes import (
+    NEEDED_SCOPES,
+    NO_ALLOWANCES,
+    Allowances,
+    MissingScopes,
+    check_scopes,
+    granted_scopes,
+)
 
 ALL = frozenset(scope.name for scope in NEEDED_SCOPES)
+REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required(NO_ALLOWANCES))
 
 
 def test_they_are_those_of_the_manifest() -> None:
@@ -33,7 +41,7 @@ def test_an_answer_tells_which_are_granted(headers: dict[str, str], names: froze
     assert granted_scopes(CIMultiDict(headers)) == names
 
 
-@pytest.mark.parametrize("has", [ALL, ALL | {"channels:read"}, None])
+@pytest.mark.parametrize("has", [ALL, ALL | {"im:read"}, None])
 def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
     has: frozenset[str] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -43,7 +51,16 @@ def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
     assert (missing.names, caplog.text) == ((), "")
 
 
-@pytest.mark.parametrize("name", ["channels:history", "chat:write", "commands"])
+def test_who_asks_and_where_has_to_be_known_unless_all_of_them_may() -> None:
+    assert REQUIRED == ["channels:history", "channels:read", "chat:write", "commands", "users:read"]
+    missing = MissingScopes()
+    check_scopes(ALL - {"channels:read", "users:read"}, missing, Allowances(guests=True, shared_channels=True))
+    assert missing.names == ("channels:read", "users:read")
+    with pytest.raises(CannotStart, match="guests cannot be told from members"):
+        check_scopes(ALL - {"users:read"}, missing, Allowances(shared_channels=True))
+
+
+@pytest.mark.parametrize("name", REQUIRED)
 def test_without_what_the_main_job_needs_it_does_not_start(name: str) -> None:
     with pytest.raises(CannotStart) as caught:
         check_scopes(ALL - {name, "reactions:write"}, MissingScopes())
@@ -55,7 +72,7 @@ def test_without_what_the_main_job_needs_it_does_not_start(name: str) -> None:
     assert not [other for other in ALL - {name, "reactions:write"} if other in said]
 
 
-@pytest.mark.parametrize("name", sorted(ALL - {"channels:history", "chat:write", "commands"}))
+@pytest.mark.parametrize("name", sorted(ALL - set(REQUIRED)))
 def test_without_any_other_it_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
     missing = MissingScopes()
     check_scopes(ALL - {name}, missing)

@@ -35,6 +35,11 @@ def job_failed(round_: int) -> NoticeKey:
     return NoticeKey(f"r{round_}/failed")
 
 
+def job_stopped(round_: int) -> NoticeKey:
+    """Told once a round, in place of the end that a stop brings about."""
+    return NoticeKey(f"r{round_}/stopped")
+
+
 def question_asked(round_: int, digest: str) -> NoticeKey:
     """Told once a round for each question that comes while the agent is at work."""
     return NoticeKey(f"r{round_}/question/{digest}")
@@ -78,6 +83,16 @@ def request_rejected(request: Request) -> NoticeKey:
 def request_uncertain(request: Request) -> NoticeKey:
     """Told once for each attempt."""
     return NoticeKey(f"{request.id}/unsure/{request.attempts}")
+
+
+def stop_told(request: Request) -> NoticeKey:
+    """Told once for a stop, where the job's end does not tell of it."""
+    return NoticeKey(f"{request.id}/stop")
+
+
+def nothing_to_stop(request: Request) -> NoticeKey:
+    """Told once for a stop."""
+    return NoticeKey(f"{request.id}/nothing")
 
 
 def request_unreadable(request_id: str) -> NoticeKey:

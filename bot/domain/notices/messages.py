@@ -212,7 +212,7 @@ class JobIdRequested(_ToPerson):
     kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
 
 
-Question = RequestRefused | ReplyHeld | ProjectAsked | StatusRequested | HelpRequested
+Question = RequestRefused | ReplyHeld | ProjectAsked | HelpRequested
 """What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""
 PersonalMessage = (
     PostNotDelivered
@@ -222,6 +222,7 @@ PersonalMessage = (
     | AnswerRequested
     | ActionAnswered
     | JobIdRequested
+    | StatusRequested
     | Question
 )
 """A message for one person only."""

@@ -26,8 +26,11 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    AgentAskedToStop,
     ContextCut,
     JobNews,
+    JobStillStopping,
+    JobStopped,
     OutageStarted,
     Post,
     QuestionAsked,
@@ -46,11 +49,30 @@ def person_of(message: NoticeMessage) -> str:
     match message:
         case CardChanged() | ReactionChanged():
             return ""
-        case PostNotDelivered() | CardNotPosted() | ReplyEdited() | PromptRequested() | AnswerRequested():
+        case (
+            PostNotDelivered()
+            | CardNotPosted()
+            | ReplyEdited()
+            | PromptRequested()
+            | AnswerRequested()
+            | JobStopped()
+            | JobStillStopping()
+            | AgentAskedToStop()
+        ):
             return message.person_id
-        case ActionAnswered() | JobIdRequested() | UnknownNotice() | ReplyNotFullySent() | QuestionAsked():
-            return message.person_id
-        case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested() | ContextCut():
+        case (
+            ActionAnswered()
+            | JobIdRequested()
+            | StatusRequested()
+            | UnknownNotice()
+            | ReplyNotFullySent()
+            | QuestionAsked()
+            | RequestRefused()
+            | ReplyHeld()
+            | ProjectAsked()
+            | HelpRequested()
+            | ContextCut()
+        ):
             return message.person_id
         case RequestRejected() | RequestUncertain():
             return message.request.person_id
@@ -67,6 +89,8 @@ def addressed_to(post: Post, person_id: str) -> Post:
         case RequestRejected() | RequestUncertain():
             return replace(post, request=replace(post.request, person_id=person_id))
         case ReplyNotFullySent() | QuestionAsked() | ContextCut():
+            return replace(post, person_id=person_id)
+        case JobStopped() | JobStillStopping() | AgentAskedToStop():
             return replace(post, person_id=person_id)
         case OutageStarted() | AccessDenied() | UnknownNotice():
             return post
@@ -120,15 +144,13 @@ def _map_post(post: Post, change: Change) -> Post:
         case ReplyNotFullySent():
             return replace(post, file_names=tuple(map(change, post.file_names)))
         case ContextCut():
-            names, cut = tuple(map(change, post.link_only)), tuple(map(change, post.cut_files))
-            return replace(post, link_only=names, cut_files=cut)
+            mapped = tuple(map(change, post.link_only)), tuple(map(change, post.cut_files))
+            return replace(post, link_only=mapped[0], cut_files=mapped[1])
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
-        case QuestionAsked():
-            return post
         case _:
-            about_the_job: JobNews = post
-            return about_the_job
+            without_texts: JobNews | QuestionAsked | JobStopped | JobStillStopping | AgentAskedToStop = post
+            return without_texts
 
 
 def _map_request(request: RequestSummary, change: Change) -> RequestSummary:

@@ -76,6 +76,34 @@ class JobFinished(_InThread):
 
 
 @dataclass(frozen=True)
+class JobStopped(_InThread):
+    """A job that `person_id` had stopped has ended. The others as of JobFinished."""
+
+    person_id: str
+    link: str = ""
+    new: bool = False
+    changed: bool = False
+    report: JobReport | None = None
+    kind: Literal["job_stopped"] = field(default="job_stopped", kw_only=True)
+
+
+@dataclass(frozen=True)
+class JobStillStopping(_InThread):
+    """The job API took the stop of `person_id`, but the job shows no end."""
+
+    person_id: str
+    kind: Literal["job_still_stopping"] = field(default="job_still_stopping", kw_only=True)
+
+
+@dataclass(frozen=True)
+class AgentAskedToStop(_InThread):
+    """The job API cannot stop a job: the agent was asked to, by `person_id`."""
+
+    person_id: str
+    kind: Literal["agent_asked_to_stop"] = field(default="agent_asked_to_stop", kw_only=True)
+
+
+@dataclass(frozen=True)
 class JobFailed(_InThread):
     """By its specification the job API gives no reason. `report` as of JobFinished."""
 
@@ -232,6 +260,9 @@ JobNews = (
 """Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
 Post = (
     JobNews
+    | JobStopped
+    | JobStillStopping
+    | AgentAskedToStop
     | QuestionAsked
     | OutageStarted
     | AccessDenied

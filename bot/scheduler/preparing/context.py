@@ -1,7 +1,7 @@
 """What goes along with a request: the thread that it was written in, what was forwarded, and files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests import Attachments, Request, RequestContext, UploadedFile
@@ -10,7 +10,8 @@ from bot.domain.slack_files import ForwardedMessage, QuotedFile, SlackFile, quot
 from bot.domain.thread_context import LIMITS, ContextNotes, ContextText, context_text
 from bot.domain.thread_messages import ThreadMessage, people_in
 from bot.ports import JobApi, People
-from bot.scheduler.preparing.slack_reading import SlackReading, if_taken, if_told
+from bot.scheduler.preparing.slack_reading import if_taken, if_told
+from bot.slack_ports import SlackReading
 
 MAX_QUOTED_BYTES = 64 * 1024
 """Of one file whose text goes along."""
@@ -32,7 +33,7 @@ class Gathered:
     """What goes along with a request, and what of it does not."""
 
     context: RequestContext | None = None
-    notes: ContextNotes = ContextNotes()
+    notes: ContextNotes = field(default_factory=ContextNotes)
     masked: tuple[SecretKind, ...] = ()
 
     def told_to(self, person_id: str) -> ContextCut | None:

@@ -28,7 +28,7 @@ from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.threads import Thread, WayIn
 from bot.ports import HasPreferences
-from bot.replies import SETTLING, reaction_notice, refuse_waiting
+from bot.replies import reaction_notice, refuse_follow_ups
 from bot.scheduler.preparing.context import Gathered
 
 MOST_PROJECTS = 25
@@ -81,7 +81,7 @@ async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> Non
     elif request.kind is RequestKind.START:
         await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.REJECTED), poll_in=None)
         await tx.threads.detach(thread.id)
-        await refuse_waiting(tx, thread.id)
+        await refuse_follow_ups(tx, thread.id)
 
 
 async def ask_for_project(
@@ -109,11 +109,11 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
     await _tell_of_cuts(tx, ready)
 
 
-async def ready_to_steer(tx: PreparerTransaction, ready: Ready) -> None:
+async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: float) -> None:
     """Has a follow-up sent, in its turn."""
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=ready.gathered.context)
-    await tx.requests.prepared(waiting, due_in=max(request.recorded_at + SETTLING - tx.now, 0.0))
+    await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
     await note(tx, AuditAction.STEERED, request, thread)
     await _tell_of_cuts(tx, ready)
     if ready.mode is ReplyMode.MENTIONS:

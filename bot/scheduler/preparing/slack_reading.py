@@ -9,28 +9,17 @@ from bot.domain.channels import Channel
 from bot.domain.members import Member
 from bot.domain.permissions import PermissionRules
 from bot.errors import ChatError, ChatNotInChannel, ChatRejected, ChatUnreachable, JobApiError, JobApiUnreachable
-from bot.slack_ports import Channels, Conversations, Files, Groups, Members
+from bot.slack_ports import Groups, SlackReading
 
 T = TypeVar("T")
 
 
 class NotToBeHadNow(Exception):
-    """Slack, or a job API, could not be asked: it is tried again, not before `retry_after` seconds where that is known."""
+    """Slack, or a job API, could not be asked: it is tried again, not before `retry_after` seconds, where known."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
         super().__init__(reason)
-
-
-@dataclass(frozen=True)
-class SlackReading:
-    """All that is read of Slack."""
-
-    members: Members
-    groups: Groups
-    channels: Channels
-    conversations: Conversations
-    files: Files
 
 
 @dataclass(frozen=True)

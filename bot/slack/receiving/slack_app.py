@@ -14,8 +14,20 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.runtime.health.recording_health import RecordingHealth
-from bot.slack.receiving.first_occurrences import FirstOccurrences
-from bot.slack.receiving.listeners import buttons, catch_all, commands, edits, replies
+from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.listeners import (
+    buttons,
+    catch_all,
+    commands,
+    edits,
+    home,
+    messages,
+    modals,
+    reactions,
+    shortcuts,
+)
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper
+from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.fields import payload_kind
 from bot.slack.receiving.payloads.http_body import parse_body
@@ -28,13 +40,17 @@ from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
 
+LISTENERS = (commands, edits, messages, reactions, buttons)
+"""The first that wants a payload gets it; what none of them wants is answered by `catch_all`."""
+
 
 class SlackApp:
     """Takes Slack's payloads from a receiver and answers them.
 
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
-    answered without; `recording_health` is told of what could not be recorded.
+    answered without; `recording_health` is told of what could not be recorded. Without `modal_edges` there are no
+    modals, shortcuts and Home.
     """
 
     def __init__(
@@ -44,21 +60,23 @@ class SlackApp:
         identity: Identity,
         message_context: MessageContext,
         ephemeral_sender: EphemeralSender,
+        modal_edges: ModalEdges | None = None,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
     ) -> None:
         quiet_libraries()
         health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
-        self._recorder = recorder
-        self._first_occurrences = FirstOccurrences()
-        self._filter = PayloadFilter(identity, self._first_occurrences)
+        opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
+        dependencies = Dependencies(service, recorder, ephemeral_sender, message_context, identity, opener)
+        self._recorder, self._logged = recorder, dependencies.logged
+        self._filter = PayloadFilter(identity, self._logged)
         self.bolt = _bolt_app()
-        commands.register(self.bolt, service, recorder, ephemeral_sender, message_context, identity=identity)
-        edits.register(self.bolt, service, recorder, identity=identity)
-        replies.register(self.bolt, service, recorder, message_context, identity=identity)
-        buttons.register(self.bolt, service, recorder, ephemeral_sender, identity=identity)
-        catch_all.register(self.bolt, recorder, ephemeral_sender, message_context, self._first_occurrences)
+        for listener in LISTENERS:
+            listener.register(self.bolt, dependencies)
+        if opener is not None:
+            _register_views(self.bolt, dependencies, opener)
+        catch_all.register(self.bolt, dependencies)
         self.bolt.error(self._on_error)
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
@@ -93,10 +111,17 @@ class SlackApp:
     def _acknowledge_unreadable(self, error: Exception, payload: Any) -> BoltResponse:
         """Answers what nobody can do anything with, and logs each kind of it once."""
         kind, error_type = payload_kind(payload), type(error).__name__
-        if self._first_occurrences.is_first(f"{error_type}: {kind}"):
+        if self._logged.is_first(f"{error_type}: {kind}"):
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
             logger.warning(text, kind, error_type)
         return BoltResponse(status=200, body="")
+
+
+def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpener) -> None:
+    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
+    modals.ModalListeners(service, recorder, opener, DraftKeeper(service, recorder), identity).register(app)
+    shortcuts.register(app, opener, identity=identity)
+    home.register(app, service, recorder, opener, identity=identity)
 
 
 def _bolt_app() -> AsyncApp:

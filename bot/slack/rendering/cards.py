@@ -1,24 +1,17 @@
-"""The card: a thread's first message, which always shows the job's newest state."""
+"""The card of a job, which always shows its newest state: a thread's first message, or a reply in another thread."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from bot.domain.job_details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
-from bot.domain.threads import Thread, ThreadState
-from bot.slack.rendering.blocks import (
-    MAX_TEXT,
-    OPEN_PULL_REQUEST,
-    SHOW_PROMPT,
-    Block,
-    Message,
-    actions,
-    button,
-    context_block,
-    link_button,
-    section,
-)
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
+from bot.slack.rendering.blocks import MAX_TEXT, Message, actions, context_block, section
+from bot.slack.rendering.card_buttons import card_buttons
+from bot.slack.rendering.card_facts import asked, facts
+from bot.slack.rendering.job_report import changed_pages
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, link, moment, one_line, opening, person, pieces, quote, safe_url, shorten
+from bot.slack.rendering.text import ELLIPSIS, moment, one_line, opening, person, pieces, quote, shorten
 
 _SHOWN_CHARACTERS, _SHOWN_LINES = 300, 4
 _MAX_DETAIL = 300
@@ -28,28 +21,27 @@ _MARKS = {
     StepStatus.IN_PROGRESS: ":hourglass_flowing_sand:",
     StepStatus.PENDING: ":white_circle:",
 }
-_BECAME: Mapping[PullRequestState | None, str] = {
-    PullRequestState.MERGED: " (merged)",
-    PullRequestState.CLOSED: " (closed)",
-}
 _FINISHED: Mapping[PullRequestState | None, str] = {
     PullRequestState.MERGED: "Finished: the pull request is merged",
     PullRequestState.CLOSED: "Finished: the pull request is closed",
 }
 
+_WAITING = "Waiting to be sent to the agent"
 _UNSENT = {
-    Problem.OUT_OF_REACH: "Not sent yet: the job API cannot be reached. It is sent as soon as that answers.",
-    Problem.RATE_LIMITED: "Not sent yet: the job API's hourly allowance is used up{until}. It is sent as soon as there "
-    "is room again.",
-    Problem.BUSY: "Not sent yet: the job API is busy{until}. It is sent as soon as there is room again.",
-    Problem.FAULTY: "Not sent yet: the job API does not answer properly. It is sent as soon as that does.",
-    Problem.NOT_ALLOWED: "Not sent yet: the job API does not let Pagehand in. Please ask {ask}.",
-    Problem.REJECTED: "Not started: the request was refused.",
-    Problem.UNCERTAIN: "It is not known whether this was started; the thread tells more.",
-    Problem.GONE: "The job API does not know this job.",
-    Problem.CANNOT_POST: "Not started: Pagehand cannot post here.",
-    Problem.STOPPED: "Not started: it was stopped before it was sent.",
-    Problem.WITHDRAWN: "Not started: the message that asked for it was deleted.",
+    Problem.OUT_OF_REACH: ("Not sent yet: the job API cannot be reached", "It is sent as soon as that answers."),
+    Problem.RATE_LIMITED: (
+        "Not sent yet: the job API's hourly allowance is used up{until}",
+        "It is sent as soon as there is room again.",
+    ),
+    Problem.BUSY: ("Not sent yet: the job API is busy{until}", "It is sent as soon as there is room again."),
+    Problem.FAULTY: ("Not sent yet: the job API does not answer properly", "It is sent as soon as that does."),
+    Problem.NOT_ALLOWED: ("Not sent yet: the job API does not let Pagehand in", "Please ask {ask}."),
+    Problem.REJECTED: ("Not started: the request was refused", ""),
+    Problem.UNCERTAIN: ("It is not known whether this was started", "The thread tells more."),
+    Problem.GONE: ("The job API does not know this job", ""),
+    Problem.CANNOT_POST: ("Not started: Pagehand cannot post here", ""),
+    Problem.STOPPED: ("Not started: it was stopped before it was sent", ""),
+    Problem.WITHDRAWN: ("Not started: the message that asked for it was deleted", ""),
 }
 _BEHIND = {
     Problem.OUT_OF_REACH: "The job API cannot be reached, so this may have changed since.",
@@ -65,39 +57,91 @@ _BEHIND = {
 }
 
 
-def card(thread: Thread, message_context: MessageContext) -> Message:
+@dataclass(frozen=True)
+class _StateWords:
+    """Where a job stands: in a few words, what that means, and what the job API said about it (not escaped yet)."""
+
+    headline: str
+    meaning: str = ""
+    own_words: str = ""
+
+
+def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> Message:
     """The card of a thread as it is now."""
+    words, progress = _words_of_thread(thread, message_context), thread.state.progress
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
-    requester, state = f"{person(thread.requester_id)} asked:", state_line(thread.state, message_context)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
-    blocks = [section(f"{requester}\n{prompt}"), section(state)]
-    details = _details(thread.state)
-    if details:
-        blocks.append(context_block(details))
-    buttons = _buttons(thread, cut=cut)
-    if buttons:
-        blocks.append(actions(*buttons))
-    text = "\n".join((f"{requester} {shorten(shown, 1_200)}", state, *details))
-    return Message(text if len(text) <= MAX_TEXT else f"{requester} {state}", tuple(blocks))
+    known, pages = facts(thread, message_context, follow_ups), changed_pages(progress.changes)
+    blocks = [
+        section(_with_steps(words, thread.state)),
+        section(f"{asked(thread)}\n{prompt}"),
+        *([section(pages)] if pages else []),
+        context_block(known),
+        actions(*card_buttons(thread)),
+    ]
+    return Message(_text(thread, words, shown, [*known, *_sentences(pages)]), tuple(blocks))
+
+
+def status_text(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> str:
+    """The same facts as the card's, as text of one paragraph."""
+    words = _words_of_thread(thread, message_context)
+    return "\n".join([_with_steps(words, thread.state), *facts(thread, message_context, follow_ups)])
 
 
 def state_line(state: ThreadState, message_context: MessageContext) -> str:
     """Where the job stands, in honest words: the job API tells a status and nothing more."""
+    return _with_steps(_words(state, message_context), state)
+
+
+def _with_steps(words: _StateWords, state: ThreadState) -> str:
+    steps = checklist(state.progress) if state.job is not None and state.problem is None else []
+    own = [quote(words.own_words[:_MAX_DETAIL])] if words.own_words else []
+    return "\n".join([f"*{words.headline}*", *([words.meaning] if words.meaning else []), *own, *steps])
+
+
+def _text(thread: Thread, words: _StateWords, prompt: str, rest: list[str]) -> str:
+    """What notifications and screen readers get: sentences, the state first; of the rest what there is room for."""
+    state = thread.state
+    own = f"The job API said: {one_line(words.own_words, _MAX_DETAIL)}" if words.own_words else ""
+    steps = _progress(state.progress) if state.job is not None and state.problem is None else ""
+    said = " ".join(part for part in (f"{words.headline}.", words.meaning, own, steps) if part)
+    text = f"{said}\n{asked(thread)} {shorten(prompt, 1_200)}\n"
+    for sentence in rest:
+        if len(text) + len(sentence) + 2 <= MAX_TEXT:
+            text += f"{sentence.rstrip('.')}. "
+    return text.rstrip(" ")
+
+
+def _sentences(pages: str) -> list[str]:
+    """The changed pages as one sentence."""
+    title, *listed = pages.split("\n")
+    return [f"{title} {', '.join(line.removeprefix('• ') for line in listed)}"] if listed else [title] * bool(title)
+
+
+def _words_of_thread(thread: Thread, message_context: MessageContext) -> _StateWords:
+    state = thread.state
+    undecided = message_context.several_projects and thread.options.project_reason is None
+    if undecided and state.job is None and state.problem is None:
+        return _StateWords(f"Waiting for {person(thread.requester_id)} to choose the project")
+    return _words(state, message_context)
+
+
+def _words(state: ThreadState, message_context: MessageContext) -> _StateWords:
+    own = state.problem_text if state.problem else ""
     if state.job is None:
-        words = _UNSENT[state.problem] if state.problem else "Waiting to be sent to the agent."
-        return _with_reason(_in_words(words, state, message_context), state)
+        headline, meaning = _UNSENT[state.problem] if state.problem else (_WAITING, "")
+        until, whom = _in_words(headline, state, message_context), _in_words(meaning, state, message_context)
+        return _StateWords(until, whom, own)
     if state.problem is Problem.GONE:
         return _gone(state.job)
-    line = f"*{_status(state)}*"
-    if state.problem is None:
-        return "\n".join((line, *checklist(state.progress)))
-    return _with_reason(f"{line}\n{_in_words(_BEHIND[state.problem], state, message_context)}", state)
+    meaning = _in_words(_BEHIND[state.problem], state, message_context) if state.problem else ""
+    return _StateWords(_status(state), meaning, own)
 
 
-def _gone(job: Job) -> str:
+def _gone(job: Job) -> _StateWords:
     """What is gone is in no state any more; how it ended stays worth knowing."""
-    state = "*The job API no longer knows this job*"
-    return f"{state}\nWhen last seen: {_status(ThreadState(job))}" if job.ended else state
+    last = f"When last seen: {_status(ThreadState(job))}." if job.ended else ""
+    return _StateWords("The job API no longer knows this job", last)
 
 
 def _in_words(form: str, state: ThreadState, message_context: MessageContext) -> str:
@@ -105,14 +149,12 @@ def _in_words(form: str, state: ThreadState, message_context: MessageContext) ->
     return form.format(ask=message_context.ask, until=until)
 
 
-def _with_reason(words: str, state: ThreadState) -> str:
-    return f"{words}\n{quote(state.problem_text[:_MAX_DETAIL])}" if state.problem and state.problem_text else words
-
-
 def _status(state: ThreadState) -> str:
     job = state.job
     if job is None:
         return ""
+    if state.stopped_by and job.status != ARCHIVED:
+        return _stopped(state, job)
     if state.question and job.status in {ACTIVE, COMPLETED, FAILED}:
         return "The agent asks something: reply in the thread to answer"
     if job.status == COMPLETED and not job.pr_link:
@@ -127,9 +169,16 @@ def _status(state: ThreadState) -> str:
     return words.get(job.status) or f"Status: {one_line(job.status, 100)}"
 
 
+def _stopped(state: ThreadState, job: Job) -> str:
+    who = person(state.stopped_by)
+    if not job.ended:
+        return f"Stopping, as {who} asked"
+    return f"Stopped by {who}" + (", with a pull request" if job.pr_link else "")
+
+
 def checklist(progress: Progress) -> list[str]:
     """What the agent means to do and how far it is, a line each; of many steps, those about the next one."""
-    done = sum(step.status is StepStatus.COMPLETED for step in progress.plan)
+    done = _done(progress)
     first = max(min(done - 2, len(progress.plan) - _SHOWN_STEPS), 0)
     shown = progress.plan[first : first + _SHOWN_STEPS]
     lines = [f"{_MARKS[step.status]} {one_line(step.title, _MAX_STEP)}" for step in shown]
@@ -138,25 +187,14 @@ def checklist(progress: Progress) -> list[str]:
     return [*lines, f"_Now: {one_line(progress.activity, _MAX_STEP)}_"] if progress.activity else lines
 
 
-def _details(state: ThreadState) -> list[str]:
-    job = state.job
-    if job is None:
-        return []
-    became = _BECAME.get(state.progress.pull_request, "")
-    shown = [
-        ("Repository", link(job.repository, _MAX_DETAIL) if job.repository else ""),
-        ("Branch", one_line(job.ref, _MAX_DETAIL) if job.ref else ""),
-        ("Model", one_line(job.model, _MAX_DETAIL) if job.model else ""),
-        ("Pull request", f"{link(job.pr_link, 1_000)}{became}" if job.pr_link else ""),
-    ]
-    return [f"{name}: {value}" for name, value in shown if value]
+def _progress(progress: Progress) -> str:
+    """How far the agent is, in sentences."""
+    told = [f"{_done(progress)} of {len(progress.plan)} steps are done."] if progress.plan else []
+    for name, status in (("At work on", StepStatus.IN_PROGRESS), ("Next", StepStatus.PENDING)):
+        step = next((step for step in progress.plan if step.status is status), None)
+        told += [f"{name}: {one_line(step.title, _MAX_STEP)}."] if step else []
+    return " ".join([*told, *([f"Now: {one_line(progress.activity, _MAX_STEP)}."] if progress.activity else [])])
 
 
-def _buttons(thread: Thread, *, cut: bool) -> list[Block]:
-    buttons = []
-    url = safe_url(thread.state.job.pr_link) if thread.state.job else None
-    if url is not None:
-        buttons.append(link_button("Open the pull request", OPEN_PULL_REQUEST, url))
-    if cut:
-        buttons.append(button("Show the whole request", SHOW_PROMPT, thread.id))
-    return buttons
+def _done(progress: Progress) -> int:
+    return sum(step.status is StepStatus.COMPLETED for step in progress.plan)

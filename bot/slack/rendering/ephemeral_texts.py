@@ -3,6 +3,10 @@
 Nothing of this is a notice: no row is owed to anybody, and often it is said because none could be written.
 """
 
+from typing import assert_never
+
+from bot.domain.command_options import OptionFault, OptionName, WrongOption
+from bot.domain.commands import ThreadWord
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import escape
 
@@ -16,10 +20,6 @@ NOT_RECORDED = (
     "Please try again in a minute."
 )
 COMMAND_UNREADABLE = "Slack's message about that could not be read, so nothing was started. Please try again."
-NOT_IN_A_CHANNEL = (
-    "Nothing was started: a job has its thread in a channel, where people can steer it, and not in a direct message. "
-    "Please run the command in a channel."
-)
 OTHER_INSTALLATION = (
     "This Pagehand works for another workspace or app, so nothing was started. Please tell whoever installed it."
 )
@@ -43,4 +43,35 @@ def unknown_job(message_context: MessageContext) -> str:
     return (
         "Your reply was not sent: Pagehand has no usable record of this job any more. Records are deleted some months "
         f"after a job's end, or on request. Start a new one with {message_context.slash}."
+    )
+
+
+def wrong_option(wrong: WrongOption, message_context: MessageContext) -> str:
+    """Answers an option in front of a task that cannot be understood."""
+    example = "`quiet`" if wrong.name is OptionName.QUIET else '`project:NAME`, or `project:"two words"`'
+    match wrong.fault:
+        case OptionFault.TWICE:
+            what = f"`{wrong.name}` is there twice. Say it once, in front of the task: {example}."
+        case OptionFault.EMPTY:
+            what = f"`{wrong.name}:` names no project. Write the name right after the colon: {example}."
+        case OptionFault.UNCLOSED:
+            what = f"the name after `{wrong.name}:` begins with a quotation mark that is never closed. Write {example}."
+        case _:
+            assert_never(wrong.fault)
+    return f"Nothing was started: {what} `{escape(message_context.command)} help` tells more."
+
+
+def word_without_job(word: ThreadWord, message_context: MessageContext) -> str:
+    """Answers a word for Pagehand that was written where there is no job."""
+    return (
+        f"Nothing was done: `{word}` is about a job, and this is not in a job's thread. Write `!{word}` in the thread "
+        f"that it is about. `{escape(message_context.command)} help` tells what else there is."
+    )
+
+
+def task_missing(message_context: MessageContext) -> str:
+    """Answers options with no task behind them."""
+    return (
+        "Nothing was started: the task is missing. Write it after the options, as in "
+        f'`{escape(message_context.command)} quiet Replace "colour" with "color" in the guides`.'
     )

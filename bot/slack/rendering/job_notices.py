@@ -1,12 +1,22 @@
 """What is said about a job: its start, its ends, its pull requests. Pure."""
 
+from collections.abc import Sequence
+
 from bot.domain.job_details import JobReport
-from bot.domain.notices.posts import JobFailed, JobFinished, JobStarted, PullRequestFound
+from bot.domain.notices.posts import (
+    AgentAskedToStop,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    JobStillStopping,
+    JobStopped,
+    PullRequestFound,
+)
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
 from bot.slack.rendering.job_report import reason_quoted, with_report
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import link, person, safe_url
+from bot.slack.rendering.text import addressing, link, person, safe_url
 
 _AS_IT_WAS = "\nThe pull request is as it was:"
 
@@ -24,9 +34,9 @@ def active_again() -> Message:
     return paragraph("The agent is at work again.")
 
 
-def finished(thread: Thread, message: JobFinished) -> Message:
-    """With the pull request, and what the job tells of its end."""
-    words = f"{person(thread.requester_id)} {_how_it_finished(message)}"
+def finished(thread: Thread, message: JobFinished, told: Sequence[str]) -> Message:
+    """With the pull request, and what the job tells of its end. `told` are the people whom it mentions."""
+    words = f"{addressing(told)}{_how_it_finished(message)}"
     if message.link:
         return with_report(thread, _with_link(words, message.link), message.report)
     return with_report(thread, paragraph(words), message.report)
@@ -64,17 +74,45 @@ def _because(report: JobReport) -> str:
     return f":\n{reason_quoted(report)}" if report.reason else "."
 
 
-def pull_request_found(thread: Thread, message: PullRequestFound) -> Message:
+def stopped(thread: Thread, message: JobStopped, told: Sequence[str]) -> Message:
+    """With the pull request, where there is one, and what the job tells of its end."""
+    report, others = message.report or JobReport(), [each for each in told if each != message.person_id]
+    gap = "\n" if report.reason else " "
+    words = f"{addressing(others)}Stopped by {person(message.person_id)}{_because(report)}{gap}"
+    if not message.link:
+        end = paragraph(f"{words}There is no pull request. Reply here to go on.")
+        return with_report(thread, end, message.report)
+    found = _news(changed=message.changed) if message.new else "What was done before is in the pull request:"
+    return with_report(thread, _with_link(f"{words}{found}", message.link), message.report)
+
+
+def still_stopping(message: JobStillStopping) -> Message:
+    """What that means for whoever waits for it."""
+    return paragraph(
+        f"The job API took the stop of {person(message.person_id)}, but the agent is still at work. When it ends, that "
+        "is told here."
+    )
+
+
+def agent_asked_to_stop(message: AgentAskedToStop) -> Message:
+    """What was done instead, and what can be hoped for."""
+    return paragraph(
+        f"{person(message.person_id)} The job API has no way to stop a job. The agent was told to stop and to change "
+        "nothing more; whether it does is up to the agent."
+    )
+
+
+def pull_request_found(message: PullRequestFound, told: Sequence[str]) -> Message:
     """A link that came by itself."""
-    return _with_link(f"{person(thread.requester_id)} {_news(changed=message.changed)}", message.link)
+    return _with_link(f"{addressing(told)}{_news(changed=message.changed)}", message.link)
 
 
-def failed(thread: Thread, message: JobFailed, message_context: MessageContext) -> Message:
+def failed(thread: Thread, message: JobFailed, message_context: MessageContext, told: Sequence[str]) -> Message:
     """Why, where that is told, and what to do about it."""
     report = message.report or JobReport()
     why = f":\n{reason_quoted(report)}\n" if report.reason else "; it gives no reason. "
     words = (
-        f"{person(thread.requester_id)} The agent reports that the job failed{why}Reply here to have it try again, or "
+        f"{addressing(told)}The agent reports that the job failed{why}Reply here to have it try again, or "
         f"start afresh with {message_context.slash}."
     )
     return with_report(thread, paragraph(words), message.report)

@@ -46,7 +46,7 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     answer = shortened(report.answer.text, SHOWN_ANSWER) if report.answer else ""
     if defused(answer).strip():
         parts.append((shorten(answer, 1_500), markdown(defused(answer))))
-    texts = [_changed_pages(report.changes), _failed_checks(report.failed_checks), _question(report.question)]
+    texts = [changed_pages(report.changes), _failed_checks(report.failed_checks), _question(report.question)]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
     buttons += _show_all(thread, report.answer)
@@ -85,7 +85,8 @@ def _question(question: str) -> str:
     return f"The agent asks:\n{_quoted(question, _MAX_QUESTION)}\nReply here to answer." if question else ""
 
 
-def _changed_pages(changes: Changes | None) -> str:
+def changed_pages(changes: Changes | None) -> str:
+    """What the pull request changes, a line each; empty where that is not told."""
     if changes is None or changes.file_count == 0:
         return ""
     count, lines = changes.file_count, _lines(changes.added, changes.removed)

@@ -7,11 +7,14 @@ from bot.slack.rendering.text import escape, person
 
 @dataclass(frozen=True)
 class MessageContext:
-    """`command` is the slash command's name; `admin` a Slack user's id or words; `bot_user_id` is who to invite."""
+    """`command` is the slash command's name; `admin` a Slack user's id or words; `bot_user_id` is who to invite.
+    `several_projects`: there is more than one project, so that each job's is told.
+    """
 
     command: str = "/docs"
     admin: str = ""
     bot_user_id: str = ""
+    several_projects: bool = False
 
     @property
     def ask(self) -> str:

@@ -93,12 +93,17 @@ def option(label: str, value: str) -> Block:
 def cut(text: str, limit: int) -> str:
     """Returns the text as it can be shown, at most `limit` wide as Slack counts."""
     shown = displayable(text)
-    if width(shown) <= limit:
-        return shown
-    head = shown[: limit - 1]
-    while width(head) >= limit:
-        head = head[: limit - 1 - (width(head) - len(head) + 1)]
-    return head + ELLIPSIS
+    return shown if width(shown) <= limit else fitting(shown, limit - 1) + ELLIPSIS
+
+
+def fitting(text: str, limit: int) -> str:
+    """Returns as much of the beginning as is at most `limit` wide."""
+    used = 0
+    for index, character in enumerate(text[:limit]):
+        used += width(character)
+        if used > limit:
+            return text[:index]
+    return text[:limit]
 
 
 def _input(block_id: str, label: str, element: Block, *, optional: bool = False) -> Block:

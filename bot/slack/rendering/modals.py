@@ -13,6 +13,7 @@ from bot.slack.rendering.modal_inputs import (
     Input,
     channel_input,
     choice_input,
+    fitting,
     option,
     project_input,
     prompt_input,
@@ -20,7 +21,7 @@ from bot.slack.rendering.modal_inputs import (
     text_input,
 )
 from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.text import one_line, width
+from bot.slack.rendering.text import one_line
 
 View = Block
 
@@ -53,8 +54,10 @@ NOT_RECORDED_HERE = (
     "the button again in a minute."
 )
 MAX_CONTEXT_INPUTS = 6
-CONTEXT_CHARACTERS = 15_000
-"""How much of a conversation can be shown for editing: the inputs have room for it wherever its lines end."""
+CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
+"""How much of a conversation is shown for editing, and how wide it may be with what is said about it: the inputs have
+room for that wherever its lines end.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,17 +152,11 @@ def context_fields(text: str) -> list[str]:
     fields: list[str] = []
     rest = text
     while rest and len(fields) < MAX_CONTEXT_INPUTS:
-        head = _head(rest)
+        head = fitting(rest, MAX_INPUT)
         at = head.rfind("\n", len(head) * 5 // 6) if len(head) < len(rest) else len(head)
         fields.append(head[:at] if at > 0 else head)
         rest = rest[at + 1 :] if at > 0 else rest[len(head) :]
     return fields
-
-
-def _head(text: str) -> str:
-    """Returns as much of the beginning as one input takes."""
-    head = text[:MAX_INPUT]
-    return head if width(head) <= MAX_INPUT else head[: MAX_INPUT - (width(head) - len(head))]
 
 
 def _context_inputs(scope: Scope, text: str) -> list[Block]:
@@ -184,9 +181,8 @@ def _remarks(context: ShownContext) -> list[str]:
     if context.notes.messages_left_out or context.notes.words_left_out:
         remarks.append("Not all of the conversation has room here: what came last is kept.")
     if context.file_names:
-        remarks.append(
-            f"Files: {one_line(', '.join(name or 'one without a name' for name in context.file_names), 1_000)}."
-        )
+        names = ", ".join(name or "one without a name" for name in context.file_names)
+        remarks.append(f"Files that go along: {one_line(names, 1_000)}.")
     return remarks
 
 

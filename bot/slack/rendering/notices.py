@@ -4,6 +4,7 @@ Each function below is one part of a single `match` over all kinds of messages: 
 missing.
 """
 
+from dataclasses import dataclass
 from typing import assert_never
 
 from bot.domain.notices.messages import (
@@ -18,6 +19,7 @@ from bot.domain.notices.messages import (
     PostNotDelivered,
     ProjectAsked,
     PromptRequested,
+    Question,
     ReactionChanged,
     ReplyEdited,
     ReplyHeld,
@@ -26,6 +28,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    AgentAskedToStop,
     ContextCut,
     JobActiveAgain,
     JobArchived,
@@ -34,6 +37,8 @@ from bot.domain.notices.posts import (
     JobFinished,
     JobNews,
     JobStarted,
+    JobStillStopping,
+    JobStopped,
     OutageEnded,
     OutageStarted,
     Post,
@@ -45,7 +50,8 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.threads import Thread
+from bot.domain.telling import Telling, people_told
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import (
     job_notices,
     job_report,
@@ -55,24 +61,46 @@ from bot.slack.rendering import (
     request_notices,
 )
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
+from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
 
 
-def messages(thread: Thread, notice: Notice, message_context: MessageContext) -> list[Message]:
-    """What to say, in as many messages as it takes (one, but for a whole prompt)."""
-    made = _messages(thread, notice.message, message_context)
+@dataclass(frozen=True)
+class _Setting:
+    """In what a notice is said: in which thread, by which installation; `told` are whom an end mentions."""
+
+    thread: Thread
+    message_context: MessageContext
+    told: tuple[str, ...]
+    follow_ups: FollowUpCounts
+
+
+def messages(
+    thread: Thread,
+    notice: Notice,
+    message_context: MessageContext,
+    *,
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
+    telling: Telling | None = None,
+) -> list[Message]:
+    """What to say, in as many messages as it takes (one, but for a whole prompt). Without `telling` the channel has it
+    as any other.
+    """
+    setting = _Setting(thread, message_context, people_told(thread, telling or Telling()), follow_ups)
+    made = _messages(notice.message, setting)
     return [message.without_blocks() for message in made] if notice.without_blocks else made
 
 
-def _messages(thread: Thread, message: NoticeMessage, message_context: MessageContext) -> list[Message]:
+def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
+    thread, message_context = setting.thread, setting.message_context
     match message:
         case PromptRequested():
             made = personal_notices.whole_prompt(message)
         case AnswerRequested():
             made = personal_notices.whole_answer(message)
         case PostNotDelivered():
-            post = _post(thread, message.post, message_context)
+            post = _post(message.post, setting)
             made = [personal_notices.in_doubt(post) if message.may_be_posted else post]
         case CardNotPosted():
             made = [personal_notices.card_not_posted(thread, message, message_context)]
@@ -80,18 +108,26 @@ def _messages(thread: Thread, message: NoticeMessage, message_context: MessageCo
             made = [personal_notices.answer(message)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
-        case RequestRefused() | ReplyHeld() | ProjectAsked() | StatusRequested() | HelpRequested():
-            made = [question_notices.question(thread, message, message_context)]
+        case RequestRefused() | ReplyHeld() | ProjectAsked() | HelpRequested() | StatusRequested():
+            made = [_before_sending(message, setting)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]
         case CardChanged() | ReactionChanged():
             raise ValueError(f"{message.kind} is no message of its own")
         case _:
-            made = [_post(thread, message, message_context)]
+            made = [_post(message, setting)]
     return made
 
 
-def _post(thread: Thread, post: Post, message_context: MessageContext) -> Message:
+def _before_sending(message: Question | StatusRequested, setting: _Setting) -> Message:
+    thread, message_context = setting.thread, setting.message_context
+    if isinstance(message, StatusRequested):
+        return paragraph(status_text(thread, message_context, setting.follow_ups))
+    return question_notices.question(thread, message, message_context)
+
+
+def _post(post: Post, setting: _Setting) -> Message:
+    thread, message_context = setting.thread, setting.message_context
     match post:
         case OutageStarted():
             made = request_notices.outage_started(post)
@@ -105,27 +141,42 @@ def _post(thread: Thread, post: Post, message_context: MessageContext) -> Messag
             made = reply_notices.not_fully_sent(post)
         case ContextCut():
             made = reply_notices.context_cut(post)
+        case JobStopped() | JobStillStopping() | AgentAskedToStop():
+            made = _stop_news(post, setting)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
             made = _unknown(post)
         case _:
-            made = _job_news(thread, post, message_context)
+            made = _job_news(post, setting)
     return made
 
 
-def _job_news(thread: Thread, news: JobNews, message_context: MessageContext) -> Message:
+def _stop_news(news: JobStopped | JobStillStopping | AgentAskedToStop, setting: _Setting) -> Message:
+    match news:
+        case JobStopped():
+            return job_notices.stopped(setting.thread, news, setting.told)
+        case JobStillStopping():
+            return job_notices.still_stopping(news)
+        case AgentAskedToStop():
+            return job_notices.agent_asked_to_stop(news)
+        case _:
+            assert_never(news)
+
+
+def _job_news(news: JobNews, setting: _Setting) -> Message:
+    thread, message_context, told = setting.thread, setting.message_context, setting.told
     match news:
         case JobStarted():
             made = job_notices.started(news)
         case JobActiveAgain():
             made = job_notices.active_again()
         case JobFinished():
-            made = job_notices.finished(thread, news)
+            made = job_notices.finished(thread, news, told)
         case PullRequestFound():
-            made = job_notices.pull_request_found(thread, news)
+            made = job_notices.pull_request_found(news, told)
         case JobFailed():
-            made = job_notices.failed(thread, news, message_context)
+            made = job_notices.failed(thread, news, message_context, told)
         case JobArchived():
             made = job_notices.archived(message_context)
         case JobDisappeared():

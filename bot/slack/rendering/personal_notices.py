@@ -36,6 +36,7 @@ _ANSWERS = {
     ),
     ActionAnswer.NEW_WORDS_SENT: "The new words are on their way to the agent.",
     ActionAnswer.NOTHING_NEW: "There is nothing new to send: what the reply says was sent, or it was deleted.",
+    ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
     ActionAnswer.SEE_THREAD: "It was not sent; the thread tells why.",
     ActionAnswer.MUTED: (
         "This job is muted: replies are not sent, and only failures and pull requests are told. `!unmute` ends that."
@@ -53,7 +54,9 @@ _ANSWERS = {
         "it did, reply in its thread."
     ),
     ActionAnswer.HELD_SENT: "Your reply goes to the agent.",
-    ActionAnswer.HELD_ALL_SENT: "Your reply goes to the agent, and so does all that you write in this thread from now on.",
+    ActionAnswer.HELD_ALL_SENT: (
+        "Your reply goes to the agent, and so does all that you write in this thread from now on."
+    ),
     ActionAnswer.HELD_DISCARDED: "Your reply was not sent.",
     ActionAnswer.PROJECT_CHOSEN: "The project is chosen.",
     ActionAnswer.PROJECT_SETTLED: "It is too late for that: the job was sent, or its project is not known any more.",

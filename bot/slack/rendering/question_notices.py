@@ -8,7 +8,6 @@ from bot.domain.notices.messages import (
     Question,
     ReplyHeld,
     RequestRefused,
-    StatusRequested,
 )
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
@@ -26,7 +25,6 @@ from bot.slack.rendering.blocks import (
     paragraph,
     select,
 )
-from bot.slack.rendering.cards import state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import ELLIPSIS, displayable, one_line, opening, quote
 
@@ -37,8 +35,8 @@ _WHY = {
     Refusal.OTHER_ORGANIZATION: "only people of the workspace that Pagehand belongs to may do that. Ask somebody there "
     "to do it for you.",
     Refusal.NOT_A_PERSON: "only people may do that, with an account that is not switched off.",
-    Refusal.SHARED_CHANNEL: "people of other organizations are in this channel, and Pagehand is not set up for that. Do "
-    "it in another channel, or ask {ask} to allow shared channels.",
+    Refusal.SHARED_CHANNEL: "people of other organizations are in this channel, and Pagehand is not set up for that. "
+    "Do it in another channel, or ask {ask} to allow shared channels.",
     Refusal.NOT_ON_THE_LIST: "only certain people may, and you are not among them. Ask {ask} to add you, or a user "
     "group of yours.",
     Refusal.CHANNEL_NOT_ON_THE_LIST: "Pagehand is for certain channels only, and this is none of them. Do it in one of "
@@ -67,8 +65,6 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
             return _held(message)
         case ProjectAsked():
             return _which_project(message)
-        case StatusRequested():
-            return paragraph(f"{state_line(thread.state, message_context)}{_muted(thread)}")
         case HelpRequested():
             return paragraph(_help(thread, message_context))
         case _:
@@ -110,10 +106,6 @@ def _choices(values: dict[str, str]) -> tuple[Block, ...]:
 
 def _label(name: str) -> str:
     return " ".join(displayable(name).split())[:_LABEL] or ELLIPSIS
-
-
-def _muted(thread: Thread) -> str:
-    return "\nIt is muted: replies are not sent. `!unmute` ends that." if thread.state.muted_by else ""
 
 
 def _help(thread: Thread, message_context: MessageContext) -> str:

@@ -32,8 +32,10 @@ _REJECTIONS = {
     RejectionReason.TOO_OLD: "{It} was not sent: for days, the job API did not take it. Send it again if it still "
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
-    RejectionReason.STOPPED: "{It} was not sent: the job was stopped before.",
-    RejectionReason.NOT_PERMITTED: "{It} was not sent: whoever asked for it may not.",
+    RejectionReason.NOT_PERMITTED: "{It} was not sent: who wrote it may not ask for that here, and was told why.",
+    RejectionReason.STOPPED: "{It} was not sent: the job was stopped before its turn came. Write it again if it still "
+    "matters.",
+    RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 
@@ -125,6 +127,8 @@ def _send_again(request: RequestSummary) -> tuple[Block, ...]:
 
 
 def _named(request: RequestSummary) -> str:
+    if request.kind is RequestKind.STOP:
+        return "the request to stop"
     if request.kind is not RequestKind.FOLLOW_UP:
         return "this request"
     words = one_line(request.text, _QUOTED)

@@ -6,6 +6,7 @@ Lengths are counted as Slack's clients count them, in UTF-16 units of the escape
 
 import re
 import time
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from bot.runtime.misleading_characters import MISLEADING, without_misleading
@@ -106,9 +107,32 @@ def person(user_id: str) -> str:
     return f"<@{user_id}>" if _PERSON.fullmatch(user_id) else one_line(user_id, 200)
 
 
+def addressing(user_ids: Iterable[str]) -> str:
+    """Returns mentions of people, with the blank before what they are told; nothing for nobody."""
+    return "".join(f"{person(user_id)} " for user_id in user_ids)
+
+
 def moment(seconds: int) -> str:
     """Returns a time of day, in each reader's own zone; where that cannot be shown, in UTC."""
     return f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>"
+
+
+def day_and_time(seconds: float) -> str:
+    """Returns a day with its time, and how long ago that is when it is read, in each reader's own zone; where that
+    cannot be shown, in UTC.
+    """
+    utc = time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+    return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}} ({{ago}})|{utc} UTC>"
+
+
+def duration(seconds: float) -> str:
+    """Returns a length of time in words, rounded down; its two largest units."""
+    minutes = int(seconds // 60)
+    if minutes < 1:
+        return "less than a minute"
+    days, hours, minutes = minutes // 1_440, minutes // 60 % 24, minutes % 60
+    counted = ((days, "day"), (hours, "hour"), (minutes, "minute"))
+    return " and ".join([f"{count} {unit}{'s' if count > 1 else ''}" for count, unit in counted if count][:2])
 
 
 def _head(text: str, limit: int) -> str:

@@ -1,6 +1,6 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.Chat over Slack's Web API."""
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.mentions import mentioned, with_names
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.people import map_texts, person_of, texts_of
-from bot.domain.threads import Thread
+from bot.domain.telling import Telling, shown_in_channel
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports import Chat, People
 from bot.runtime.json_fields import objects_at, text_at
@@ -30,7 +31,8 @@ _PAGE_SIZE, _MOST_PAGES = 200, 25
 
 class SlackChat(Chat):
     """One for a process. `identity` is who we are there: only our own messages are taken for ours. `people` knows the
-    names of those whom a text mentions: shown as names, since a real mention would notify them.
+    names of those whom a text mentions: shown as names, since a real mention would notify them. `telling` knows by a
+    channel's id how it wants to be told.
     """
 
     def __init__(
@@ -41,36 +43,53 @@ class SlackChat(Chat):
         ephemeral_sender: EphemeralSender,
         *,
         people: People | None = None,
+        telling: Callable[[str], Telling] = lambda _: Telling(),
     ) -> None:
         self._client = client
         self._identity = identity
         self._message_context = message_context
         self._ephemeral_sender = ephemeral_sender
         self._people = people
+        self._telling = telling
 
-    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
         """See Chat."""
-        message = card(await self._named(thread), self._message_context)
-        return await self._post(
-            thread, message.without_blocks() if without_blocks else message, key, thread_ts=thread.ts
-        )
+        message = card(await self._named(thread), self._message_context, follow_ups)
+        return await self._post(thread, message.without_blocks() if without_blocks else message, key)
 
-    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
         """See Chat. Without blocks, those of an earlier version go away."""
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
-        message = card(await self._named(thread), self._message_context)
+        message = card(await self._named(thread), self._message_context, follow_ups)
         blocks = None if without_blocks else list(message.blocks)
         channel, ts = thread.channel_id, thread.card_ts
         await call(self._client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
+        if thread.card_ts is None or thread.ts is None:
+            raise ChatRejected("card_not_posted")  # without its thread it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
-        return await self._post(thread, message, notice.key, thread_ts=thread.ts)
+        broadcast = shown_in_channel(thread, notice.message, self._telling(thread.channel_id))
+        return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
-        """See Chat. Looks through at most 5,000 messages."""
+        """See Chat. Looks through at most 5,000 messages. In a thread whose first message was deleted there is
+        nothing.
+        """
+        try:
+            return await self._found(thread, key)
+        except ChatRejected as rejected:
+            if rejected.reason == "thread_not_found":
+                return None
+            raise
+
+    async def _found(self, thread: Thread, key: str) -> str | None:
         cursor = ""
         for _ in range(_MOST_PAGES):
             answer = await call(self._page(thread, cursor))
@@ -94,12 +113,12 @@ class SlackChat(Chat):
             if rejected.reason != "message_not_found":
                 raise
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """See Chat."""
         person_id = person_of(notice.message)
         if not person_id:
             raise ChatRejected("nobody_to_tell")
-        for message in await self._messages(thread, notice):
+        for message in await self._messages(thread, notice, follow_ups):
             await self._ephemeral_sender.send(person_id, thread.channel_id, message)
 
     async def join(self, channel_id: str) -> None:
@@ -115,10 +134,14 @@ class SlackChat(Chat):
                 raise ChatNotInChannel(rejected.reason) from None
             raise
 
-    async def _messages(self, thread: Thread, notice: Notice) -> list[Message]:
+    async def _messages(
+        self, thread: Thread, notice: Notice, follow_ups: FollowUpCounts = NO_FOLLOW_UPS
+    ) -> list[Message]:
         names = await self._names(texts_of(notice.message))
         message = map_texts(notice.message, lambda text: with_names(text, names))
-        return messages(await self._named(thread), replace(notice, message=message), self._message_context)
+        notice, telling = replace(notice, message=message), self._telling(thread.channel_id)
+        named = await self._named(thread)
+        return messages(named, notice, self._message_context, follow_ups=follow_ups, telling=telling)
 
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await self._names([thread.prompt])))
@@ -128,11 +151,12 @@ class SlackChat(Chat):
         ids = [user_id for text in recorded for user_id in mentioned(text)]
         return await self._people.names(ids) if ids and self._people is not None else {}
 
-    async def _post(self, thread: Thread, message: Message, key: str, *, thread_ts: str | None) -> str:
+    async def _post(self, thread: Thread, message: Message, key: str, *, broadcast: bool = False) -> str:
         answer = await call(
             self._client.chat_postMessage(
                 channel=thread.channel_id,
-                thread_ts=thread_ts,
+                thread_ts=thread.ts,
+                reply_broadcast=broadcast or None,
                 text=message.text,
                 blocks=list(message.blocks) or None,
                 metadata={"event_type": EVENT_TYPE, "event_payload": {"key": key}},
@@ -146,14 +170,14 @@ class SlackChat(Chat):
         return ts
 
     def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
-        """Returns a thread's replies, or, before it has a card, the channel's newest messages since it was recorded."""
-        options: dict[str, Any] = {"limit": _PAGE_SIZE, "include_all_metadata": True}
+        """Returns a thread's messages since it was recorded, or, where it has no first one yet, the channel's."""
+        oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
+        options: dict[str, Any] = {"limit": _PAGE_SIZE, "include_all_metadata": True, "oldest": oldest}
         if cursor:
             options["cursor"] = cursor
         if thread.ts is not None:
             return self._client.conversations_replies(channel=thread.channel_id, ts=thread.ts, **options)
-        oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
-        return self._client.conversations_history(channel=thread.channel_id, oldest=oldest, **options)
+        return self._client.conversations_history(channel=thread.channel_id, **options)
 
     def _ts_of(self, key: str, messages: list[dict[str, Any]]) -> str | None:
         found = (message for message in messages if self._is_ours(message) and _key_of(message) == key)

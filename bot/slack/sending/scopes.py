@@ -6,7 +6,7 @@ when the app is installed again (docs.slack.dev, "Installing with OAuth"), and w
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.errors import CannotStart
@@ -23,30 +23,71 @@ _MOST_NAMED = 200
 
 
 @dataclass(frozen=True)
+class Allowances:
+    """Whom the settings let ask for jobs besides members in channels of the workspace's own: so that need not be told
+    apart.
+    """
+
+    guests: bool = False
+    shared_channels: bool = False
+
+
+NO_ALLOWANCES = Allowances()
+
+
+def _optional(_allowed: Allowances) -> bool:
+    return False
+
+
+def _always(_allowed: Allowances) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
 class Scope:
     """A scope by Slack's name, and what is true `without` it; where it is `required`, Pagehand does not start then."""
 
     name: str
     without: str
-    required: bool = False
+    required: Callable[[Allowances], bool] = _optional
 
 
 NEEDED_SCOPES = (
-    Scope("app_mentions:read", "a reply that mentions Pagehand is heard only as any other reply is"),
+    Scope("app_mentions:read", "a mention of Pagehand is heard only where it hears all messages"),
     Scope(
         "channels:history",
-        "replies in public channels never arrive, and a post whose answer was lost cannot be looked for",
-        required=True,
+        "replies in public channels never arrive, threads there cannot be read, and a post whose answer was lost "
+        "cannot be looked for",
+        _always,
     ),
     Scope("channels:join", "Pagehand cannot join a public channel by itself, and has to be invited first"),
-    Scope("chat:write", "nothing can be posted", required=True),
-    Scope("commands", "there is no slash command", required=True),
+    Scope(
+        "channels:read",
+        "public channels that are shared with other organizations cannot be told from the workspace's own",
+        lambda allowed: not allowed.shared_channels,
+    ),
+    Scope("chat:write", "nothing can be posted", _always),
+    Scope("commands", "there are no slash command and no shortcuts", _always),
+    Scope("files:read", "the agent gets the names and links of files, and never what is in them"),
     Scope(
         "groups:history",
-        "replies in private channels never arrive, and a post there whose answer was lost cannot be looked for",
+        "replies in private channels never arrive, threads there cannot be read, and a post there whose answer was "
+        "lost cannot be looked for",
     ),
+    Scope(
+        "groups:read",
+        "private channels that are shared with other organizations cannot be told from the workspace's own, so nothing "
+        "is started in private channels unless shared ones are allowed",
+    ),
+    Scope("im:history", "direct messages start no jobs, and replies there are not heard"),
+    Scope("reactions:read", "a :x: on a card stops nothing (its button and !stop do)"),
     Scope("reactions:write", "replies get no marks"),
-    Scope("users:read", "people whom a request mentions reach the agent as ids instead of names"),
+    Scope("usergroups:read", "nobody counts as a member of the user groups that may ask for jobs"),
+    Scope(
+        "users:read",
+        "guests cannot be told from members, and people whom a request mentions reach the agent as ids",
+        lambda allowed: not allowed.guests,
+    ),
 )
 _WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
 
@@ -93,13 +134,15 @@ def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
     return tuple([name for name in missing if name in _WITHOUT] or missing)
 
 
-def check_scopes(granted: frozenset[str] | None, missing_scopes: MissingScopes) -> None:
+def check_scopes(
+    granted: frozenset[str] | None, missing_scopes: MissingScopes, allowed: Allowances = NO_ALLOWANCES
+) -> None:
     """Compares what is granted with what is needed. Raises CannotStart where a required scope is missing."""
     if granted is None:
         logger.info("whether all scopes are granted is not known: Slack's answer does not tell")
         return
     missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
-    if any(scope.required for scope in missing):
+    if any(scope.required(allowed) for scope in missing):
         raise CannotStart(_why_it_cannot_start(missing))
     missing_scopes.add(scope.name for scope in missing)
 

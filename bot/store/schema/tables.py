@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
 )
 
 from bot.domain.notices.posts import Delivery
@@ -265,9 +266,9 @@ Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
 Index(None, requests.c.person_id, requests.c.recorded_at)
 Index(None, early_replies.c.person_id)
-Index(None, audit.c.at)
+Index(None, audit.c.at, audit.c.id)
 Index(None, audit.c.person_id, audit.c.at)
-Index(None, audit.c.channel_id)
+Index(None, audit.c.channel_id, audit.c.at)
 Index(None, drafts.c.updated_at)
 Index(None, homes.c.opened_at)
 Index(
@@ -277,6 +278,8 @@ Index(
     postgresql_where=notices.c.person_id.is_not(None),
     sqlite_where=notices.c.person_id.is_not(None),
 )
+_HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
+Index("ix_requests_held", requests.c.recorded_at, postgresql_where=_HELD, sqlite_where=_HELD)
 for _queue in (polls, requests, notices, homes):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)

@@ -14,8 +14,10 @@ from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.views import checked_view
 
 MISSING = "Please complete this required field."
-LONGEST = 3000
-"""How many characters a text may have where the app sets no limit: the highest that it may set."""
+LONGEST = 40_000
+"""How many characters a text may have where the app sets no limit. It may set 3,000 at most; without, Slack takes far
+more, and names no end. This one is a message's.
+"""
 MALFORMED = "dispatch_unknown_error"
 
 

@@ -1,7 +1,7 @@
 """What the page says for Slack's error codes."""
 
 _MESSAGES = {
-    "action_not_found": "That button is no longer there.",
+    "action_not_found": "That button or choice is no longer there.",
     "cant_delete_file": "You can delete only your own files.",
     "cant_delete_message": "You can delete only your own messages.",
     "cant_update_message": "You can edit only your own messages.",

@@ -138,4 +138,5 @@ class PageRenderer:
 def _file(file: File) -> Json:
     if file.is_deleted:
         return {"id": file.id, "is_deleted": True}
-    return {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}
+    body: Json = {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}
+    return body | {"preview": file.preview, "lines": file.lines}

@@ -33,4 +33,5 @@ def _home(viewer: Actor, app: AppConfig) -> Json | None:
 def _view(view: View) -> Json:
     """Returns a view without what is the app's own: its private metadata and its callback's id."""
     labels = {name: view.content.get(name) for name in ("title", "submit", "close")}
-    return {"id": view.id, **labels, "blocks": view.blocks, "values": view.values, "errors": view.errors}
+    body: Json = {"id": view.id, "hash": view.hash, **labels, "blocks": view.blocks}
+    return body | {"values": view.values, "errors": view.errors}

@@ -1,8 +1,31 @@
-"""A message that a person shares elsewhere, as the attachment that Slack makes of it."""
+"""A message that a person shares elsewhere or links to, as the attachment that Slack makes of it."""
+
+import re
 
 from bot.workspace.model.entities import Json, Message
 from bot.workspace.model.state import State
 from bot.workspace.wire.rendering import Renderer
+
+_PERMALINK = re.compile(
+    r"<(?P<origin>https?://[^<>|/\s]{1,100})/archives/(?P<channel>\w{1,30})/p(?P<moment>\d{7,20})[^<>\s]{0,200}>"
+)
+
+
+def linked(text: str, state: State, origin: str) -> Message | None:
+    """Returns the message that a text has a link to: the first, of those that are there."""
+    for match in _PERMALINK.finditer(text):
+        channel = state.channels.get(match["channel"])
+        if channel is not None and match["origin"] == origin:
+            moment = match["moment"]
+            return state.conversation(channel).get(f"{moment[:-6]}.{moment[-6:]}")
+    return None
+
+
+def linked_attachment(message: Message, state: State, renderer: Renderer) -> Json:
+    """Returns the attachment that Slack adds to a message with a link to another."""
+    attachment = forwarded(message, state, renderer)
+    del attachment["is_share"]
+    return attachment
 
 
 def forwarded(message: Message, state: State, renderer: Renderer) -> Json:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
-from bot.workspace.model.elements import elements
+from bot.workspace.model.elements import Values, elements, values_of
 from bot.workspace.model.entities import Channel, Json, Message, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
@@ -86,7 +86,7 @@ class InteractionPayloads:
         payload = self._used(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
             "channel": {"id": channel.id, "name": _channel_name(channel)},
-            "state": {"values": {}},
+            "state": {"values": _values(message, action)},
             "response_url": response_url,
         }
         return payload if message.ephemeral_to is not None else payload | {"message": self._renderer.message(message)}
@@ -164,6 +164,16 @@ def find_action(blocks: Sequence[Json] | None, action_id: str, block_id: str | N
         if chosen := next((option for option in options if option.get("value") == value), None):
             return base | {"selected_option": chosen}
     raise SlackError("action_not_found")
+
+
+def _values(message: Message, action: Json) -> Values:
+    """Returns what the message's menus hold once one of its elements has been used; the others as they began."""
+    values = values_of(message.blocks or [], {}, message.channel)
+    held = values.get(action["block_id"], {})
+    if action["action_id"] in held:
+        used = {key: value for key, value in action.items() if key not in {"action_id", "block_id"}}
+        held[action["action_id"]] = used
+    return values
 
 
 def _container(message: Message) -> Json:

@@ -12,7 +12,8 @@ from support.servers.fake_job_api import refusing
 from support.servers.free_ports import free_port
 from support.worlds.app_world import AppWorld
 
-from bot.app import App, HealthTimings, open_edges
+from bot.app import App, HealthTimings
+from bot.edges import open_edges
 from bot.ports import Store, Transaction
 from bot.runtime.health import report
 

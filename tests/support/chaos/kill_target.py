@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from bot import app
-from bot.app import Edges
 from bot.config import load
+from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
 

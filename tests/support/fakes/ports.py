@@ -11,8 +11,8 @@ from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
 from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import Thread
-from bot.errors import ChatNotInChannel, JobApiError, JobGone
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
 
 M = TypeVar("M")
 
@@ -182,6 +182,8 @@ class FakeChat:
     def __init__(self) -> None:
         self.messages: list[Posted] = []
         self.cards: dict[str, Thread] = {}
+        self.follow_ups: dict[str, FollowUpCounts] = {}
+        """As each card shows them."""
         self.reactions: dict[str, Reaction] = {}
         self.told: list[NoticeMessage] = []
         self.joined = {"C1"}
@@ -190,15 +192,22 @@ class FakeChat:
         self.fault: Callable[[str, Thread | None], None] = lambda call, thread: None
         self.after: Callable[[str, Thread | None], None] = lambda call, thread: None
 
-    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
-        return self._post("post_card", thread, Posted(thread.channel_id, "", None, key, CardChanged()))
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
+        self.follow_ups[thread.id] = follow_ups
+        return self._post("post_card", thread, Posted(thread.channel_id, "", thread.ts, key, CardChanged()))
 
-    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
         self._begin("update_card", thread)
-        self.cards[thread.id] = thread
+        self.cards[thread.id], self.follow_ups[thread.id] = thread, follow_ups
         self.after("update_card", thread)
 
     async def post(self, thread: Thread, notice: Notice) -> str:
+        if thread.card_ts is None or thread.ts is None:
+            raise ChatRejected("card_not_posted")
         posted = Posted(thread.channel_id, "", thread.ts, notice.key, notice.message)
         return self._post("post", thread, posted)
 
@@ -218,7 +227,7 @@ class FakeChat:
             self.reactions[message_ts] = reaction
         self.after("mark", thread)
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         self.calls.append("tell")
         self.fault("tell", thread)
         self.told.append(notice.message)
@@ -248,7 +257,7 @@ class FakeChat:
 
     def said(self, thread_ts: str | None = None) -> list[str]:
         """What was posted in threads, in order."""
-        posts = [message for message in self.messages if message.thread_ts is not None]
+        posts = [message for message in self.messages if not isinstance(message.message, CardChanged)]
         return [message.kind for message in posts if thread_ts in {None, message.thread_ts}]
 
     def _post(self, call: str, thread: Thread, posted: Posted) -> str:

@@ -52,6 +52,12 @@ class RecordingService:
     async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
         await self._keep("show_prompt", person, channel_id, thread_id, source_key)
 
+    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
+        await self._keep("show_job_id", person, channel_id, thread_id, source_key)
+
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
+        await self._keep("follow_up", person, thread_id, text, source_key)
+
     async def draft(self, person_id: str, place: str) -> str:
         await self._keep("draft", person_id, place)
         return self.drafts.get((person_id, place), "")

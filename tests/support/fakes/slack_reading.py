@@ -8,7 +8,7 @@ from bot.domain.members import Member
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.thread_messages import ThreadMessage
 from bot.errors import ChatError, ChatRejected
-from bot.scheduler.preparing.slack_reading import SlackReading
+from bot.slack_ports import SlackReading
 
 
 @dataclass

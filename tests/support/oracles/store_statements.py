@@ -11,6 +11,7 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
     CARD,
     JOB,
+    LEASE,
     a_follow_up,
     a_post,
     a_reaction,
@@ -27,9 +28,11 @@ from support.worlds.store_world import (
     unchanged,
 )
 
+from bot.domain.audit import AuditAction, AuditEntry
 from bot.domain.notices.keys import NoticeKey
+from bot.domain.preferences import Preference
 from bot.domain.requests import Person, Reply, Requester, RequestState
-from bot.domain.threads import ThreadState
+from bot.domain.threads import ThreadOptions, ThreadState
 from bot.ports import Store, Transaction
 from bot.store.store import open_store
 from bot.store_ports import ClaimedNotice
@@ -115,7 +118,20 @@ def methods_of_transaction() -> set[str]:
 async def use_all(url: str, clock: FakeClock) -> set[str]:
     """Opens a store, uses all that it can do, and stops; returns the methods of Transaction that were called."""
     store = CountingStore(await open_store(url, clock=clock))
-    for part in (_record, _reply_early, _request, _deliver, _poll, _meet_damage, _look_after, _stop, _remove):
+    parts = (
+        _record,
+        _reply_early,
+        _request,
+        _prepare,
+        _deliver,
+        _poll,
+        _meet_damage,
+        _look_after,
+        _stop,
+        _people,
+        _remove,
+    )
+    for part in parts:
         await part(store, clock)
     await cast("Any", store.store)._repair_times()
     await store.close()
@@ -162,6 +178,47 @@ async def _request(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.requests.set_requester(reply.request.id, asked))
     (of_reply,) = await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1"))
     await store.transact(lambda tx: tx.requests.save(replace(of_reply, text="edited", edited_at="2.1")))
+
+
+async def _prepare(store: Store, clock: FakeClock) -> None:
+    received = RequestState.RECEIVED
+    replies = [a_follow_up(f"5.{number}", "t1", state=received) for number in range(3)]
+    await add(store, *replies)
+    claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=9))
+    assert [item.request.id for item in claimed] == [reply.id for reply in replies]
+
+    async def prepared(tx: Transaction) -> None:
+        first, second, held = (item.request for item in claimed)
+        for request in (first, second):
+            await tx.requests.prepared(replace(request, state=RequestState.WAITING))
+        await tx.requests.prepared(replace(held, state=RequestState.AWAITING_PERSON))
+        assert await tx.requests.held("t1", held.person_id)
+        await tx.requests.merge(first, [second], "one", lease=LEASE)
+        assert await tx.requests.merged_into(first.id)
+        await tx.threads.set_project("t1", "docs", ThreadOptions())
+        assert await tx.threads.find_newest("C1", "1700000001.1")
+        assert await tx.threads.of_person("UANA", offset=0, limit=10)
+        await tx.threads.detach("nobody's")
+
+    await store.transact(prepared)
+
+
+async def _people(store: Store, clock: FakeClock) -> None:
+    async def work(tx: Transaction) -> None:
+        await tx.audit.add(AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1"))
+        assert await tx.audit.count("UANA", [AuditAction.ASKED], since=tx.now)
+        assert await tx.audit.read(since=tx.now, until=tx.now + 1, after=0, limit=10)
+        await tx.drafts.save("UANA", "C1", "Fix")
+        assert await tx.drafts.get("UANA", "C1") == "Fix"
+        await tx.drafts.delete("UANA", "C1")
+        await tx.preferences.save("UANA", Preference("docs"))
+        assert (await tx.preferences.get("UANA")).project == "docs"
+        await tx.homes.opened("UANA")
+        await tx.homes.changed("UANA", due_in=0.0)
+        (home,) = await tx.homes.claim("one", lease=LEASE, limit=1)
+        await tx.homes.published(home.person_id, "one")
+
+    await store.transact(work)
 
 
 async def _deliver(store: Store, clock: FakeClock) -> None:
@@ -213,6 +270,12 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread("other", requester_id="UCLEO", ts="9.1"), a_follow_up("9.2", "other", person_id="UANA"))
     await store.transact(lambda tx: tx.notices.add("other", told))
     assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
+    await store.transact(lambda tx: tx.drafts.save("UCLEO", "C1", "Fix"))
+    for delete in ("delete_audit", "delete_drafts", "delete_homes", "delete_held"):
+        deleted = await store.transact(
+            lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]
+        )
+        assert deleted
     await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=5))
     await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=5))
 

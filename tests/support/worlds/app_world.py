@@ -17,13 +17,14 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 
-from bot.app import App, Edges, HealthTimings, open_edges
+from bot.app import App, HealthTimings
 from bot.cli.demo_services import manifest
 from bot.config import Config, load
 from bot.domain.notices.messages import Reaction
 from bot.domain.requests import RequestState
-from bot.domain.threads import Thread
+from bot.domain.threads import FollowUpCounts, Thread
 from bot.edge_timings import EdgeTimings
+from bot.edges import Edges, open_edges
 from bot.roles import Role
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.ephemeral_texts import GOT_IT
@@ -310,10 +311,19 @@ class AppWorld:
         shown: list[Shown] = []
         for thread in threads:
             if f"{thread.id}/card" not in given_up:
-                newest = card(thread, self.instances[0].edges.message_context).text
+                counts = await self._follow_ups(thread.id)
+                newest = card(thread, self.instances[0].edges.message_context, counts).text
                 message = self.workspace.channels.thread(thread.channel_id, str(thread.ts))[0]
                 shown.append(Shown(f"{thread.id}/card", message.text, {stored_app_text(newest)}))
         return shown
+
+    async def _follow_ups(self, thread_id: str) -> FollowUpCounts:
+        """How many follow-ups the job API took, and how many wait."""
+        rows = await self.sql(
+            "SELECT state, due_at IS NOT NULL FROM requests WHERE kind = 'follow_up' AND thread_id = :thread",
+            thread=thread_id,
+        )
+        return FollowUpCounts(sum(state == "accepted" for state, _ in rows), sum(bool(due) for _, due in rows))
 
 
 async def _now(tx: Any) -> float:

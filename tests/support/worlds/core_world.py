@@ -41,6 +41,7 @@ class CoreWorld:
         self.people = FakePeople()
         self.owner = owner
         self.idempotent = False
+        self.merge_seconds = 0.0
         self.reading = FakeSlackReading()
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
@@ -57,7 +58,7 @@ class CoreWorld:
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
-            PreparerSettings(self.rules, self.projects, polling),
+            PreparerSettings(self.rules, self.projects, polling, self.merge_seconds),
             reading=self.reading.ports,
             job_api=self.job_api,
             people=self.people,
@@ -68,6 +69,7 @@ class CoreWorld:
             calls,
             polling=polling,
             abilities=lambda _: self.abilities(),
+            merge_seconds=self.merge_seconds,
             people=self.people,
             requesters=self.requesters,
         )

@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted
@@ -19,7 +18,7 @@ from support.worlds.core_world import CoreWorld
 from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import Thread
+from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatRejected, ChatUncertain, JobApiRejected, JobApiUncertain, JobGone, StoreError
 from bot.ports import Store, Transaction
 from bot.scheduler.worker import Worker
@@ -142,8 +141,8 @@ class SlackOutside(FakeChat):
         self._written += 1
         return f"{int(self._clock.time)}.{self._written:06d}"
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
-        await super().tell(thread, notice)
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
+        await super().tell(thread, notice, follow_ups=follow_ups)
         self.told_keys[notice.key] += 1
 
     def _begin(self, call: str, thread: Thread) -> None:
@@ -344,16 +343,18 @@ class _JobApiReach(_Reach):
         return JobApiUncertain("timeout")
 
     async def create(self, project: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, **extras)
-        return await self._ask("create", idempotency_key, lambda: create(project, prompt))
+        api, key = self._process.outside.job_api, idempotency_key
+        return await self._ask("create", key, lambda: api.create(project, prompt, idempotency_key=key, **extras))
 
     async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, **extras)
-        return await self._ask("message", idempotency_key, lambda: send(project, job_id, prompt))
+        api, key = self._process.outside.job_api, idempotency_key
+        return await self._ask(
+            "message", key, lambda: api.send_message(project, job_id, prompt, idempotency_key=key, **extras)
+        )
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
-        cancel = partial(self._process.outside.job_api.cancel, idempotency_key=idempotency_key, **extras)
-        return await self._ask("cancel", idempotency_key, lambda: cancel(project, job_id))
+        api, key = self._process.outside.job_api, idempotency_key
+        return await self._ask("cancel", key, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
 
     def can_cancel(self, project: str) -> bool:
         return self._process.outside.job_api.can_cancel(project)
@@ -393,11 +394,17 @@ class _ChatReach(_Reach):
     def _chat(self) -> SlackOutside:
         return self._process.outside.chat
 
-    async def post_card(self, thread: Thread, key: str, *, without_blocks: bool = False) -> str:
-        return await self._call("post_card", lambda: self._chat.post_card(thread, key, without_blocks=without_blocks))
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
+        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
+        return await self._call("post_card", lambda: self._chat.post_card(thread, key, **options))
 
-    async def update_card(self, thread: Thread, *, without_blocks: bool = False) -> None:
-        await self._call("update_card", lambda: self._chat.update_card(thread, without_blocks=without_blocks))
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
+        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
+        await self._call("update_card", lambda: self._chat.update_card(thread, **options))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         return await self._call("post", lambda: self._chat.post(thread, notice))
@@ -410,8 +417,8 @@ class _ChatReach(_Reach):
     ) -> None:
         await self._call("mark", lambda: self._chat.reaction(thread, message_ts, reaction, instead_of=instead_of))
 
-    async def tell(self, thread: Thread, notice: Notice) -> None:
-        await self._call("tell", lambda: self._chat.tell(thread, notice))
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
+        await self._call("tell", lambda: self._chat.tell(thread, notice, follow_ups=follow_ups))
 
     async def join(self, channel_id: str) -> None:
         await self._call("join", lambda: self._chat.join(channel_id))

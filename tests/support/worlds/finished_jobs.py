@@ -10,6 +10,7 @@ LONG_AGO = 1_600_000_000.0
 PEOPLE, CHANNELS = 500, 50
 """By how many people the jobs are, and in how many channels."""
 _KNOWN = '{"job": {"id": "j", "status": "completed"}, "round": 1, "announced": ["started", "r1/completed"]}'
+_OPTIONS = '{"way_in": "command", "quiet": false, "project_said": "", "project_reason": "only_one"}'
 _NUMBERS = "WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < :count)"
 _NOTICES = (
     # key, delivery, fields of the message, and whom it is for, where it is for somebody
@@ -41,20 +42,21 @@ _DIALECTS = {
 def _statements(dialect: _Dialect) -> Iterator[str]:
     # In the order of their ids, so that most indexes are filled from the left to the right.
     yield f"""
-        INSERT INTO threads (id, team_id, channel_id, ts, requester_id, prompt, project_id, created_at, updated_at,
-                             job_id, state, revision)
+        INSERT INTO threads (id, team_id, channel_id, ts, card_ts, number, origin, requester_id, prompt, project,
+                             options, created_at, updated_at, job_id, state, revision)
         {_NUMBERS}, jobs AS (SELECT i, {dialect.random_id} AS id FROM numbers)
-        SELECT id, 'T1', 'C' || (i % {CHANNELS}), i || '.0001', 'U' || (i % {PEOPLE}),
+        SELECT id, 'T1', 'C' || (i % {CHANNELS}), i || '.0001', i || '.0001', 0, 'card', 'U' || (i % {PEOPLE}),
                'Please bring the guides in line with the latest release, and fix what you find on the way.', 'docs',
+               '{_OPTIONS}',
                {LONG_AGO} + i, {LONG_AGO} + i, 'job-' || i, '{_KNOWN}', 4
         FROM jobs ORDER BY id"""  # noqa: S608 - the module's own words
     yield "INSERT INTO polls (thread_id) SELECT id FROM threads ORDER BY id"
     for kind, key in (("start", "command/"), ("follow_up", "message/")):
         yield f"""
             INSERT INTO requests (id, thread_id, kind, source_key, person_id, text, written_at, recorded_at, state,
-                                  attempts, problem, edited_at, uncertain)
+                                  attempts, problem, edited_at, uncertain, team_id, attachments, merged_into)
             SELECT id || '{kind}', id, '{kind}', '{key}' || id, requester_id, prompt, ts, created_at, 'accepted',
-                   1, '', '', 1 = 0
+                   1, '', '', 1 = 0, 'T1', '', ''
             FROM threads ORDER BY id"""  # noqa: S608 - the module's own words
     for key, delivery, fields, person in _NOTICES:
         of_person = f',"person_id":"\' || {person} || \'"' if person else ""
@@ -86,8 +88,25 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
     """Adds so many replies that wait for a card, of many people in many channels."""
     statement = f"""
         INSERT INTO early_replies (channel_id, message_ts, thread_ts, person_id, team_id, text, attachments,
-                                   edited_at, withdrawn)
+                                   edited_at, withdrawn, mentions_us, word)
         {_NUMBERS}
-        SELECT 'E' || (i % {CHANNELS}), i || '.2', i || '.1', 'U' || (i % {PEOPLE}), 'T1', 'More.', '', '', 1 = 0
+        SELECT 'E' || (i % {CHANNELS}), i || '.2', i || '.1', 'U' || (i % {PEOPLE}), 'T1', 'More.', '', '',
+               1 = 0, 1 = 0, ''
         FROM numbers"""  # noqa: S608 - the module's own words
     await connection.execute(text(statement), {"count": count})
+
+
+async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
+    """Adds so many entries of the audit trail, drafts, preferences and Homes."""
+    people = f"{_NUMBERS} SELECT 'P' || i"
+    for statement in (
+        f"""
+        INSERT INTO audit (at, action, person_id, team_id, channel_id, thread_id, job_id, project, way_in, reason)
+        {_NUMBERS}
+        SELECT {LONG_AGO} + i, 'steered', 'U' || (i % {PEOPLE}), 'T1', 'C' || (i % {CHANNELS}), 't', 'j', 'docs',
+               'reply', '' FROM numbers ORDER BY i""",  # noqa: S608 - the module's own words
+        f"INSERT INTO drafts (person_id, place, text, updated_at) {people}, 'C1', 'Do', {LONG_AGO} + i FROM numbers",
+        f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
+        f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",
+    ):
+        await connection.execute(text(statement), {"count": count})

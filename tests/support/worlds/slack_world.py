@@ -13,15 +13,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
 
 from bot.domain.threads import Thread
+from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.conversations import SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
@@ -30,7 +33,7 @@ from bot.workspace.model.app_config import AppConfig
 @dataclass
 class SlackWorld:
     """The parts are made when they are first used. `names_within`: seconds that looking up names may take; None: texts
-    show no names. `now` is the time of `people`.
+    show no names. `now` is the time of `people`. `projects` are the names of all.
     """
 
     workspace: WorkspaceServer
@@ -41,6 +44,7 @@ class SlackWorld:
     names_within: float | None
     service: RecordingService = field(default_factory=RecordingService)
     now: list[float] = field(default_factory=lambda: [0.0])
+    projects: tuple[str, ...] = ()
 
     # -- receiving ------------------------------------------------------------------------------------------------
 
@@ -52,6 +56,7 @@ class SlackWorld:
             message_context=MessageContext(),
             ephemeral_sender=self.ephemeral,
             recording_timeout=0.3,
+            modal_edges=ModalEdges(self.views, self.conversations, self.people, self.projects),
         )
 
     def receiver(self, **options: Any) -> SocketReceiver:
@@ -75,6 +80,14 @@ class SlackWorld:
     @cached_property
     def people(self) -> SlackPeople:
         return SlackPeople(self.client, patience=self.names_within or 0.0, monotonic=lambda: self.now[0])
+
+    @cached_property
+    def views(self) -> SlackViews:
+        return SlackViews(self.client, self.people, MessageContext(), projects=self.projects)
+
+    @cached_property
+    def conversations(self) -> SlackConversations:
+        return SlackConversations(self.client, self.identity, self.people)
 
     @cached_property
     def chat(self) -> SlackChat:

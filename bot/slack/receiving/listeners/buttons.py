@@ -1,83 +1,135 @@
-"""Clicks on the buttons of cards and messages."""
+"""Clicks on the buttons of cards and messages, and choices from their menus; those that open modals are elsewhere
+(bot.slack.receiving.listeners.modals).
+"""
 
 import logging
-from typing import Any
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.actions import Action
 from bot.domain.requests import Person, RequestKind
-from bot.runtime.json_fields import first_item_at, text_at
+from bot.runtime.json_fields import first_item_at, object_at, text_at
+from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import interaction_user
 from bot.slack.receiving.payloads.fields import workspace_id
-from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
+from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT
+from bot.slack.rendering.blocks import MenuItem, read_menu_value
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
-from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
-ACTIONS = (SEND_AGAIN, SEND_NEW_WORDS, SHOW_ANSWER, SHOW_PROMPT, OPEN_PULL_REQUEST)
+ABOUT_REQUESTS = {
+    blocks.SEND_AGAIN: RequestKind.SEND_AGAIN,
+    blocks.SEND_NEW_WORDS: RequestKind.SEND_NEW_WORDS,
+    blocks.SEND_HELD: RequestKind.SEND_HELD,
+    blocks.SEND_ALL_HELD: RequestKind.SEND_ALL_HELD,
+    blocks.DISCARD_HELD: RequestKind.DISCARD_HELD,
+}
+"""The value of each is the id of a request."""
+ABOUT_JOBS = {blocks.STOP_JOB: RequestKind.STOP, blocks.RETRY_JOB: RequestKind.RETRY}
+"""The value of each is the id of a thread."""
+CHOICES = (blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS)
+SHOWN = (blocks.SHOW_ANSWER, blocks.SHOW_PROMPT)
+RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *CHOICES, *SHOWN, blocks.CARD_MENU)
+LINKS = (blocks.OPEN_PULL_REQUEST,)
+ACTIONS = (*RECORDED, *LINKS)
 
 
-def register(
-    app: AsyncApp,
-    service: ServicePort,
-    recorder: RequestRecorder,
-    ephemeral_sender: EphemeralSender,
-    *,
-    identity: Identity,
-) -> None:
+@dataclass(frozen=True)
+class Click:
+    """A press of a button. `value` is that of the button, or of what was chosen. `channel_id` is empty in a view."""
+
+    action_id: str
+    value: str
+    person: Person
+    channel_id: str
+    source_key: str
+
+
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for clicks. One on a link is reported too, and wants nothing but its acknowledgement."""
 
     async def on_click(body: dict[str, Any], ack: AsyncAck) -> None:
-        await handle_click(body, service, recorder, ephemeral_sender, identity=identity)
+        await handle_click(body, dependencies)
         await ack()
 
     async def on_link(ack: AsyncAck) -> None:
         await ack()
 
-    app.action(SEND_AGAIN)(on_click)
-    app.action(SEND_NEW_WORDS)(on_click)
-    app.action(SHOW_ANSWER)(on_click)
-    app.action(SHOW_PROMPT)(on_click)
-    app.action(OPEN_PULL_REQUEST)(on_link)
+    for action_id in RECORDED:
+        app.action(action_id)(on_click)
+    for action_id in LINKS:
+        app.action(action_id)(on_link)
 
 
-async def handle_click(
-    body: dict[str, Any],
-    service: ServicePort,
-    recorder: RequestRecorder,
-    ephemeral_sender: EphemeralSender,
-    *,
-    identity: Identity,
-) -> None:
+async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None:
     """Records what a button asks for. Slack shows no text in answer to a click, so a failure is told separately."""
-    action, person = first_item_at(body, "actions"), interaction_user(body, identity)
-    channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
-    value, trigger_id = text_at(action, "value"), text_at(body, "trigger_id") or text_at(action, "action_ts")
-    if not (value and person.id and channel_id and trigger_id):
-        logger.warning("a click without its value, sender, channel or trigger is left alone")
+    click = read_click(body, dependencies)
+    call = recorded(click, dependencies.service) if click else None
+    if click is None or call is None:
         return
-    ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
+    recorder = dependencies.recorder
+    if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
+        recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
+
+
+def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None:
+    """Returns a click, and remembers its response_url; None where something of it is missing."""
+    action, person = first_item_at(body, "actions"), interaction_user(body, dependencies.identity)
+    channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
+    value = text_at(action, "value") or text_at(action, "selected_option", "value")
+    trigger_id = text_at(body, "trigger_id") or text_at(action, "action_ts")
+    if not (value and person.id and trigger_id and (channel_id or object_at(body, "view"))):
+        logger.warning("a click without its value, sender, channel or trigger is left alone")
+        return None
+    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
     source_key = f"click/{workspace_id(body)}/{trigger_id}"
-    match text_at(action, "action_id"):
-        case blocks.SEND_AGAIN:
-            call = service.act(_about_request(person, RequestKind.SEND_AGAIN, value, source_key))
-        case blocks.SEND_NEW_WORDS:
-            call = service.act(_about_request(person, RequestKind.SEND_NEW_WORDS, value, source_key))
-        case blocks.SHOW_ANSWER:
-            thread_id, _, answer_id = value.partition("/")
-            call = service.show_answer(person, channel_id, thread_id, answer_id, source_key=source_key)
+    return Click(text_at(action, "action_id"), value, person, channel_id, source_key)
+
+
+def recorded(click: Click, service: ServicePort) -> Coroutine[Any, Any, None] | None:
+    """Returns the call that records a click; None where its value is nothing that a button of ours has."""
+    thread_id, _, rest = click.value.partition("/")
+    if kind := ABOUT_REQUESTS.get(click.action_id):
+        return service.act(Action(click.person, kind, click.source_key, argument=click.value))
+    if kind := ABOUT_JOBS.get(click.action_id):
+        return service.act(_about_job(click, kind, click.value))
+    if click.action_id in CHOICES:
+        return (
+            service.act(_about_job(click, RequestKind.CHOOSE_PROJECT, thread_id, rest)) if thread_id and rest else None
+        )
+    if click.action_id == blocks.CARD_MENU:
+        return _chosen_from_menu(click, service)
+    if click.action_id == blocks.SHOW_ANSWER:
+        return service.show_answer(click.person, click.channel_id, thread_id, rest, source_key=click.source_key)
+    return service.show_prompt(click.person, click.channel_id, click.value, source_key=click.source_key)
+
+
+def _chosen_from_menu(click: Click, service: ServicePort) -> Coroutine[Any, Any, None] | None:
+    chosen = read_menu_value(click.value)
+    if chosen is None:
+        return None
+    item, thread_id = chosen
+    match item:
+        case MenuItem.WHOLE_REQUEST:
+            return service.show_prompt(click.person, click.channel_id, thread_id, source_key=click.source_key)
+        case MenuItem.MUTE:
+            return service.act(_about_job(click, RequestKind.MUTE, thread_id))
+        case MenuItem.UNMUTE:
+            return service.act(_about_job(click, RequestKind.UNMUTE, thread_id))
+        case MenuItem.JOB_ID:
+            return service.show_job_id(click.person, click.channel_id, thread_id, source_key=click.source_key)
         case _:
-            call = service.show_prompt(person, channel_id, value, source_key=source_key)
-    if await recorder.record_interaction(call, person, channel_id) is RecordingOutcome.FAILED:
-        recorder.tell_in_background(person, channel_id, NOT_RECORDED)
+            assert_never(item)
 
 
-def _about_request(person: Person, kind: RequestKind, request_id: str, source_key: str) -> Action:
-    return Action(person, kind, source_key, argument=request_id)
+def _about_job(click: Click, kind: RequestKind, thread_id: str, argument: str = "") -> Action:
+    return Action(
+        click.person, kind, click.source_key, channel_id=click.channel_id, thread_id=thread_id, argument=argument
+    )

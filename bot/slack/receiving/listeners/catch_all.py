@@ -9,12 +9,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.requests import Person
 from bot.runtime.json_fields import first_item_at, text_at
+from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.first_occurrences import FirstOccurrences
 from bot.slack.receiving.payloads.fields import payload_kind
-from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.ephemeral_texts import unknown_command, unknown_interaction
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.ephemeral import EphemeralSender
 
 logger = logging.getLogger(__name__)
 
@@ -23,30 +21,25 @@ _AWAITED_BY_A_PERSON = frozenset({"block_actions", "interactive_message", "messa
 """After these a person waits for something to happen."""
 
 
-def register(
-    app: AsyncApp,
-    recorder: RequestRecorder,
-    ephemeral_sender: EphemeralSender,
-    message_context: MessageContext,
-    first_occurrences: FirstOccurrences,
-) -> None:
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens last, for what no other listener takes."""
+    logged = dependencies.logged
 
     async def on_command(ack: AsyncAck) -> None:
-        await ack(unknown_command(message_context))
+        await ack(unknown_command(dependencies.message_context))
 
     async def on_interaction(body: dict[str, Any], ack: AsyncAck) -> None:
-        log_unused(body, first_occurrences)
-        tell_if_awaited(body, recorder, ephemeral_sender, message_context)
+        log_unused(body, logged)
+        tell_if_awaited(body, dependencies)
         await ack()
 
     async def on_options(body: dict[str, Any], ack: AsyncAck) -> None:
-        log_unused(body, first_occurrences)
+        log_unused(body, logged)
         await ack(options=[])
 
     async def on_event(body: dict[str, Any]) -> None:
         """Bolt acknowledges an event itself."""
-        log_unused(body, first_occurrences)
+        log_unused(body, logged)
 
     app.command(ANYTHING)(on_command)
     app.action(ANYTHING)(on_interaction)
@@ -63,9 +56,7 @@ def log_unused(body: dict[str, Any], first_occurrences: FirstOccurrences) -> Non
         logger.info("Slack sends what Pagehand has no use for; it is acknowledged: %s", payload_kind(body))
 
 
-def tell_if_awaited(
-    body: dict[str, Any], recorder: RequestRecorder, ephemeral_sender: EphemeralSender, message_context: MessageContext
-) -> None:
+def tell_if_awaited(body: dict[str, Any], dependencies: Dependencies) -> None:
     """Tells a person whose click or shortcut means nothing here. A link, whose button has no value, opened all the
     same.
     """
@@ -75,5 +66,5 @@ def tell_if_awaited(
     if not person.id or is_link or kind not in _AWAITED_BY_A_PERSON:
         return
     channel_id = text_at(body, "channel", "id")
-    ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
-    recorder.tell_in_background(person, channel_id, unknown_interaction(message_context))
+    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
+    dependencies.recorder.tell_in_background(person, channel_id, unknown_interaction(dependencies.message_context))

@@ -1,35 +1,32 @@
-"""The slash command: help, or a job to start."""
+"""The slash command: a job to start, the modal in which to ask for one, or help."""
 
 import logging
-from typing import Any
+from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.commands import Help, parse_slash
+from bot.domain.command_options import NO_OPTIONS, WrongOption
+from bot.domain.commands import Blank, Help, Start, parse_slash
 from bot.domain.new_jobs import NewJob
 from bot.domain.threads import WayIn
 from bot.runtime.json_fields import text_at
+from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import command_user
 from bot.slack.receiving.payloads.fields import workspace_id
-from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
+from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering.ephemeral_texts import (
     COMMAND_UNREADABLE,
     GOT_IT,
-    NOT_IN_A_CHANNEL,
     NOT_RECORDED,
     STILL_RECORDING,
+    task_missing,
+    wrong_option,
 )
 from bot.slack.rendering.help import help_text
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
-
-_DIRECT_MESSAGE = "D"
-"""How the ids of direct messages begin."""
 
 _ANSWERS = {
     RecordingOutcome.RECORDED: GOT_IT,
@@ -38,44 +35,52 @@ _ANSWERS = {
 }
 
 
-def register(
-    app: AsyncApp,
-    service: ServicePort,
-    recorder: RequestRecorder,
-    ephemeral_sender: EphemeralSender,
-    message_context: MessageContext,
-    *,
-    identity: Identity,
-) -> None:
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for the command."""
 
     async def on_command(body: dict[str, Any], ack: AsyncAck) -> None:
-        await ack(await handle_command(body, service, recorder, ephemeral_sender, message_context, identity=identity))
+        answer = await handle_command(body, dependencies)
+        await (ack(answer) if answer else ack())
 
-    app.command(message_context.command)(on_command)
+    app.command(dependencies.message_context.command)(on_command)
 
 
-async def handle_command(
-    body: dict[str, Any],
-    service: ServicePort,
-    recorder: RequestRecorder,
-    ephemeral_sender: EphemeralSender,
-    message_context: MessageContext,
-    *,
-    identity: Identity,
-) -> str:
-    """Records what the command asks for, and returns the answer, which its sender alone sees."""
-    asked = parse_slash(text_at(body, "text"))
-    if isinstance(asked, Help):
-        return help_text(message_context, asked.meant)
-    person = command_user(body, identity)
+async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> str:
+    """Does what the command asks for, and returns the answer, which its sender alone sees; empty: a modal opens."""
+    asked, context = parse_slash(text_at(body, "text")), dependencies.message_context
+    match asked:
+        case Start():
+            return await _start(body, asked, dependencies)
+        case Blank(options) if options != NO_OPTIONS:
+            return task_missing(context)
+        case Blank() if dependencies.opener is not None:
+            open_job_modal(dependencies.opener, body, dependencies.identity)
+            return ""
+        case Blank():
+            return help_text(context)
+        case Help(meant):
+            return help_text(context, meant)
+        case WrongOption():
+            return wrong_option(asked, context)
+        case _:
+            assert_never(asked)
+
+
+async def _start(body: dict[str, Any], asked: Start, dependencies: Dependencies) -> str:
+    person = command_user(body, dependencies.identity)
     channel_id, trigger_id = text_at(body, "channel_id"), text_at(body, "trigger_id")
     if not (person.id and channel_id and trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")
         return COMMAND_UNREADABLE
-    if channel_id.startswith(_DIRECT_MESSAGE):
-        return NOT_IN_A_CHANNEL
-    ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
-    source_key = f"command/{workspace_id(body)}/{trigger_id}"
-    call = service.start(NewJob(person, channel_id, asked.prompt, source_key, WayIn.COMMAND))
-    return _ANSWERS[await recorder.record_interaction(call, person, channel_id)]
+    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
+    job = NewJob(
+        person=person,
+        channel_id=channel_id,
+        prompt=asked.prompt,
+        source_key=f"command/{workspace_id(body)}/{trigger_id}",
+        way_in=WayIn.COMMAND,
+        project_said=asked.options.project,
+        quiet=asked.options.quiet or None,
+    )
+    call = dependencies.service.start(job)
+    return _ANSWERS[await dependencies.recorder.record_interaction(call, person, channel_id)]

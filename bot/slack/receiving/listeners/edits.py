@@ -5,22 +5,23 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.domain.commands import Aside, FollowUp, parse_reply
+from bot.domain.commands import FollowUp, NoWords, mentions, parse_reply
 from bot.domain.requests import Reply
 from bot.runtime.json_fields import object_at, text_at
-from bot.slack.receiving.listeners.replies import is_from_a_person
-from bot.slack.receiving.payloads.actors import message_author
+from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.payloads.actors import is_in_shared_channel, message_author
 from bot.slack.receiving.payloads.attachments import attachments_of
-from bot.slack.receiving.payloads.fields import ts_at
-from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
+from bot.slack.receiving.payloads.fields import is_direct_message, ts_at
+from bot.slack.receiving.payloads.person_message import is_from_a_person
+from bot.slack.receiving.payloads.rich_text import message_text
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
 
-def register(app: AsyncApp, service: ServicePort, recorder: RequestRecorder, *, identity: Identity) -> None:
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for edits and deletions. Has to come before whatever listens for all messages."""
+    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
 
     async def on_edit(body: dict[str, Any]) -> None:
         reply = edited_reply(body, identity)
@@ -51,16 +52,31 @@ def edited_reply(body: dict[str, Any], identity: Identity) -> Reply | None:
     if not (edited_at and channel_id):
         logger.warning("an edit without its channel or ts is left alone")
         return None
-    parsed = parse_reply(text_at(message, "text"), bot_user_id=bot_user_id)
+    return _revised(body, message, identity, edited_at)
+
+
+def _revised(body: dict[str, Any], message: dict[str, Any], identity: Identity, edited_at: str) -> Reply:
+    """An edit gives no order: a reply that became a word for Pagehand is only not for the agent any more."""
+    channel_id, text = text_at(body, "event", "channel"), message_text(message)
+    attachments, in_direct_message = attachments_of(message), is_direct_message(channel_id)
+    said = parse_reply(
+        text,
+        bot_user_id=identity.bot_user_id,
+        among_people=not in_direct_message,
+        has_attachments=bool(attachments),
+    )
     return Reply(
         person=message_author(body | {"event": message}, identity),
         channel_id=channel_id,
         thread_ts=ts_at(message, "thread_ts"),
         message_ts=ts_at(message, "ts"),
-        text=parsed.prompt if isinstance(parsed, FollowUp) else "",
-        attachments=attachments_of(message),
+        text=said.prompt if isinstance(said, FollowUp) else "",
+        attachments=attachments,
         edited_at=edited_at,
-        withdrawn=isinstance(parsed, Aside),
+        withdrawn=not isinstance(said, FollowUp | NoWords),
+        mentions_us=mentions(text, identity.bot_user_id),
+        in_direct_message=in_direct_message,
+        in_shared_channel=is_in_shared_channel(body),
     )
 
 

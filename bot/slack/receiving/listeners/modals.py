@@ -1,7 +1,7 @@
 """The modals: what was typed is kept, what is submitted is recorded, what cannot be is said at its field."""
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
+from bot.slack.rendering import blocks
 from bot.slack.rendering.ephemeral_texts import STILL_RECORDING
 from bot.slack.rendering.modal_inputs import Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
@@ -38,10 +39,11 @@ from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
+Answer = dict[str, Any]
+"""The arguments of the acknowledgement; none closes the modal."""
+Submitted = Callable[[dict[str, Any], Person, ModalPlace], Awaitable[Answer]]
 _DIRECT_MESSAGE = "D"
 """How the ids of direct messages begin."""
-FOLLOW_UP_BUTTON = "follow_up"
-"""A card's button; its value is our id of the thread."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class ModalListeners:
             app.view_closed(callback)(_acknowledge)  # what was typed is kept already
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
-        app.action(FOLLOW_UP_BUTTON)(self._on_follow_up_button)
+        app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
 
-    def _on(self, submitted: "Submitted") -> Any:
+    def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
             await ack(**await submitted(body, interaction_user(body, self.identity), place_of(body)))
 
@@ -74,17 +76,15 @@ class ModalListeners:
 
     # -- submissions: each returns what its acknowledgement says ------------------------------------------------------
 
-    async def _new_job(self, body: dict[str, Any], person: Person, place: ModalPlace) -> "Answer":
+    async def _new_job(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         prompt, channel_id = _prompt_in(body), place.channel_id or channel_in(body, Input.CHANNEL)
-        missing = ({} if prompt else {Input.PROMPT: PROMPT_MISSING}) | (
-            {} if channel_id else {Input.CHANNEL: CHANNEL_MISSING}
-        )
-        if missing:
-            return _errors(missing)
+        if not (prompt and channel_id):
+            no_prompt: dict[str, str] = {} if prompt else {Input.PROMPT: PROMPT_MISSING}
+            return _errors(no_prompt if channel_id else no_prompt | {Input.CHANNEL: CHANNEL_MISSING})
         asked = _asked(body, person, channel_id, prompt, WayIn.MODAL)
         return await self._recorded(self.service.start(asked), body, person, place, channel_id)
 
-    async def _hand_over(self, body: dict[str, Any], person: Person, place: ModalPlace) -> "Answer":
+    async def _hand_over(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         """The secrets that were in the context are masked already; one that is there was put back, or typed."""
         prompt, context = _prompt_in(body), texts_in(body, f"{Input.CONTEXT}/")
         found = {block_id: mask_secrets(text).kinds for block_id, text in context}
@@ -100,14 +100,14 @@ class ModalListeners:
         )
         return await self._recorded(self.service.start(asked), body, person, place, place.channel_id)
 
-    async def _follow_up(self, body: dict[str, Any], person: Person, place: ModalPlace) -> "Answer":
+    async def _follow_up(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         text = _prompt_in(body)
         if not text:
             return _errors({Input.PROMPT: PROMPT_MISSING})
         call = self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body))
         return await self._recorded(call, body, person, place, place.channel_id)
 
-    async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> "Answer":
+    async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         quiet = choice_in(body, Input.TELLING) == Telling.QUIET
         preference = Preference(choice_in(body, Input.PROJECT), quiet)
         outcome = await self.recorder.record_interaction(
@@ -117,7 +117,7 @@ class ModalListeners:
 
     async def _recorded(
         self, call: Coroutine[Any, Any, None], body: dict[str, Any], person: Person, place: ModalPlace, channel_id: str
-    ) -> "Answer":
+    ) -> Answer:
         """Records it. The text is forgotten once that is done, and stays where it is if not."""
         outcome = await self.recorder.record_interaction(call, person, channel_id)
         if outcome is RecordingOutcome.FAILED:
@@ -147,11 +147,6 @@ class ModalListeners:
         place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
         self.opener.follow_up(text_at(body, "trigger_id"), interaction_user(body, self.identity), place)
         await ack()
-
-
-Answer = dict[str, Any]
-"""The arguments of the acknowledgement; none closes the modal."""
-Submitted = Any
 
 
 def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity) -> None:
@@ -188,5 +183,5 @@ def _source_key(body: dict[str, Any]) -> str:
     return f"view/{workspace_id(body)}/{view_id(body)}"
 
 
-def _errors(errors: dict[str, str]) -> Answer:
-    return {"response_action": "errors", "errors": errors}
+def _errors(errors: Mapping[str, str]) -> Answer:
+    return {"response_action": "errors", "errors": {**errors}}

@@ -11,7 +11,7 @@ from bot.errors import ChatError
 from bot.ports import People
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import CONTEXT_CHARACTERS, Scope, ShownContext
+from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, Scope, ShownContext
 from bot.slack.rendering.text import width
 from bot.slack_ports import Conversations
 
@@ -69,6 +69,6 @@ def _shown(messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: 
 def _that_fits(messages: Sequence[ThreadMessage]) -> ContextText:
     """Returns the context, cut once more where its characters are wide."""
     context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS))
-    if width(context.text) <= CONTEXT_CHARACTERS:
+    if width(context.text) <= CONTEXT_WIDTH:
         return context
     return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2))

@@ -16,6 +16,11 @@ def ts_at(payload: Any, key: str) -> str:
     return value if _TS.fullmatch(value) else ""
 
 
+def is_direct_message(channel_id: str) -> bool:
+    """Returns whether a channel's id is that of a direct message."""
+    return channel_id.startswith("D")
+
+
 def workspace_id(body: Any) -> str:
     """Returns the id of the workspace that a payload comes from."""
     return (

@@ -53,6 +53,7 @@ def upgrade() -> None:
         _alter_requests()
         _add_columns("early_replies", _EARLY_REPLY_COLUMNS, {"mentions_us": sa.Boolean()}, nullable=set())
     _translate_attachments()
+    _index_held_requests()
     _create_audit()
     _create_what_people_prefer()
     _create_homes()
@@ -210,12 +211,18 @@ def _attachments(old: str) -> str:
     return json.dumps({"files": files, "forwarded": forwarded}, ensure_ascii=False)
 
 
-def _time(table: str, column: str) -> sa.CheckConstraint:
-    return sa.CheckConstraint(f"{column} BETWEEN 0 AND {_LAST_TIME}", name=f"ck_{table}_{column}")
+def _time(column: str) -> sa.CheckConstraint:
+    """Its name, like those of all checks, gets the table's before it."""
+    return sa.CheckConstraint(f"{column} BETWEEN 0 AND {_LAST_TIME}", name=column)
 
 
 def _texts(*names: str) -> list[sa.Column[str]]:
     return [sa.Column(name, sa.Text(), nullable=False) for name in names]
+
+
+def _index_held_requests() -> None:
+    held = sa.text("state = 'awaiting_person'")
+    op.create_index("ix_requests_held", "requests", ["recorded_at"], sqlite_where=held, postgresql_where=held)
 
 
 def _create_audit() -> None:
@@ -224,13 +231,13 @@ def _create_audit() -> None:
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("at", sa.Double(), nullable=False),
         *_texts("action", "person_id", "team_id", "channel_id", "thread_id", "job_id", "project", "way_in", "reason"),
-        _time("audit", "at"),
+        _time("at"),
         sa.PrimaryKeyConstraint("id", name="pk_audit"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_audit_at", "audit", ["at"])
+    op.create_index("ix_audit_at", "audit", ["at", "id"])
     op.create_index("ix_audit_person_id", "audit", ["person_id", "at"])
-    op.create_index("ix_audit_channel_id", "audit", ["channel_id"])
+    op.create_index("ix_audit_channel_id", "audit", ["channel_id", "at"])
 
 
 def _create_what_people_prefer() -> None:
@@ -238,7 +245,7 @@ def _create_what_people_prefer() -> None:
         "drafts",
         *_texts("person_id", "place", "text"),
         sa.Column("updated_at", sa.Double(), nullable=False),
-        _time("drafts", "updated_at"),
+        _time("updated_at"),
         sa.PrimaryKeyConstraint("person_id", "place", name="pk_drafts"),
     )
     op.create_index("ix_drafts_updated_at", "drafts", ["updated_at"])
@@ -260,10 +267,10 @@ def _create_homes() -> None:
         sa.Column("due_at", sa.Double(), nullable=True),
         sa.Column("claimed_by", sa.Text(), nullable=True),
         sa.Column("claimed_until", sa.Double(), nullable=True),
-        sa.CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="ck_homes_claim"),
-        sa.CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="ck_homes_claimed_is_due"),
-        sa.CheckConstraint("page >= 0", name="ck_homes_page"),
-        *(_time("homes", column) for column in ("opened_at", "due_at", "claimed_until")),
+        sa.CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+        sa.CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
+        sa.CheckConstraint("page >= 0", name="page"),
+        *(_time(column) for column in ("opened_at", "due_at", "claimed_until")),
         sa.PrimaryKeyConstraint("person_id", name="pk_homes"),
     )
     op.create_index("ix_homes_opened_at", "homes", ["opened_at"])

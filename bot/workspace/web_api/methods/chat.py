@@ -42,6 +42,8 @@ def post_ephemeral(call: MethodCall) -> Json:
 def update(call: MethodCall) -> Json:
     """Changes a message of the app's own. Text alone removes the blocks; metadata stays unless given."""
     message = _own_message(call, "cant_update_message")
+    if call.arguments.flag("reply_broadcast") and message.subtype != "thread_broadcast":
+        return _broadcast(call, message)
     if len(call.arguments.text("text")) > UPDATE_LIMIT:
         raise SlackError("msg_too_long")
     text, blocks, attachments = _content(call)
@@ -52,6 +54,19 @@ def update(call: MethodCall) -> Json:
         fields["metadata"] = _metadata(call)
     if fields.get("text", message.text) != message.text:
         fields |= {"edited_by": call.bot_user_id, "edited_ts": call.state.timestamps.next()}
+    return _edited(call, message, fields)
+
+
+def _broadcast(call: MethodCall, message: Message) -> Json:
+    """Shows a reply in the channel as well; its content cannot change with the same call."""
+    if any(call.arguments.given(name) for name in ("text", "blocks", "attachments")):
+        raise SlackError("no_dual_broadcast_content_update")
+    if not message.is_reply:
+        raise SlackError("cant_broadcast_message")
+    return _edited(call, message, {"subtype": "thread_broadcast"})
+
+
+def _edited(call: MethodCall, message: Message, fields: dict[str, Any]) -> Json:
     call.state.edit(message, call.bot_user_id, **fields)
     rendered = call.renderer.message(message)
     return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": rendered}

@@ -1,8 +1,8 @@
 /**
  * Block Kit as DOM, for messages, modals and Home alike. A block this page does not know is a quiet note, never an error.
  *
- * `surface` is where the blocks stand: `view` (the store), `form` (what was typed and chosen, see form.js) and
- * `act(element, block, value)`, which tells the app that an element was used and answers a promise.
+ * `surface` is where the blocks stand: `view` (the store), `form` (what was typed and chosen, see form.js), `heading` (the
+ * tag of headings) and `act(element, block, value)`, which tells the app that an element was used and answers a promise.
  */
 
 import { h } from "../ui/dom.js";
@@ -52,8 +52,8 @@ function section(given, surface) {
   return h("div", { class: "block section" }, body, accessory && h("div", { class: "accessory" }, accessory));
 }
 
-function header({ text }, { view }) {
-  return h("h3", { class: "block header-block", dir: "auto" }, textObject(text, view));
+function header({ text }, { view, heading = "h3" }) {
+  return h(heading, { class: "block header-block", dir: "auto" }, textObject(text, view));
 }
 
 function context({ elements }, { view }) {

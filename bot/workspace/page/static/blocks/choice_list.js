@@ -40,5 +40,10 @@ export function choiceList(part, block, { view, form, act }, label) {
 
 function row({ text, description }, box, view) {
   const more = description && h("span", { class: "choice-description" }, textObject(description, view));
-  return h("label", { class: "choice" }, box, h("span", { class: "choice-text", dir: "auto" }, textObject(text, view), more));
+  return h(
+    "label",
+    { class: "choice" },
+    box,
+    h("span", { class: "choice-text", dir: "auto" }, textObject(text, view), more),
+  );
 }

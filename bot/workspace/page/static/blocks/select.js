@@ -23,10 +23,11 @@ export function select(part, block, { view, form, act }, label) {
   const show = () => (node.value = indexOf(form.value(block, part), options));
   node.addEventListener("change", async () => {
     const before = form.get(block, part);
+    if (node.value === "" && block.type !== "input") return show(); // only an input can be emptied again
     form.set(block, part, node.value === "" ? null : options[node.value].chosen);
-    if (await act(part, block, form.value(block, part))) return;
+    if (await act(part, block, form.value(block, part))) return undefined;
     form.set(block, part, before);
-    show();
+    return show();
   });
   show();
   return node;

@@ -83,7 +83,12 @@ export class AttachedFiles {
       },
       icon("close"),
     );
-    const words = h("span", { class: "file-words" }, h("bdi", {}, file.name), h("span", { class: "file-size" }, sizeOf(file.size)));
+    const words = h(
+      "span",
+      { class: "file-words" },
+      h("bdi", {}, file.name),
+      h("span", { class: "file-size" }, sizeOf(file.size)),
+    );
     return h("li", { class: "file" }, icon("file"), words, remove);
   }
 }

@@ -7,7 +7,9 @@ import { avatar, displayName } from "../ui/people.js";
 import { files } from "./files.js";
 
 export function attachments(list, view) {
-  return (list ?? []).map((each) => h("div", { class: "attachment", "data-testid": "attachment" }, content(each, view)));
+  return (list ?? []).map((each) =>
+    h("div", { class: "attachment", "data-testid": "attachment" }, content(each, view)),
+  );
 }
 
 function content(attachment, view) {

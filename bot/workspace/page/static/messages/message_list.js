@@ -181,7 +181,7 @@ export class MessageList {
       message.user === this.#store.me.id &&
       !message.ephemeral &&
       !message.bot_id &&
-      (!message.subtype || message.subtype === "thread_broadcast")
+      (!message.subtype || ["thread_broadcast", "file_share"].includes(message.subtype))
     );
   }
 

@@ -3,7 +3,6 @@
 import { freshId, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
 import { shortcodes } from "../text/inline.js";
-import { fitHeight } from "../ui/textarea.js";
 import { BlockList } from "../blocks/block_list.js";
 import { Form } from "../blocks/form.js";
 import { showProblem } from "../blocks/input_block.js";
@@ -22,7 +21,7 @@ export class Modal {
   #closeButton = h("button", { type: "button", class: "button", on: { click: () => this.close() } });
   #submitButton = h("button", { type: "submit", class: "button primary" });
   #problem = h("p", { class: "problem", role: "alert", "data-testid": "modal-problem", hidden: true });
-  #problems = {};
+  #problems = {}; // by block_id, what came of the last attempt to submit
   #focused = null; // where the keyboard was when another view came on top
 
   /** `actions`: `submit`, `close` and `use`, each of which answers `{ok, error}`. */
@@ -55,11 +54,7 @@ export class Modal {
       this.#problem,
       h("div", { class: "dialog-buttons" }, this.#closeButton, this.#submitButton),
     );
-    const dialog = h(
-      "dialog",
-      { class: "modal", "aria-labelledby": this.#title.id, "data-testid": "modal" },
-      form,
-    );
+    const dialog = h("dialog", { class: "modal", "aria-labelledby": this.#title.id, "data-testid": "modal" }, form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
@@ -80,6 +75,7 @@ export class Modal {
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     const hadFields = this.#list.element.querySelector(FIELDS) !== null;
+    if (view.hash !== this.#view?.hash) this.#problems = {}; // as in Slack, errors are those of the view that was submitted
     this.#view = view;
     this.#title.replaceChildren(...shortcodes(view.title?.text));
     this.#closeButton.replaceChildren(...shortcodes(view.close?.text ?? "Cancel"));
@@ -87,14 +83,13 @@ export class Modal {
     this.#submitButton.hidden = !view.submit && !view.blocks.some((block) => block.type === "input");
     this.#form.hold(view.values);
     this.#list.show(view.blocks);
-    this.#showProblems(isEmpty(view.errors) ? this.#problems : view.errors);
+    this.#drawProblems();
     if (this.element.open && !hadFields) this.#focusFirst();
   }
 
   open() {
     if (this.element.open) return;
     this.element.showModal();
-    this.element.querySelectorAll("textarea").forEach(fitHeight);
     if (this.#focused?.isConnected) this.#focused.focus();
     else this.#focusFirst();
   }
@@ -130,32 +125,37 @@ export class Modal {
   }
 
   async #submit() {
-    if (this.#submitButton.getAttribute("aria-busy") === "true") return;
-    this.#showProblems(this.#form.problems(this.#view.blocks));
-    if (this.#focusProblem()) return;
+    if (this.#submitButton.hidden || this.#isBusy()) return;
+    if (this.#meet(this.#form.problems(this.#view.blocks))) return;
     this.#submitButton.setAttribute("aria-busy", "true");
     await this.#typing.flush();
     const answer = await this.#actions.submit(this.#view, this.#form.values(this.#view.blocks));
     this.#submitButton.removeAttribute("aria-busy");
-    this.#showProblems(answer.errors ?? {});
-    this.#tell(this.#focusProblem() ? { ok: true } : answer);
-  }
-
-  #showProblems(problems) {
-    this.#problems = problems;
-    for (const block of this.#view.blocks) {
-      if (block.type === "input" && this.#list.node(block.block_id)) {
-        showProblem(this.#list.node(block.block_id), problems[block.block_id]);
-      }
-    }
+    this.#tell(this.#meet(answer.errors ?? {}) ? { ok: true } : answer);
   }
 
   /** @returns {boolean} whether something is wrong at a field, to which the keyboard then goes */
-  #focusProblem() {
-    const block = this.#view.blocks.find((each) => each.type === "input" && this.#problems[each.block_id]);
-    if (!block) return false;
-    this.#list.node(block.block_id).querySelector(FIELDS)?.focus();
-    return true;
+  #meet(problems) {
+    this.#problems = problems;
+    this.#drawProblems();
+    const wrong = this.#inputs().find(({ block_id }) => problems[block_id]);
+    if (wrong) this.#list.node(wrong.block_id).querySelector(FIELDS)?.focus();
+    return wrong !== undefined;
+  }
+
+  /** Shows what this page knows to be wrong, or what another page of this person was told. */
+  #drawProblems() {
+    const problems = isEmpty(this.#problems) ? (this.#view.errors ?? {}) : this.#problems;
+    const shown = this.#isBusy() ? {} : problems; // until the answer comes, the errors are those of the time before
+    for (const { block_id } of this.#inputs()) showProblem(this.#list.node(block_id), shown[block_id]);
+  }
+
+  #inputs() {
+    return this.#view.blocks.filter(({ block_id }) => this.#list.node(block_id)?.matches(".input-block"));
+  }
+
+  #isBusy() {
+    return this.#submitButton.getAttribute("aria-busy") === "true";
   }
 
   #tell({ ok, error }) {

@@ -56,14 +56,7 @@ export class ChannelPane {
       h("div", { class: "pane-title" }, this.#title, this.#topic),
     );
     this.#messages.append(this.list.element, this.#hint, this.#composer.element);
-    this.element = h(
-      "main",
-      { class: "channel-pane" },
-      header,
-      this.#tabs.element,
-      this.#home.element,
-      this.#messages,
-    );
+    this.element = h("main", { class: "channel-pane" }, header, this.#tabs.element, this.#home.element, this.#messages);
     this.#composer.acceptDrops(this.element);
   }
 
@@ -119,6 +112,8 @@ export class ChannelPane {
     this.#tabs.element.hidden = !store.hasHome(channel);
     this.#home.element.hidden = tab !== "home";
     this.#messages.hidden = tab === "home";
+    if (store.hasHome(channel)) this.#messages.setAttribute("role", "tabpanel");
+    else this.#messages.removeAttribute("role");
     const href = (name) => store.href({ thread: null, tab: name });
     this.#tabs.show(
       [

@@ -17,7 +17,8 @@ export class HomeTab {
   constructor({ store, actions, ...props }) {
     this.#store = store;
     this.#actions = actions;
-    this.#list = new BlockList({ view: store, form: this.#form, act: (...used) => this.#act(...used) });
+    const act = (...used) => this.#act(...used);
+    this.#list = new BlockList({ view: store, form: this.#form, heading: "h2", act });
     this.element = h(
       "div",
       { class: "home-tab", role: "tabpanel", tabindex: "-1", "data-testid": "home", hidden: true, ...props },

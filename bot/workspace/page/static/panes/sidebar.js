@@ -34,7 +34,12 @@ export class Sidebar {
       this.#directHeading,
       this.#direct,
     );
-    const foot = h("div", { class: "sidebar-foot" }, this.#people, this.#actAs);
+    const foot = h(
+      "div",
+      { class: "sidebar-foot", role: "region", "aria-label": "Who you are" },
+      this.#people,
+      this.#actAs,
+    );
     this.element = h(
       "div",
       { class: "sidebar", id: "sidebar" },
@@ -75,7 +80,9 @@ export class Sidebar {
     const other = channel.is_im ? store.person(channel.user) : null;
     const props = {
       href: store.href({ channel: channel.id, thread: null }),
-      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"].filter(Boolean).join(" "),
+      class: ["conversation", any && "unread", !channel.is_im && !store.canWrite(channel) && "not-joined"]
+        .filter(Boolean)
+        .join(" "),
       "aria-current": current && "page",
       "data-testid": "channel",
       "data-channel": channel.id,

@@ -1,0 +1,135 @@
+"""The world as Pagehand meets it: the database, the job APIs, and Slack."""
+
+import contextlib
+import logging
+from dataclasses import dataclass, field
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.config import Config
+from bot.domain.telling import Telling
+from bot.edge_timings import EdgeTimings
+from bot.jobs.client import HttpJobApi
+from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
+from bot.ports import Chat, JobApi, People, Requesters, Store
+from bot.projects.variables import ProjectSettings
+from bot.slack.receiving.modals.opener import ModalEdges
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.channels import SlackChannels
+from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.conversations import SlackConversations
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.files import SlackFiles
+from bot.slack.sending.groups import SlackGroups
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.members import SlackMembers
+from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.requesters import SlackRequesters
+from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.scopes import Allowances, MissingScopes, check_scopes
+from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.views import SlackViews
+from bot.slack.sending.web_api import new_client, new_session
+from bot.slack_ports import SlackReading
+from bot.startup import open_current_store, wait_for_identity
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Edges:
+    """The world as Pagehand meets it: what a test or an experiment may wrap before the application is built on it."""
+
+    store: Store
+    job_api: JobApi
+    chat: Chat
+    identity: Identity
+    session: aiohttp.ClientSession
+    ephemeral_sender: EphemeralSender
+    message_context: MessageContext
+    people: People
+    reading: SlackReading
+    modals: ModalEdges
+    requesters: Requesters | None = None
+    closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+    missing_scopes: MissingScopes = field(default_factory=MissingScopes)
+    timings: EdgeTimings = field(default_factory=EdgeTimings)
+
+
+async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
+    """Opens the database, asks Slack who we are, and makes the clients.
+
+    Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
+    """
+    timings = timings or EdgeTimings()
+    for warning in config.warnings:
+        logger.warning(warning)
+    async with contextlib.AsyncExitStack() as stack:
+        store = await open_current_store(config.database_url.get_secret_value())
+        stack.push_async_callback(store.close)
+        session, missing = new_session(), MissingScopes()
+        stack.push_async_callback(session.close)
+        token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
+        client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
+        identity = await wait_for_identity(client)
+        logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
+        allowances = Allowances(guests=config.allow_guests, shared_channels=config.allow_shared_channels)
+        check_scopes(identity.granted_scopes, missing, allowances)
+        job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
+        stack.push_async_callback(job_api.aclose)
+        edges = _slack_edges(config, store, job_api, client=client, identity=identity, session=session)
+        edges.missing_scopes, edges.timings = missing, timings
+        edges.closing = stack.pop_all()
+        return edges
+
+
+def _slack_edges(
+    config: Config,
+    store: Store,
+    job_api: JobApi,
+    *,
+    client: AsyncWebClient,
+    identity: Identity,
+    session: aiohttp.ClientSession,
+) -> Edges:
+    names = config.known_projects.names
+    message_context = MessageContext(config.command, config.admin, identity.bot_user_id, len(names) > 1)
+    ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
+    directory = UserDirectory(client)
+    people = SlackPeople(client, directory=directory)
+    reading = SlackReading(
+        SlackMembers(directory, identity),
+        SlackGroups(client),
+        SlackChannels(client),
+        SlackConversations(client, identity, people),
+        SlackFiles(client, session),
+    )
+    views = SlackViews(client, people, message_context, projects=names)
+    told_who_asked = any(each.project.abilities.requester for each in config.projects)
+    return Edges(
+        store,
+        job_api,
+        SlackChat(
+            client, identity, message_context, ephemeral_sender, people=people, telling=lambda id_: telling(config, id_)
+        ),
+        identity,
+        session,
+        ephemeral_sender,
+        message_context,
+        people,
+        reading,
+        ModalEdges(views, reading.conversations, people, names),
+        SlackRequesters(client, people) if told_who_asked else None,
+    )
+
+
+def telling(config: Config, channel_id: str) -> Telling:
+    """Returns how a channel wants to be told of ends."""
+    settings = config.known_projects.channel(channel_id)
+    return Telling(mention=settings.mention, broadcast=settings.broadcast)
+
+
+def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
+    settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
+    return ProjectJobApi(project.id, HttpJobApi(settings))

@@ -1,0 +1,145 @@
+"""Brings a request to the job API, as the words that this gets, and says what its answer means."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from bot.domain.jobs import ARCHIVED, Job
+from bot.domain.mentions import keeping_names, mentioned, with_names
+from bot.domain.merging import as_one
+from bot.domain.projects import JobApiAbilities
+from bot.domain.requests import RejectionReason, Request, RequestContext, Requester, RequestKind, UploadedFile
+from bot.domain.settle import Accepted, Rejected, SendOutcome
+from bot.domain.stopping import STOP_WORDS, Cancelled, NothingToStop, StopStep, stop_step
+from bot.domain.thread_context import ContextText, compose
+from bot.domain.threads import Thread
+from bot.errors import JobGone
+from bot.ports import JobApi, People, Requesters
+from bot.store_ports import ClaimedRequest
+
+KeepText = Callable[[str, str], Awaitable[None]]
+"""Records what a request, by its id, says from now on."""
+KeepRequester = Callable[[str, Requester], Awaitable[None]]
+"""Records who the job API is told asked for a request, by its id."""
+
+
+class RequestCalls:
+    """The calls that requests take.
+
+    Args:
+        job_api: Where they go.
+        abilities: What the job API of a project can do, by the project's name.
+        people: Knows the names of those whom a request mentions.
+        requesters: Knows who asked; None where no job API takes that.
+        keep_text: See there.
+        keep_requester: See there.
+    """
+
+    def __init__(
+        self,
+        job_api: JobApi,
+        abilities: Callable[[str], JobApiAbilities],
+        *,
+        people: People | None,
+        requesters: Requesters | None,
+        keep_text: KeepText,
+        keep_requester: KeepRequester,
+    ) -> None:
+        self._job_api = job_api
+        self._abilities = abilities
+        self._people = people
+        self._requesters = requesters
+        self._keep_text = keep_text
+        self._keep_requester = keep_requester
+
+    async def prepared(self, item: ClaimedRequest) -> Request:
+        """The request as it is sent: with all that goes out with it as one, with names, and with who asked."""
+        requests = [await self._with_names(request) for request in (item.request, *item.merged)]
+        first = await self._with_requester(requests[0], item.thread)
+        return as_one(first, requests[1:])
+
+    async def send(self, request: Request, thread: Thread) -> SendOutcome:
+        """Sends it. Raises JobApiError."""
+        match request.kind:
+            case RequestKind.START:
+                return Accepted(await self._create(request, thread))
+            case RequestKind.STOP:
+                return await self._stop(request, thread)
+            case _:
+                return await self._follow_up(request, thread)
+
+    async def _create(self, request: Request, thread: Thread) -> Job:
+        words, files = self._composed(request, thread)
+        return await self._job_api.create(
+            thread.project, words, idempotency_key=request.id, requester=request.requester, files=files
+        )
+
+    async def _follow_up(self, request: Request, thread: Thread) -> SendOutcome:
+        if thread.state.job and thread.state.job.status == ARCHIVED:
+            return Rejected(RejectionReason.ARCHIVED)  # seen since the reply was recorded
+        words, files = self._composed(request, thread)
+        return Accepted(await self._message(request, thread, words, files))
+
+    async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
+        step = stop_step(thread.state, can_cancel=self._job_api.can_cancel(thread.project))
+        match step:
+            case StopStep.NOTHING:
+                return NothingToStop()
+            case StopStep.DONE:
+                return Cancelled()
+            case StopStep.CANCEL:
+                return Cancelled(await self._cancel(request, thread))
+            case StopStep.ASK_AGENT:
+                return Accepted(await self._message(request, thread, STOP_WORDS))
+            case _:
+                assert_never(step)
+
+    async def _cancel(self, request: Request, thread: Thread) -> Job:
+        # Each time with another key: a server that runs a key once would repeat its first answer.
+        key = f"{request.id}.{request.attempts}"
+        return await self._job_api.cancel(
+            thread.project, _job_id(thread), idempotency_key=key, requester=request.requester
+        )
+
+    async def _message(self, request: Request, thread: Thread, words: str, files: Sequence[UploadedFile] = ()) -> Job:
+        return await self._job_api.send_message(
+            thread.project,
+            _job_id(thread),
+            words,
+            idempotency_key=request.id,
+            requester=request.requester,
+            files=files,
+        )
+
+    def _composed(self, request: Request, thread: Thread) -> tuple[str, Sequence[UploadedFile]]:
+        context = request.context or RequestContext()
+        files = context.files if self._job_api.takes_files(thread.project) else ()
+        return compose(request.text, ContextText(context.text)), files
+
+    async def _with_names(self, request: Request) -> Request:
+        """The request with the names of those whom it mentions. They are recorded before it is sent, since the job API
+        refuses a repeated key with other words.
+        """
+        if ids := mentioned(request.text):
+            names = await self._people.names(ids) if self._people is not None else {}
+            request = replace(request, text=keeping_names(request.text, names))
+            await self._keep_text(request.id, request.text)
+        return replace(request, text=with_names(request.text, {}))
+
+    async def _with_requester(self, request: Request, thread: Thread) -> Request:
+        """The request with who asked for it, where the job API is told that. It is recorded before, as names are; what
+        was tried without it stays without, since the job API may refuse a repeated key with another body.
+        """
+        if self._requesters is None or request.requester is not None or request.attempts > 1:
+            return request
+        if not self._abilities(thread.project).requester:
+            return request
+        requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
+        await self._keep_requester(request.id, requester)
+        return replace(request, requester=requester)
+
+
+def _job_id(thread: Thread) -> str:
+    if thread.state.job is None:
+        raise JobGone("the thread has no job")
+    return thread.state.job.id

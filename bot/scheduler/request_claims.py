@@ -1,0 +1,83 @@
+"""What happens in the transaction that claims a request: what goes out with it is fixed, and its round is opened.
+
+Whatever the job does from then on is news, even if a poll sees it before it is recorded that the request was accepted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bot.domain import stopping
+from bot.domain.merging import merged_with
+from bot.domain.notices.messages import CARD_CHANGED
+from bot.domain.observe import Polling, next_poll_in, open_round
+from bot.domain.requests import Request, RequestKind
+from bot.domain.stopping import StopStep, stop_step
+from bot.domain.threads import Thread, ThreadState
+from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.store_ports import ClaimedRequest
+
+
+class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):
+    """What sending requests touches."""
+
+
+@dataclass(frozen=True)
+class ClaimSettings:
+    """How requests are claimed. `lease` and `merge` (how soon after the one before a reply is part of one message) are
+    in seconds.
+    """
+
+    owner: str
+    lease: float
+    merge: float
+    polling: Polling
+    can_cancel: Callable[[str], bool]
+    jitter: Callable[[], float]
+
+
+async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
+    """Prepares for what a claimed request does to its job."""
+    match item.request.kind:
+        case RequestKind.FOLLOW_UP:
+            item = await _with_others(tx, item, settings)
+            state = open_round(item.thread.state, tx.now, settings.polling, asker_id(item.request, item.thread))
+        case RequestKind.STOP:
+            state = _stop_opened(item, tx.now, settings)
+        case _:
+            return item
+    thread = item.thread
+    if state == thread.state:
+        return item
+    poll_in = next_poll_in(state, tx.now, settings.polling, jitter=settings.jitter())
+    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+    if state.stopped_by != thread.state.stopped_by:
+        await tx.notices.add(thread.id, CARD_CHANGED)
+    return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
+
+
+def asker_id(request: Request, thread: Thread) -> str:
+    """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
+    return "" if request.person_id == thread.requester_id else request.person_id
+
+
+async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
+    """The request with what goes out with it as one message. What went with it before does so again (a person may have
+    asked for that), and nothing else where it may have arrived: then it has to be the same.
+    """
+    request = item.request
+    others = tuple(await tx.requests.merged_into(request.id))
+    if not (item.uncertain or request.uncertain or others):
+        stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
+        others = merged_with(request, await tx.requests.following(request), stopped_at, settings.merge)
+    if others:
+        await tx.requests.merge(request, others, settings.owner, lease=settings.lease)
+    return replace(item, merged=others)
+
+
+def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> ThreadState:
+    thread = item.thread
+    step = stop_step(thread.state, can_cancel=settings.can_cancel(thread.project))
+    if step is StopStep.ASK_AGENT:
+        return open_round(thread.state, now, settings.polling, asker_id(item.request, thread))
+    return stopping.opened(thread.state, item.request, step)

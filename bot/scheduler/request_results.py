@@ -1,0 +1,81 @@
+"""Records what became of a request, of all that went out with it, and of what waited for it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.notices.messages import CARD_CHANGED
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.settle import Settlement
+from bot.domain.stopping import nothing_to_stop
+from bot.domain.threads import Thread, ThreadState
+from bot.replies import catch_up, reaction_notice, refuse_follow_ups
+from bot.scheduler.request_claims import SenderTransaction
+
+
+async def save_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
+    """Saves what is known, if it is news, and has the card show it."""
+    if state == thread.state:
+        return
+    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+
+
+async def record_result(
+    tx: SenderTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
+) -> None:
+    """Has each of the requests that went out as one message become what the first did, and tells it."""
+    await _settle_each(tx, requests, settlement)
+    await save_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
+    if requests[0].kind is RequestKind.FOLLOW_UP:
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts them
+    for notice in settlement.notices:
+        await tx.notices.add(thread.id, notice)
+    state, problem = settlement.request_state, settlement.problem
+    for request in requests:
+        uncertain = request.uncertain or settlement.uncertain
+        await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
+    if requests[0].kind is RequestKind.START and state is not RequestState.WAITING:
+        await _settle_others(tx, thread.id, state)
+
+
+async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
+    certainly_unsent = settlement.request_state is RequestState.WAITING and not (
+        requests[0].uncertain or settlement.uncertain
+    )
+    if certainly_unsent:
+        await tx.requests.unmerge(requests[0].id)
+    for request in requests:
+        await tx.requests.settle(
+            request.id,
+            settlement.request_state,
+            problem=settlement.problem,
+            due_in=settlement.due_in,
+            uncertain=settlement.uncertain,
+        )
+        if settlement.reaction is not None and request.written_at:
+            await tx.notices.add(request.thread_id, reaction_notice(request, settlement.reaction))
+
+
+async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Request]) -> None:
+    """Has requests wait again that were claimed, and not sent since. What was never sent can be edited, and goes out
+    with whatever waits then; what may have been sent earlier stays one message.
+    """
+    if not request.uncertain:
+        await tx.requests.unmerge(request.id)
+    for each in (request, *others):
+        await tx.requests.settle(each.id, RequestState.WAITING)
+        await catch_up(tx, replace(each, state=RequestState.WAITING))
+
+
+async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestState) -> None:
+    """Tells those who wait for a job that did not start: there is nothing to steer if it never will, and nothing to
+    stop that is known.
+    """
+    if start is RequestState.ACCEPTED:
+        return
+    for stop in await tx.requests.stops(thread_id):
+        if stop.state is RequestState.WAITING:
+            await tx.requests.settle(stop.id, RequestState.REJECTED, problem=RejectionReason.NOTHING_TO_STOP)
+            await tx.notices.add(thread_id, nothing_to_stop(stop))
+    if start is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread_id)

@@ -1,0 +1,75 @@
+"""What becomes of a notice that cannot be said in its thread: it is said to the person who asked, where that works."""
+
+import logging
+from dataclasses import replace
+from typing import Protocol
+
+from bot.domain.deliver import GiveUp
+from bot.domain.jobs import Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    CardChanged,
+    CardNotPosted,
+    NewNotice,
+    Notice,
+    PersonalMessage,
+    PostNotDelivered,
+    ReactionChanged,
+)
+from bot.domain.notices.people import addressed_to
+from bot.domain.notices.posts import Delivery, Post
+from bot.domain.reply_rules import ReplyModes
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread
+from bot.ports import HasEarlyReplies, HasHomes, HasNoticeQueue
+from bot.replies import record_early, refuse_follow_ups
+from bot.starts import RequestTransaction
+from bot.store_ports import ClaimedNotice
+
+logger = logging.getLogger(__name__)
+
+
+class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, HasHomes, Protocol):
+    """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
+
+
+async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, modes: ReplyModes) -> None:
+    """Records why a notice cannot be said in its thread, and has it said to the person who asked."""
+    notice = item.notice
+    thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
+    if thread is None or not await tx.notices.give_up(notice, owner, problem=given_up.reason):
+        return
+    # A scope that is missing is logged by its name, and not again for each notice that needs it.
+    level = logging.INFO if given_up.missing_scopes else logging.WARNING
+    logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
+    message = notice.message
+    if isinstance(message, CardChanged):
+        if thread.card_ts is None:
+            await _call_off(tx, thread, _card_not_posted(thread, given_up), modes)
+    elif not isinstance(message, ReactionChanged | PersonalMessage) and message.delivery is Delivery.POST:
+        await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
+
+
+async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
+    """No card, no thread, no job: the person is told how to make room for it."""
+    start = await tx.requests.find_start(thread.id)
+    if start is not None:
+        await tx.requests.settle(start.id, RequestState.REJECTED, problem=message.reason)
+    state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
+    await tx.threads.save_state(thread.id, state, poll_in=None)
+    await tx.threads.detach(thread.id)
+    await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
+    await tx.homes.changed(thread.requester_id, due_in=0.0)
+    await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
+    await refuse_follow_ups(tx, thread.id)
+
+
+def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
+    return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
+
+
+def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
+    """Returns the notice that tells the requester what was to be posted."""
+    person_id = thread.requester_id
+    message = PostNotDelivered(person_id, addressed_to(post, person_id), given_up.in_doubt)
+    return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)

@@ -1,0 +1,63 @@
+"""Messages that begin a thread and ask for a job: mentions, and direct messages."""
+
+from typing import assert_never
+
+from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
+from bot.domain.commands import Aside, Blank, Help, Start, Word, parse_request
+from bot.domain.new_jobs import NewJob
+from bot.domain.threads import ThreadOrigin, WayIn
+from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.payloads.person_message import PersonMessage
+from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
+from bot.slack.rendering.help import help_text
+
+
+async def handle_request(message: PersonMessage, dependencies: Dependencies) -> None:
+    """Records the job that a message asks for, or tells its writer why there is none. Raises NotRecorded."""
+    context = dependencies.message_context
+    asked = parse_request(
+        message.text, bot_user_id=dependencies.identity.bot_user_id, has_attachments=bool(message.attachments)
+    )
+    match asked:
+        case Aside():
+            return
+        case Start(prompt, options):
+            await _start(message, prompt, options, dependencies)
+        case Blank(options) if message.attachments:
+            await _start(message, "", options, dependencies)
+        case Blank(options) if options != NO_OPTIONS:
+            tell(message, task_missing(context), dependencies)
+        case Blank():
+            tell(message, help_text(context), dependencies)
+        case Help(meant):
+            tell(message, help_text(context, meant), dependencies)
+        case WrongOption():
+            tell(message, wrong_option(asked, context), dependencies)
+        case Word(word):
+            tell(message, word_without_job(word, context), dependencies)
+        case _:
+            assert_never(asked)
+
+
+def tell(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
+    """Tells a message's writer something privately, once, though the message can come twice."""
+    if dependencies.told.is_first(message.key):
+        dependencies.recorder.tell_in_background(message.person, message.channel_id, text)
+
+
+async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:
+    job = NewJob(
+        person=message.person,
+        channel_id=message.channel_id,
+        prompt=prompt,
+        source_key=message.key,
+        way_in=WayIn.DIRECT_MESSAGE if message.in_direct_message else WayIn.MENTION,
+        project_said=options.project,
+        quiet=options.quiet or None,
+        thread_ts=message.ts,
+        message_ts=message.ts,
+        origin=ThreadOrigin.REQUEST,
+        attachments=message.attachments,
+        in_shared_channel=message.in_shared_channel,
+    )
+    await dependencies.recorder.record_event(dependencies.service.start(job))

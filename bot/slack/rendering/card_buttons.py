@@ -1,0 +1,79 @@
+"""What can be done about a job on its card. Pure."""
+
+from bot.domain.home import can_be_retried
+from bot.domain.jobs import ARCHIVED, Problem
+from bot.domain.threads import Thread
+from bot.slack.rendering.blocks import (
+    CARD_MENU,
+    FOLLOW_UP,
+    OPEN_PULL_REQUEST,
+    RETRY_JOB,
+    STOP_JOB,
+    Block,
+    MenuItem,
+    button,
+    confirmation,
+    link_button,
+    menu,
+    menu_value,
+)
+from bot.slack.rendering.text import safe_url
+
+_NOT_STARTED = frozenset({Problem.REJECTED, Problem.UNCERTAIN, Problem.CANNOT_POST, Problem.GONE})
+
+
+def card_buttons(thread: Thread) -> list[Block]:
+    """The card's row: at most 5, the menu last."""
+    job, made = thread.state.job, []
+    url = safe_url(job.pr_link) if job else None
+    if url is not None:
+        made.append(link_button("Open the pull request", OPEN_PULL_REQUEST, url))
+    if can_be_stopped(thread):
+        made.append(button("Stop", STOP_JOB, thread.id, confirm=_STOP))
+    if takes_follow_ups(thread):
+        made.append(button("Follow up…", FOLLOW_UP, thread.id))
+    if can_be_retried(thread):
+        twice = thread.state.job is None and thread.state.problem is Problem.UNCERTAIN
+        made.append(button("Retry", RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
+    return [*made, menu(CARD_MENU, _menu(thread))]
+
+
+def can_be_stopped(thread: Thread) -> bool:
+    """Whether the agent works, or is about to."""
+    job, problem = thread.state.job, thread.state.problem
+    if problem is Problem.GONE:
+        return False
+    if job is None:
+        return problem not in _NOT_STARTED
+    return not job.ended and not thread.state.stopped_by
+
+
+def takes_follow_ups(thread: Thread) -> bool:
+    """Whether there is a job that can be steered, and nobody has muted it."""
+    job, gone = thread.state.job, thread.state.problem is Problem.GONE
+    return job is not None and job.status != ARCHIVED and not gone and not thread.state.muted_by
+
+
+def _menu(thread: Thread) -> dict[str, str]:
+    made = {"Show the whole request": menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
+    if thread.state.muted_by:
+        made["Unmute"] = menu_value(MenuItem.UNMUTE, thread.id)
+    else:
+        made["Mute"] = menu_value(MenuItem.MUTE, thread.id)
+    if thread.state.job is not None:
+        made["Show the job's id"] = menu_value(MenuItem.JOB_ID, thread.id)
+    return made
+
+
+_STOP = confirmation(
+    "Stop this job?",
+    "The agent is told to stop what it is at. What it has changed so far stays as it is.",
+    "Stop it",
+    "Go on",
+)
+_TWICE = confirmation(
+    "Try it again?",
+    "The request may have arrived the first time; then it is done twice.",
+    "Try again",
+    "Leave it",
+)

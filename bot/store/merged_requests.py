@@ -1,0 +1,108 @@
+"""Requests of a thread among each other: what waits together, goes out together, and what stops lie between."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, bindparam, func, or_, select, update
+
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import RequestRejected, RequestSummary
+from bot.domain.requests import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.errors import UnreadableRow
+from bot.store.claims import read_each
+from bot.store.notices import Notices
+from bot.store.schema.rows import request_from
+from bot.store.schema.tables import requests
+from bot.store.session import Session
+
+THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
+WRITTEN = (requests.c.written_at, requests.c.recorded_at, requests.c.id)
+"""The order in which requests were written."""
+_WAITING_FOLLOW_UPS = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state.in_(NOT_SENT_YET),
+    )
+    .order_by(*WRITTEN)
+)
+_MERGED = (
+    select(requests)
+    .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
+    .order_by(*WRITTEN)
+    .with_for_update()
+)
+_STOPS = (
+    select(requests)
+    .where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.STOP)
+    .order_by(requests.c.recorded_at, requests.c.id)
+)
+
+
+class MergedRequests:
+    """That part of ports.RequestQueue."""
+
+    def __init__(self, session: Session, notices: Notices) -> None:
+        self._session = session
+        self._notices = notices
+
+    async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
+        rows = await self._session.rows(_WAITING_FOLLOW_UPS, thread=thread_id)
+        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        await self._session.end_unreadable(requests, unreadable)
+        return readable
+
+    async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
+        values: dict[str, Any] = {
+            "merged_into": first.id,
+            "uncertain": or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
+            "state": RequestState.SENDING,
+            "attempts": requests.c.attempts + 1,
+            "first_tried_at": func.coalesce(requests.c.first_tried_at, self._session.now),
+            "due_at": func.coalesce(requests.c.due_at, self._session.now),
+            "claimed_by": owner,
+            "claimed_until": self._session.now + lease,
+        }
+        ids = [request.id for request in others]
+        await self._session.execute(update(requests).where(requests.c.id.in_(ids)).values(values))
+
+    async def merged_into(self, request_id: str) -> Sequence[Request]:
+        for row in await self._session.rows(THREAD_OF, request=request_id):
+            found = await self._session.rows(_MERGED, thread=row[requests.c.thread_id], first=request_id)
+            return await self._readable(found)
+        return []
+
+    async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
+        """The requests of these rows; what cannot be read is ended, and told."""
+        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        await self._session.end_unreadable(requests, unreadable)
+        ended = {row_id for row_id, _ in unreadable}
+        told = [(row[requests.c.thread_id], unreadable_notice(row)) for row in rows if row[requests.c.id] in ended]
+        await self._notices.insert(told)
+        return readable
+
+    async def unmerge(self, request_id: str) -> None:
+        for row in await self._session.rows(THREAD_OF, request=request_id):
+            among = (requests.c.thread_id == row[requests.c.thread_id], requests.c.merged_into == request_id)
+            await self._session.execute(update(requests).where(*among).values(merged_into=""))
+
+    async def following(self, first: Request) -> Sequence[Request]:
+        found: list[Request] = []
+        for row in await self._session.rows(_WAITING_FOLLOW_UPS, thread=first.thread_id):
+            try:
+                found.append(request_from(row))
+            except UnreadableRow:
+                break  # it is told when it comes to be sent
+        return found
+
+    async def stops(self, thread_id: str) -> Sequence[Request]:
+        rows = await self._session.rows(_STOPS, thread=thread_id)
+        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+
+
+def unreadable_notice(row: RowMapping) -> NewNotice:
+    """Tells that a request that cannot be read, or whose thread cannot, was not sent."""
+    request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
+    return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))

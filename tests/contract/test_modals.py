@@ -1,0 +1,378 @@
+"""Modals, shortcuts and Home with real Bolt, over Socket Mode, with the workspace in Slack's place."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from support.worlds.slack_world import SlackWorld, slack_world
+
+from bot.domain.actions import Action
+from bot.domain.preferences import Preference
+from bot.domain.requests import Attachments, Person, RequestContext, RequestKind
+from bot.domain.slack_files import SlackFile
+from bot.domain.threads import ThreadOrigin, WayIn
+from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
+from bot.slack.rendering.blocks import Block
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, STILL_RECORDING
+from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
+from bot.slack.rendering.modals import CHANNEL_MISSING, COULD_NOT_OPEN, NOT_RECORDED_HERE, PROMPT_MISSING
+from bot.workspace.model.files import Upload
+from bot.workspace.model.views import View
+from bot.workspace.people import Actor
+
+GITHUB = "ghp" + "_" + "a1B2" * 9
+AWS = "AKIA" + "IOSFODNN7EXAMPL2"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[SlackWorld]:
+    async with slack_world(names_within=2.0, ack_timeout=2.0) as made:
+        made.projects = ("guides", "api")
+        receiver = made.receiver()
+        await receiver.start()
+        await made.workspace.changes.wait_for(lambda: made.workspace.socket_mode.connections == 2)
+        yield made
+        await receiver.stop(2)
+
+
+@pytest.fixture
+def ana(world: SlackWorld) -> Actor:
+    return world.workspace.people["ana"]
+
+
+async def shown(world: SlackWorld, person: Actor, title: str) -> View:
+    """The modal with this title, once it is there."""
+    await world.workspace.changes.wait_for(lambda: person.views.top is not None and person.views.top.title == title)
+    assert person.views.top is not None
+    return person.views.top
+
+
+async def opened_job(world: SlackWorld, person: Actor) -> View:
+    assert (await person.global_shortcut("new_task")).ok
+    return await shown(world, person, "New job")
+
+
+def ids(view: View) -> list[str]:
+    return [block["block_id"] for block in view.blocks if block["type"] == "input"]
+
+
+def value(view: View, block_id: str) -> Any:
+    return view.values[block_id][block_id].get("value")
+
+
+def words(blocks: list[Block]) -> str:
+    return str(blocks)
+
+
+async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
+    """Waits for something that wakes nobody; the test's time limit bounds it."""
+    while not condition():  # noqa: ASYNC110 - a recorded call has no event to wait on
+        await asyncio.sleep(0.01)
+
+
+# -- a new job --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_job_is_asked_for_in_a_modal(world: SlackWorld, ana: Actor) -> None:
+    """With its project, its channel and how one is told; one call of the service, and the modal closes."""
+    view = await opened_job(world, ana)
+    assert ids(view) == ["prompt", "project", "channel", "telling"]
+    await ana.views.enter("prompt", "Fix the <@U1> guides & more\n\x02now")
+    await ana.views.enter("project", "api")
+    await ana.views.enter("channel", "docs")
+    await ana.views.enter("telling", "quiet")
+    assert (await ana.views.submit()).ok
+    assert ana.views.top is None
+    (asked,) = world.service.started
+    assert (asked.person, asked.channel_id) == (Person(ana.id, world.identity.team_id), "C0DOCS001")
+    assert asked.prompt == "Fix the <@U1> guides & more\nnow"
+    assert (asked.project_said, asked.quiet, asked.way_in) == ("api", True, WayIn.MODAL)
+    assert (asked.thread_ts, asked.origin, asked.context) == ("", ThreadOrigin.CARD, None)
+
+
+async def test_what_is_missing_is_said_at_its_field(world: SlackWorld, ana: Actor) -> None:
+    """And nothing that was typed is lost."""
+    view = await opened_job(world, ana)
+    await ana.views.enter("prompt", "  \n ")
+    assert (await ana.views.submit()).errors == {"channel": "Please complete this required field."}
+    await ana.views.enter("channel", "docs")
+    assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
+    assert ana.views.top is view
+    assert world.service.started == []
+    assert CHANNEL_MISSING
+
+
+async def test_what_cannot_be_recorded_is_said_at_its_field_and_can_be_sent_again(
+    world: SlackWorld, ana: Actor
+) -> None:
+    """The second time it counts."""
+    await opened_job(world, ana)
+    await ana.views.enter("prompt", "Fix it", dispatch=False)
+    await ana.views.enter("channel", "docs")
+    world.service.fault = StoreUnavailable("away")
+    assert (await ana.views.submit()).errors == {"prompt": NOT_RECORDED_HERE}
+    assert ana.views.top is not None
+    assert value(ana.views.top, "prompt") == "Fix it"
+    world.service.fault = None
+    assert (await ana.views.submit()).ok
+    assert len(world.service.started) == 1
+
+
+async def test_what_takes_too_long_to_record_is_said_and_goes_on(world: SlackWorld, ana: Actor) -> None:
+    """Where it fails at last, the person is told."""
+    await opened_job(world, ana)
+    await ana.views.enter("prompt", "Fix it", dispatch=False)
+    await ana.views.enter("channel", "docs")
+    world.service.gate, world.service.fault = asyncio.Event(), StoreUnavailable("away")
+    await ana.views.submit()
+    assert ana.views.top is not None
+    assert STILL_RECORDING in words(ana.views.top.blocks)
+    world.service.gate.set()
+    await world.workspace.changes.wait_for(lambda: bool(ana.ephemerals("docs")))
+    assert ana.ephemerals("docs")[0].text == NOT_RECORDED
+
+
+async def test_a_modal_that_was_closed_loses_nothing(world: SlackWorld, ana: Actor) -> None:
+    """What was typed is there when it is opened again, until it is submitted; nobody else gets it."""
+    await opened_job(world, ana)
+    for text in ("F", "Fix", "Fix the guides"):
+        await ana.views.enter("prompt", text)
+    await ana.views.close()
+    await until_asked(world, lambda: world.service.drafts.get((ana.id, "job/")) == "Fix the guides")
+    assert value(await opened_job(world, ana), "prompt") == "Fix the guides"
+    await ana.views.enter("channel", "docs")
+    assert (await ana.views.submit()).ok
+    await until_asked(world, lambda: world.service.drafts.get((ana.id, "job/")) == "")
+    assert value(await opened_job(world, ana), "prompt") is None
+    assert value(await opened_job(world, world.workspace.people["ben"]), "prompt") is None
+
+
+async def test_what_somebody_prefers_is_chosen_already(world: SlackWorld, ana: Actor) -> None:
+    """Project, and how they are told."""
+    world.service.preferences[ana.id] = Preference("api", quiet=True)
+    view = await opened_job(world, ana)
+    assert view.values["project"]["project"]["selected_option"]["value"] == "api"
+    assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
+
+
+async def test_without_the_database_a_modal_can_be_typed_into(world: SlackWorld, ana: Actor) -> None:
+    """What is not known is left out, and trying to send it says that it cannot be recorded."""
+    world.service.fault = StoreUnavailable("away")
+    await opened_job(world, ana)
+    await ana.views.enter("prompt", "Fix it")
+    await ana.views.enter("channel", "docs")
+    assert (await ana.views.submit()).errors == {"prompt": NOT_RECORDED_HERE}
+
+
+async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWorld, ana: Actor) -> None:
+    """It asks for no channel; in a direct message, which may be between people, it does."""
+    assert (await ana.command("docs", "/docs")).ok
+    view = await shown(world, ana, "New job")
+    assert ids(view) == ["prompt", "project", "telling"]
+    assert "<#C0DOCS001>" in words(view.blocks)
+    await ana.views.enter("prompt", "Fix it")
+    assert (await ana.views.submit()).ok
+    assert world.service.started[0].channel_id == "C0DOCS001"
+    assert (await ana.command("pagehand", "/docs")).ok
+    assert "channel" in ids(await shown(world, ana, "New job"))
+
+
+async def test_a_modal_that_cannot_be_opened_is_told(world: SlackWorld, ana: Actor) -> None:
+    """Nothing else happens."""
+    world.workspace.faults.server_error(method="views.open")
+    assert (await ana.command("docs", "/docs")).ok
+    await world.workspace.changes.wait_for(lambda: bool(ana.ephemerals("docs")))
+    assert ana.ephemerals("docs")[0].text == COULD_NOT_OPEN
+
+
+# -- a message that is handed over ------------------------------------------------------------------------------------
+
+
+async def handed_over(world: SlackWorld, ana: Actor, ts: str, channel: str = "docs") -> View:
+    assert (await ana.shortcut(channel, ts, "hand_to_pagehand")).ok
+    return await shown(world, ana, "Hand to Pagehand")
+
+
+async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, ana: Actor) -> None:
+    """What was masked is said, what is sent is what is shown, and the answer lands in its thread."""
+    ben = world.workspace.people["ben"]
+    said = await ben.say("docs", f"The port is wrong, @ana. Key: {GITHUB}", files=[Upload("a.md", b"# A")])
+    view = await handed_over(world, ana, said.ts)
+    assert ids(view) == ["prompt", "context/message/0", "project", "telling"]
+    context = value(view, "context/message/0")
+    assert "> The port is wrong, @ana. Key: [masked: GitHub token]" in context
+    assert context.startswith("A message from Slack:\n\nben, ")
+    assert "Masked, so that it stays in Slack: GitHub token." in words(view.blocks)
+    assert "Files that go along: a.md." in words(view.blocks)
+    assert GITHUB not in str(world.workspace.web_api.calls[-1].args)
+    await ana.views.enter("prompt", "Fix the port")
+    await ana.views.enter("context/message/0", "> The port is 8443.")
+    assert (await ana.views.submit()).ok
+    (asked,) = world.service.started
+    assert (asked.channel_id, asked.thread_ts, asked.message_ts) == ("C0DOCS001", said.ts, "")
+    assert (asked.way_in, asked.origin, asked.prompt) == (WayIn.SHORTCUT, ThreadOrigin.CONVERSATION, "Fix the port")
+    assert asked.context == RequestContext("> The port is 8443.")
+    assert said.files is not None
+    assert asked.attachments == Attachments((SlackFile(said.files[0].id, "a.md", must_look_up=True),))
+
+
+async def test_a_secret_that_is_put_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
+    """The text stays, to be mended."""
+    said = await ana.say("docs", "The port is wrong")
+    await handed_over(world, ana, said.ts)
+    await ana.views.enter("prompt", "Fix it")
+    await ana.views.enter("context/message/0", f"with {AWS}")
+    result = await ana.views.submit()
+    assert list(result.errors) == ["context/message/0"]
+    assert "AWS key" in result.errors["context/message/0"]
+    await ana.views.enter("context/message/0", None)
+    assert (await ana.views.submit()).ok
+    assert world.service.started[0].context == RequestContext("")
+
+
+async def test_a_thread_goes_along_where_that_is_chosen(world: SlackWorld, ana: Actor) -> None:
+    """And what was typed stays when that is changed."""
+    root = await ana.say("docs", "Who knows about ports?")
+    reply = await world.workspace.people["ben"].say("docs", f"I do: {AWS}", thread_ts=root.ts)
+    view = await handed_over(world, ana, reply.ts)
+    assert "Who knows" not in value(view, "context/message/0")
+    await ana.views.enter("prompt", "Fix it")
+    await ana.views.enter("scope", "thread")
+    await world.workspace.changes.wait_for(lambda: "context/thread/0" in ids(ana.views.top or view))
+    assert ana.views.top is not None
+    whole = value(ana.views.top, "context/thread/0")
+    assert whole.index("Who knows about ports?") < whole.index("I do: [masked: AWS key]")
+    assert value(ana.views.top, "prompt") == "Fix it"
+    await ana.views.enter("scope", "message")
+    await world.workspace.changes.wait_for(lambda: "context/message/0" in ids(ana.views.top or view))
+    await ana.views.enter("scope", "thread")
+    await world.workspace.changes.wait_for(lambda: "context/thread/0" in ids(ana.views.top or view))
+    assert (await ana.views.submit()).ok
+    (asked,) = world.service.started
+    assert asked.thread_ts == root.ts
+    assert asked.context == RequestContext(whole)
+
+
+async def test_a_long_thread_fills_several_inputs_and_is_cut(world: SlackWorld, ana: Actor) -> None:
+    """What came last is kept, that there was more is said, and all inputs together are what is sent."""
+    root = await ana.say("docs", "number 0")
+    for number in range(1, 30):
+        await ana.say("docs", f"number {number} " + "word & <more> " * 60, thread_ts=root.ts)
+    await handed_over(world, ana, root.ts)
+    await ana.views.enter("scope", "thread")
+    await world.workspace.changes.wait_for(lambda: "context/thread/4" in words((ana.views.top or never()).blocks))
+    view = ana.views.top
+    assert view is not None
+    texts = [value(view, block_id) for block_id in ids(view) if block_id.startswith("context/")]
+    assert len(texts) in {5, 6}
+    assert "number 29 " in texts[-1]
+    assert "number 0" not in "".join(texts)
+    assert "Not all of the conversation has room here" in words(view.blocks)
+    await ana.views.enter("prompt", "Fix it")
+    assert (await ana.views.submit()).ok
+    assert world.service.started[0].context == RequestContext("\n".join(texts))
+
+
+def never() -> View:
+    raise AssertionError("the modal was closed")
+
+
+async def test_where_pagehand_is_no_member_the_message_alone_goes_along(world: SlackWorld, ana: Actor) -> None:
+    """And it says so."""
+    root = await ana.say("general", "Who knows?")
+    reply = await ana.say("general", "The port is wrong", thread_ts=root.ts)
+    view = await handed_over(world, ana, reply.ts, "general")
+    assert "scope" not in ids(view)
+    assert "> The port is wrong" in value(view, "context/message/0")
+    assert "Pagehand is not in this channel" in words(view.blocks)
+
+
+async def test_drafts_of_messages_are_kept_apart(world: SlackWorld, ana: Actor) -> None:
+    """Each by its message."""
+    first, second = await ana.say("docs", "one"), await ana.say("docs", "two")
+    await handed_over(world, ana, first.ts)
+    await ana.views.enter("prompt", "about one")
+    await ana.views.close()
+    await until_asked(world, lambda: (ana.id, f"message/C0DOCS001/{first.ts}") in world.service.drafts)
+    assert value(await handed_over(world, ana, second.ts), "prompt") is None
+    await ana.views.close()
+    assert value(await handed_over(world, ana, first.ts), "prompt") == "about one"
+
+
+# -- a follow-up ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) -> None:
+    """From the card's button."""
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
+    blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
+    card = await world.client.chat_postMessage(channel="C0DOCS001", text="card", blocks=blocks)
+    assert (await ana.press("docs", str(card["ts"]), "follow_up")).ok
+    view = await shown(world, ana, "Follow up")
+    assert ids(view) == ["prompt"]
+    await ana.views.enter("prompt", " ")
+    assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
+    await ana.views.enter("prompt", "And the manual")
+    assert (await ana.views.submit()).ok
+    (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
+    assert call[1:4] == (Person(ana.id, world.identity.team_id), "th1", "And the manual")
+
+
+# -- Home -------------------------------------------------------------------------------------------------------------
+
+
+async def test_opening_home_is_recorded(world: SlackWorld, ana: Actor) -> None:
+    """The Messages tab is none."""
+    await ana.views.open_home("messages")
+    await ana.views.open_home()
+    await world.workspace.deliveries.settled()
+    assert [call for call in world.service.calls if call[0] == "open_home"] == [("open_home", ana.id, 0)]
+
+
+def home_with(*buttons: tuple[str, str]) -> Block:
+    elements = [
+        {"type": "button", "text": {"type": "plain_text", "text": "B"}, "action_id": action_id, "value": value}
+        for action_id, value in buttons
+    ]
+    return {"type": "home", "blocks": [{"type": "actions", "elements": elements}]}
+
+
+async def test_the_buttons_of_home(world: SlackWorld, ana: Actor) -> None:
+    """Another page, a retry, a job, one's defaults."""
+    view = home_with((HOME_OLDER, "3"), (HOME_RETRY, "th1"), (HOME_START, "start"), (HOME_DEFAULTS, "change"))
+    await world.client.views_publish(user_id=ana.id, view=view)
+    for action_id in (HOME_OLDER, HOME_RETRY, HOME_START):
+        assert (await ana.views.press(action_id)).ok
+    assert "channel" in ids(await shown(world, ana, "New job"))
+    await ana.views.close()
+    assert ("open_home", ana.id, 3) in world.service.calls
+    (action,) = world.service.actions
+    assert action == Action(
+        Person(ana.id, world.identity.team_id), RequestKind.RETRY, action.source_key, thread_id="th1"
+    )
+    await ana.views.press(HOME_DEFAULTS)
+    assert ids(await shown(world, ana, "Your defaults")) == ["project", "telling"]
+    await ana.views.enter("project", "guides")
+    await ana.views.enter("telling", "quiet")
+    assert (await ana.views.submit()).ok
+    assert world.service.preferences[ana.id] == Preference("guides", quiet=True)
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "9999999", "٣"])
+async def test_a_page_that_is_none_is_the_first(world: SlackWorld, ana: Actor, value: str) -> None:
+    """Slack never sends one."""
+    await world.client.views_publish(user_id=ana.id, view=home_with((HOME_OLDER, value)))
+    assert (await ana.views.press(HOME_OLDER)).ok
+    assert ("open_home", ana.id, 0) in world.service.calls
+
+
+async def test_a_view_that_is_gone_is_told_as_such(world: SlackWorld, ana: Actor) -> None:
+    """It was closed, most often."""
+    with pytest.raises(ChatRejected):
+        await world.views.update(
+            "V0NOTHERE", {"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": []}
+        )
+    world.workspace.faults.server_error(method="views.open")
+    with pytest.raises(ChatUncertain):
+        await world.views.open("1.2.x", {})

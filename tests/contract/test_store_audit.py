@@ -1,0 +1,230 @@
+"""The audit trail in the store: read in its order and in pages, a line in the log once it is committed, deleted."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add
+
+from bot.cli.export import Period, entries
+from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.preferences import Preference
+from bot.domain.requests import Person, RequestState
+from bot.errors import StoreUnavailable
+from bot.ports import Store, Transaction
+from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
+from bot.upkeep_store_ports import Deleted
+
+ANA = Person("UANA", "T1")
+ASKED = AuditEntry(AuditAction.ASKED, ANA, "C1", "t1", "job-1", "docs", "command")
+REFUSED = AuditEntry(AuditAction.REFUSED, Person("UGUS", "T2"), "C2", reason="guest")
+
+
+async def record(store: Store, *those: AuditEntry) -> None:
+    """Records these in one transaction, which has one time."""
+
+    async def work(tx: Transaction) -> None:
+        for entry in those:
+            await tx.audit.add(entry)
+
+    await store.transact(work)
+
+
+async def exported(store: Store, since: float, until: float, page_size: int = 3) -> list[RecordedEntry]:
+    return [entry async for entry in entries(store, Period(since, until), page_size=page_size)]
+
+
+def jobs_of(found: Sequence[RecordedEntry]) -> list[str]:
+    return [recorded.entry.job_id for recorded in found]
+
+
+async def rows(sql: Sql, table: str) -> int:
+    ((number,),) = await sql(f"SELECT count(*) FROM {table}")  # noqa: S608 - a table of ours
+    return int(number)
+
+
+async def test_entries_come_back_as_they_were_in_pages_of_any_size(store: Store, clock: FakeClock) -> None:
+    """Many of one transaction have one time: none of them is left out between two pages, and none comes twice."""
+    begin = clock.now()
+    await record(store, *(replace(ASKED, job_id=f"{number}") for number in range(7)))
+    clock.advance(1)
+    await record(store, REFUSED)
+    found = list[RecordedEntry]()
+    for page_size in (1, 2, 3, 7, 8, 100):
+        found = await exported(store, begin, clock.now() + 1, page_size)
+        assert jobs_of(found) == [*map(str, range(7)), ""]
+        assert found[-1].entry == REFUSED
+        assert [recorded.at for recorded in found] == [begin] * 7 + [begin + 1]
+    assert found[0].entry == replace(ASKED, job_id="0")
+
+
+async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(store: Store, clock: FakeClock) -> None:
+    """So that two periods that follow each other have each entry once."""
+    begin = clock.now()
+    for number in range(4):
+        await record(store, replace(ASKED, job_id=str(number)))
+        clock.advance(10)
+    assert jobs_of(await exported(store, begin + 10, begin + 30)) == ["1", "2"]
+    assert jobs_of(await exported(store, begin + 30, begin + 99)) == ["3"]
+    assert await exported(store, begin + 99, begin + 100) == []
+
+
+async def test_what_is_recorded_late_with_an_earlier_time_has_its_place(store: Store, clock: FakeClock) -> None:
+    """The order is that of time, not of numbers."""
+    begin = clock.now()
+    await record(store, replace(ASKED, job_id="second"))
+    clock.advance(-5)
+    await record(store, replace(ASKED, job_id="first"))
+    assert jobs_of(await exported(store, begin - 10, begin + 10, 1)) == ["first", "second"]
+
+
+async def test_each_entry_is_a_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """With all that is known, and nothing that is not."""
+    caplog.set_level(logging.INFO, logger="bot.store.audit")
+    await record(store, ASKED, REFUSED)
+    assert [each.getMessage() for each in caplog.records] == [
+        "audit: asked person=UANA team=T1 channel=C1 thread=t1 job=job-1 project=docs way_in=command",
+        "audit: refused person=UGUS team=T2 channel=C2 reason=guest",
+    ]
+
+
+async def test_nobody_writes_a_field_or_a_line_of_their_own(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """What is more than a word stands in quotation marks, and is bounded."""
+    caplog.set_level(logging.INFO, logger="bot.store.audit")
+    await record(store, replace(ASKED, project="docs\naudit: asked person=UEVE", job_id='a b" c=d', reason="x" * 5_000))
+    (line,) = caplog.records
+    text = line.getMessage()
+    assert "\n" not in text
+    assert r'project="docs\naudit: asked person=UEVE"' in text
+    assert r'job="a b\" c=d"' in text
+    assert len(text) < 700
+
+
+async def test_nothing_is_logged_of_what_was_not_committed(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor twice of what was tried twice."""
+    caplog.set_level(logging.INFO, logger="bot.store.audit")
+
+    async def fails(tx: Transaction) -> None:
+        await tx.audit.add(REFUSED)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        await store.transact(fails)
+    tries = 0
+
+    async def locked_once(tx: Transaction) -> None:
+        nonlocal tries
+        tries += 1
+        await tx.audit.add(ASKED)
+        if tries == 1:
+            raise StoreUnavailable("locked")
+
+    with pytest.raises(StoreUnavailable):
+        await store.transact(locked_once)
+    await store.transact(locked_once)
+    assert [each.getMessage().split()[1] for each in caplog.records] == ["asked"]
+
+
+async def test_transactions_that_share_a_commit_log_their_own(
+    another_store: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each entry once, however many come at the same time."""
+    caplog.set_level(logging.INFO, logger="bot.store.audit")
+    store = await another_store()
+    await asyncio.gather(*(record(store, replace(ASKED, job_id=f"j{number}")) for number in range(30)))
+    told = sorted(each.getMessage().partition("job=")[2].split()[0] for each in caplog.records)
+    assert told == sorted(f"j{number}" for number in range(30))
+
+
+async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql: Sql, clock: FakeClock) -> None:
+    """What is younger stays."""
+    for _ in range(5):
+        await record(store, ASKED)
+        clock.advance(DAY)
+    before = clock.now() - 2.5 * DAY
+
+    async def delete(tx: Transaction) -> int:
+        return await tx.retention.delete_audit(before=before, limit=2)
+
+    assert [await store.transact(delete) for _ in range(3)] == [2, 1, 0]
+    assert await rows(sql, "audit") == 2
+
+
+async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: FakeClock) -> None:
+    """Drafts after a day, Homes and held replies that nobody comes back to, and the audit trail when its jobs go."""
+    held = RequestState.AWAITING_PERSON
+    await add(store, a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
+    await add(store, a_thread("t2", ts="2.1"), a_start("t2", state=held))
+
+    async def fill(tx: Transaction) -> None:
+        for number in range(450):
+            await tx.audit.add(ASKED)
+            await tx.drafts.save(f"U{number}", "C1", "words")
+            await tx.homes.opened(f"U{number}")
+        await tx.preferences.save("UANA", Preference("docs"))
+
+    await store.transact(fill)
+    begin = clock.now()
+    await sql("UPDATE requests SET recorded_at = :begin", begin=begin)
+    sweep = Retention(store, days=90, pause=0.0).sweep
+    counted: dict[float, list[int]] = {}
+    for days in (0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
+        clock.advance((days * DAY) - (clock.now() - begin))
+        await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
+        await sweep()
+        counted[days] = [await rows(sql, table) for table in ("drafts", "requests", "homes", "audit")]
+    assert list(counted.values()) == [
+        [451, 3, 450, 450], [1, 3, 450, 450], [1, 2, 450, 450], [1, 2, 0, 450], [1, 0, 0, 0]
+    ]  # fmt: skip
+    assert await rows(sql, "preferences") == 1
+
+
+async def test_a_draft_that_was_changed_meanwhile_stays(store: Store, sql: Sql, clock: FakeClock) -> None:
+    """A day counts from the last word."""
+    await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "one"))
+    clock.advance(0.8 * DAY)
+    await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "two"))
+    clock.advance(0.8 * DAY)
+    await Retention(store, days=90, pause=0.0).sweep()
+    assert await store.transact(lambda tx: tx.drafts.get("UANA", "C1")) == "two"
+    assert await rows(sql, "drafts") == 1
+
+
+async def fill_people(store: Store) -> None:
+    async def work(tx: Transaction) -> None:
+        for person in ("UANA", "UBEN"):
+            for number in range(7):
+                entry = replace(ASKED, person=Person(person, "T1"), channel_id=f"C{number % 2}")
+                await tx.audit.add(entry)
+            for place in ("C1", "C2"):
+                await tx.drafts.save(person, place, "words")
+            await tx.preferences.save(person, Preference("docs"))
+            await tx.homes.opened(person)
+
+    await store.transact(work)
+
+
+async def test_a_person_is_forgotten_with_what_they_did_prefer_and_look_at(store: Store, sql: Sql) -> None:
+    """However much it is; others keep theirs."""
+    await fill_people(store)
+    total = Deleted()
+    while batch := await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=3)):
+        total += batch
+    assert total == Deleted(others=7 + 2 + 1 + 1)
+    for table, left in (("audit", 7), ("drafts", 2), ("preferences", 1), ("homes", 1)):
+        assert await rows(sql, table) == left
+        found = await sql(f"SELECT DISTINCT person_id FROM {table}")  # noqa: S608 - a table of ours
+        assert [person for (person,) in found] == ["UBEN"]
+
+
+async def test_a_channel_is_forgotten_with_what_was_done_in_it(store: Store, sql: Sql) -> None:
+    """Also where nothing came of it, and there is no job."""
+    await fill_people(store)
+    total = Deleted()
+    while batch := await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=4)):
+        total += batch
+    assert total == Deleted(others=6)
+    assert await sql("SELECT DISTINCT channel_id FROM audit") == [("C0",)]

@@ -1,0 +1,178 @@
+"""What somebody writes in quick succession goes out as one message, each reply with its own mark."""
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests import Person, Reply, Request, RequestState
+from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+
+JOB = "job-1"
+T = 1_700_000_100
+
+
+def at(seconds: float) -> str:
+    return f"{T + seconds:.6f}"
+
+
+@pytest.fixture
+async def ts(world: CoreWorld) -> str:
+    """A job at work, in a world where replies within 3 s are one message."""
+    world.merge_seconds = 3.0
+    world.assemble()
+    return await world.started()
+
+
+async def write(world: CoreWorld, ts: str, *replies: tuple[str, float], person: Person = ANA) -> None:
+    """Replies, recorded and prepared, and due."""
+    for words, seconds in replies:
+        await world.reply(ts, words, at(seconds), person)
+    await world.step(world.request_preparer)
+    world.clock.advance(3.5)
+
+
+async def edit(world: CoreWorld, ts: str, seconds: float, words: str, edited: float) -> None:
+    """A new version of a reply; without words it was deleted."""
+    reply = Reply(ANA, "C1", ts, at(seconds), words, edited_at=at(edited), withdrawn=not words)
+    assert await world.service.revise(reply)
+
+
+async def rows(world: CoreWorld, ts: str) -> list[Request]:
+    thread = await world.thread(ts)
+
+    async def work(tx: object) -> list[Request]:
+        found: list[Request] = []
+        for seconds in range(20):
+            found += await tx.requests.find_by_reply(thread.id, at(seconds))  # type: ignore[attr-defined]  # a transaction
+        return found
+
+    return await world.store.transact(work)
+
+
+async def test_rapid_replies_of_one_person_are_one_message(world: CoreWorld, ts: str) -> None:
+    """In the order they were written; each is a row of its own, and accepted."""
+    await write(world, ts, ("One", 1), ("Two", 3), ("Three", 6), ("Late", 12))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo\n\nThree", "Late"]
+    found = await rows(world, ts)
+    assert [request.state for request in found] == [RequestState.ACCEPTED] * 4
+    assert [request.merged_into for request in found] == ["", found[0].id, found[0].id, ""]
+    assert [world.chat.reactions[at(seconds)] for seconds in (1, 3, 6, 12)] == [Reaction.ACCEPTED] * 4
+    assert (await world.thread(ts)).state.round == 2
+
+
+async def test_another_persons_reply_between_is_not_overtaken(world: CoreWorld, ts: str) -> None:
+    """Order comes before thrift."""
+    await world.reply(ts, "Ben's", at(2), BEN)
+    await write(world, ts, ("One", 1), ("Two", 3))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One", "Ben's", "Two"]
+
+
+async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: str) -> None:
+    """A refusal is told once, and every reply carries its mark."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    world.job_api.faults = [JobApiRejected("no", words="no")]
+    await world.step(world.request_sender)
+    await world.pass_time(10)
+    assert {request.state for request in await rows(world, ts)} == {RequestState.REJECTED}
+    assert [message.kind for message in world.chat.messages].count("request_rejected") == 1
+    assert [world.chat.reactions[at(seconds)] for seconds in (1, 2)] == [Reaction.PROBLEM] * 2
+
+
+async def test_what_certainly_did_not_arrive_can_be_edited_and_deleted(world: CoreWorld, ts: str) -> None:
+    """While the job API is away; and what was written since goes along where it was written soon enough."""
+    await write(world, ts, ("One", 1), ("Two", 2), ("Three", 3))
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.step(world.request_sender)
+    assert {request.merged_into for request in await rows(world, ts)} == {""}
+    await edit(world, ts, 1, "", 20)
+    await edit(world, ts, 3, "Three, better", 21)
+    await world.reply(ts, "Four", at(4))
+    await world.pass_time(10)
+    assert world.job_api.messages[JOB] == ["Two\n\nThree, better\n\nFour"]
+    assert [request.state for request in await rows(world, ts)] == [RequestState.WITHDRAWN] + [
+        RequestState.ACCEPTED
+    ] * 3
+
+
+async def test_what_may_have_arrived_stays_one_message_with_its_words(world: CoreWorld, ts: str) -> None:
+    """Where the server runs a key once it is repeated just as it was; new words are offered afterwards."""
+    world.idempotent = True
+    world.assemble()
+    await write(world, ts, ("One", 1), ("Two", 2))
+    world.job_api.faults = [JobApiUncertain("timeout")]
+    await world.step(world.request_sender)
+    await edit(world, ts, 2, "Two, changed", 20)
+    await world.reply(ts, "Three", at(3))
+    await world.pass_time(30)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+    assert [message.kind for message in world.chat.told].count("reply_edited") == 1
+
+
+async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
+    """The group is fixed when it is claimed: what came since is no part of it."""
+    world.idempotent = True
+    world.assemble()
+    await write(world, ts, ("One", 1), ("Two", 2))
+    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
+    world.restart("two")
+    await world.reply(ts, "Three", at(3))
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+
+
+async def test_a_kill_is_told_once_and_all_of_it_is_sent_again_when_asked(world: CoreWorld, ts: str) -> None:
+    """Where nobody knows whether it arrived; the button is that of the message, and sends all of it."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    await world.request_sender.claim(10)
+    world.restart("two")
+    await world.pass_time(60)
+    found = await rows(world, ts)
+    assert {request.state for request in found} == {RequestState.UNCERTAIN}
+    assert [message.kind for message in world.chat.messages].count("request_uncertain") == 1
+    await world.press_send_again(ANA, found[0].id, key="again")
+    await world.pass_time(10)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+    assert {request.state for request in await rows(world, ts)} == {RequestState.ACCEPTED}
+
+
+async def test_a_process_paused_past_its_lease_gives_all_of_it_back(world: CoreWorld, ts: str) -> None:
+    """Nothing was sent, so all of it waits again and can be edited."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    world.clock.advance(25)
+    await edit(world, ts, 1, "", 20)
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(5)
+    assert world.job_api.messages[JOB] == ["Two"]
+
+
+async def test_a_follow_up_waits_as_long_as_another_could_still_join_it(world: CoreWorld, ts: str) -> None:
+    """So it is due that long after it was recorded."""
+    await world.reply(ts, "One", at(1))
+    await world.settle()
+    world.clock.advance(2.0)
+    await world.reply(ts, "Two", at(3))
+    await world.settle()
+    assert world.job_api.messages[JOB] == []
+    world.clock.advance(1.1)
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+
+
+async def test_replies_of_another_order_than_their_rows_are_in_the_order_they_were_written(
+    world: CoreWorld, ts: str
+) -> None:
+    """Slack may deliver them out of order."""
+    await write(world, ts, ("Two", 2), ("One", 1))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+
+
+async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> None:
+    """Whom the agent asks if it has a question."""
+    await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
+    await world.step(world.request_sender)
+    assert (await world.thread(ts)).state.asker_id == BEN.id

@@ -1,0 +1,227 @@
+"""The card of a job: what it tells, in which words, and what can be done about the job there."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.domain.job_details import ChangeKind, Changes, FileChange, PlanStep, Progress, StepStatus
+from bot.domain.jobs import Job, Problem
+from bot.domain.projects import ProjectReason
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState, WayIn
+from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.text import duration
+
+CONTEXT = MessageContext(bot_user_id="U0BOT")
+SEVERAL = replace(CONTEXT, several_projects=True)
+LINK = "https://git.example/team/guides/pull/7"
+NOON = 1_700_049_600.0
+"""2023-11-15, 12:00 UTC."""
+MOMENT = "<!date^1700049600^{time}|12:00 UTC>"
+THREAD = Thread("th1", "T1", "C1", "U0ANA", "Fix the guides", "guides", NOON, ts="1.1", card_ts="1.1")
+NONE = FollowUpCounts()
+
+
+def with_state(job: Job | None = None, **known: Any) -> Thread:
+    return replace(THREAD, state=ThreadState(job=job, **known))
+
+
+def facts_of(thread: Thread, context: MessageContext = CONTEXT, follow_ups: FollowUpCounts = NONE) -> list[str]:
+    """The small print."""
+    (block,) = (block for block in card(thread, context, follow_ups).blocks if block["type"] == "context")
+    return [element["text"] for element in block["elements"]]
+
+
+def labels_of(thread: Thread) -> list[str]:
+    """The buttons of a card, without the menu."""
+    *buttons, _ = card(thread, CONTEXT).blocks[-1]["elements"]
+    return [button["text"]["text"] for button in buttons]
+
+
+def menu_of(thread: Thread) -> list[str]:
+    """The labels of its menu."""
+    return [option["text"]["text"] for option in card(thread, CONTEXT).blocks[-1]["elements"][-1]["options"]]
+
+
+@pytest.mark.parametrize("way_in", WayIn)
+def test_every_way_in_is_told_after_the_state(way_in: WayIn) -> None:
+    """Who asked, and how, follows what is most worth knowing."""
+    message = card(replace(THREAD, options=ThreadOptions(way_in)), CONTEXT)
+    assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
+    assert "asked: Fix the guides\n" in message.text
+    assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
+
+
+def test_a_retry_says_that_it_is_one() -> None:
+    """The request is the same, so that its words alone do not tell."""
+    assert "wanted this tried again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
+
+
+@pytest.mark.parametrize("reason", ProjectReason)
+def test_of_several_projects_the_card_tells_which_and_why(reason: ProjectReason) -> None:
+    """With one project alone there is nothing to tell."""
+    thread = replace(THREAD, options=ThreadOptions(project_reason=reason))
+    assert facts_of(thread, SEVERAL)[0].startswith("Project: guides (")
+    assert not any(fact.startswith("Project") for fact in facts_of(thread))
+
+
+def test_a_job_whose_person_has_to_choose_the_project_waits_for_that() -> None:
+    """Nothing else is in its way."""
+    undecided = card(replace(THREAD, project=""), SEVERAL)
+    assert undecided.text.startswith("Waiting for <@U0ANA> to choose the project.")
+    decided = replace(THREAD, options=ThreadOptions(project_reason=ProjectReason.CHOSEN))
+    assert card(decided, SEVERAL).text.startswith("Waiting to be sent")
+
+
+def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
+    """Slack fills in the reader's own; what cannot do that shows UTC."""
+    thread = with_state(Job("j1", "active"), work_began_at=NOON + 60)
+    asked, began = facts_of(thread)
+    assert asked == "Asked: <!date^1700049600^{date_short_pretty} {time} ({ago})|2023-11-15 12:00 UTC>"
+    assert began.startswith("At work since: <!date^1700049660^")
+
+
+def test_how_long_it_took_is_told_once_it_has_ended() -> None:
+    """And of work that was never seen to begin, when it ended alone."""
+    ended = with_state(Job("j1", "completed"), work_began_at=NOON, work_ended_at=NOON + 754)
+    assert facts_of(ended)[-1].endswith("2023-11-15 12:12 UTC> after 12 minutes")
+    unseen = replace(ended, state=replace(ended.state, work_began_at=0.0))
+    assert facts_of(unseen)[-1].endswith("2023-11-15 12:12 UTC>")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "less than a minute"),
+        (59.9, "less than a minute"),
+        (60, "1 minute"),
+        (3_599, "59 minutes"),
+        (3_600, "1 hour"),
+        (7_380, "2 hours and 3 minutes"),
+        (90_061, "1 day and 1 hour"),
+        (172_860, "2 days and 1 minute"),
+    ],
+)
+def test_durations_are_words(seconds: float, words: str) -> None:
+    """Its two largest units."""
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (ThreadState(Job("j1", "active")), "Follow-ups: 2 sent, 1 waiting"),
+        (ThreadState(), "Follow-ups: 2 sent, 1 waiting for the job to begin"),
+        (
+            ThreadState(Job("j1", "active"), problem=Problem.RATE_LIMITED, problem_until=int(NOON)),
+            f"Follow-ups: 2 sent, 1 waiting for the job API's hourly allowance, at least until {MOMENT}",
+        ),
+        (
+            ThreadState(Job("j1", "active"), problem=Problem.OUT_OF_REACH),
+            "Follow-ups: 2 sent, 1 waiting for the job API to be reached again",
+        ),
+    ],
+)
+def test_what_follow_ups_wait_for_is_counted_and_explained(state: ThreadState, words: str) -> None:
+    """In one sentence."""
+    assert facts_of(replace(THREAD, state=state), CONTEXT, FollowUpCounts(2, 1))[-1] == words
+
+
+def test_without_follow_ups_nothing_is_counted() -> None:
+    """Zeros tell nobody anything."""
+    assert not any("Follow-ups" in fact for fact in facts_of(with_state(Job("j1", "active"))))
+
+
+def test_who_muted_a_job_is_told_with_what_that_means() -> None:
+    """And it can be undone in the menu."""
+    muted = with_state(Job("j1", "active"), muted_by="U0BEN")
+    assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies are not sent")
+    assert "Unmute" in menu_of(muted)
+    assert "Mute" not in menu_of(muted)
+    assert "Follow up…" not in labels_of(muted)
+
+
+def test_of_many_changed_pages_the_first_are_named() -> None:
+    """And the others counted."""
+    files = tuple(FileChange(f"p{number}.md", ChangeKind.ADDED, title=f"Page {number}") for number in range(8))
+    known = Progress(changes=Changes(files, 11))
+    message = card(with_state(Job("j1", "completed", pr_link=LINK), progress=known), CONTEXT)
+    assert "• Page 7, new\n• and 3 more" in message.blocks[2]["text"]["text"]
+    assert "changes 11 files: Page 0, new, Page 1" in message.text
+    assert "•" not in message.text
+
+
+@pytest.mark.parametrize(
+    ("thread", "labels"),
+    [
+        (THREAD, ["Stop"]),
+        (with_state(problem=Problem.RATE_LIMITED), ["Stop"]),
+        (with_state(Job("j1", "active")), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "pondering")), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "active", pr_link=LINK)), ["Open the pull request", "Stop", "Follow up…"]),
+        (with_state(Job("j1", "completed", pr_link=LINK)), ["Open the pull request", "Follow up…"]),
+        (with_state(Job("j1", "completed")), ["Follow up…", "Retry"]),
+        (with_state(Job("j1", "failed")), ["Follow up…", "Retry"]),
+        (with_state(Job("j1", "archived")), ["Retry"]),
+        (with_state(problem=Problem.REJECTED), ["Retry"]),
+        (with_state(problem=Problem.UNCERTAIN), ["Retry"]),
+        (with_state(Job("j1", "active"), problem=Problem.GONE), []),
+        (with_state(Job("j1", "active"), stopped_by="U0BEN"), ["Follow up…"]),
+    ],
+)
+def test_what_can_be_done_depends_on_where_the_job_stands(thread: Thread, labels: list[str]) -> None:
+    """Verbs, and never more than five with the menu."""
+    assert labels_of(thread) == labels
+
+
+def test_a_stop_is_told_with_who_asked_for_it() -> None:
+    """While it goes on, and afterwards."""
+    at_work = with_state(Job("j1", "active"), stopped_by="U0BEN")
+    assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
+    ended = with_state(Job("j1", "completed", pr_link=LINK), stopped_by="U0BEN")
+    assert card(ended, CONTEXT).text.startswith("Stopped by <@U0BEN>, with a pull request.")
+
+
+def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:
+    """A certain failure can be retried at once."""
+    stop = card(with_state(Job("j1", "active")), CONTEXT).blocks[-1]["elements"][0]
+    assert (stop["action_id"], stop["value"]) == ("stop_job", "th1")
+    assert "stop what it is at" in stop["confirm"]["text"]["text"]
+    retry = card(with_state(problem=Problem.UNCERTAIN), CONTEXT).blocks[-1]["elements"][0]
+    assert "done twice" in retry["confirm"]["text"]["text"]
+    assert "confirm" not in card(with_state(Job("j1", "failed")), CONTEXT).blocks[-1]["elements"][1]
+
+
+def test_the_menu_has_the_jobs_id_once_there_is_one() -> None:
+    """Before, there is nothing to copy."""
+    assert menu_of(THREAD) == ["Show the whole request", "Mute"]
+    assert menu_of(with_state(Job("j1", "active"))) == ["Show the whole request", "Mute", "Show the job's id"]
+
+
+@pytest.mark.parametrize("item", MenuItem)
+def test_what_was_chosen_from_the_menu_is_read_back(item: MenuItem) -> None:
+    """Values come back as they went."""
+    assert read_menu_value(menu_value(item, "th1")) == (item, "th1")
+    assert len(menu_value(item, "f" * 32)) <= 150
+
+
+@pytest.mark.parametrize("value", ["", "mute", "mute/", "shrug/th1", "/th1"])
+def test_a_value_that_is_no_item_of_the_menu_is_none(value: str) -> None:
+    """Anybody can post a payload with any value."""
+    assert read_menu_value(value) is None
+
+
+def test_a_screen_reader_gets_sentences_without_marks() -> None:
+    """The plan as a count and what it is at, no emoji, no asterisks."""
+    plan = (PlanStep("Read it", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
+    state = ThreadState(Job("j1", "active", ref="main"), progress=Progress(plan, "Editing a.md"), work_began_at=NOON)
+    text = card(replace(THREAD, state=state), CONTEXT).text
+    first, asked, facts = text.split("\n")
+    assert first == (
+        "Active: the agent is at work. 1 of 3 steps are done. At work on: Write. Next: Check. Now: Editing a.md."
+    )
+    assert asked == "<@U0ANA> asked: Fix the guides"
+    assert facts.startswith("Branch: main. Asked: <!date^")
+    assert not any(mark in text for mark in ("*", "_ ", ":white", "•"))

@@ -1,0 +1,86 @@
+"""Which follow-ups are one message, and what that says."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.merging import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
+from bot.domain.requests import Request, RequestContext, RequestKind, RequestState, UploadedFile
+
+FILE = UploadedFile("f1", "a.png", "image/png")
+
+
+def said(text: str, at: float, person: str = "UANA") -> Request:
+    """A follow-up that waits."""
+    return Request(
+        id=text,
+        thread_id="t",
+        kind=RequestKind.FOLLOW_UP,
+        source_key=text,
+        person_id=person,
+        text=text,
+        written_at=f"{at:.6f}",
+        recorded_at=at + 0.1,
+        state=RequestState.WAITING,
+    )
+
+
+FIRST = said("first", 100.0)
+
+
+def names(*following: Request, stopped_at: tuple[float, ...] = (), seconds: float = 3.0) -> list[str]:
+    return [request.text for request in merged_with(FIRST, following, stopped_at, seconds)]
+
+
+def test_each_that_came_soon_after_the_one_before_goes_along() -> None:
+    """The time counts from the one before, not from the first."""
+    assert names(said("a", 103.0), said("b", 105.9), said("c", 109.0)) == ["a", "b"]
+
+
+def test_nothing_goes_along_where_that_is_not_wanted() -> None:
+    """With 0 seconds, not even what was written at the same time."""
+    assert names(said("a", 100.0), seconds=0) == []
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        said("x", 101.5, "UBEN"),
+        replace(said("x", 101.5), state=RequestState.PREPARING),
+        replace(said("x", 101.5), uncertain=True),
+        replace(said("x", 101.5), merged_into="other"),
+    ],
+    ids=["another person's", "not prepared yet", "may have arrived", "of another message"],
+)
+def test_what_lies_between_ends_the_message(between: Request) -> None:
+    """The order is kept: what comes after it is not sent before it."""
+    assert names(said("a", 101.0), between, said("b", 102.0)) == ["a"]
+
+
+def test_a_stop_ends_the_message() -> None:
+    """What was written after a stop has nothing to do with what was written before."""
+    assert names(said("a", 101.0), said("b", 102.0), stopped_at=(101.5,)) == ["a"]
+    assert names(said("a", 101.0), said("b", 102.0), stopped_at=(99.0, 103.0)) == ["a", "b"]
+
+
+def test_a_message_does_not_grow_without_bounds() -> None:
+    """Neither in requests nor in characters: what has no room goes out next."""
+    many = [said(f"m{n}", 100.0 + n) for n in range(2 * MOST_MERGED)]
+    assert len(merged_with(FIRST, many, (), 3.0)) == MOST_MERGED - 1
+    assert names(said("a" * (MOST_CHARACTERS - 5), 101.0), said("b", 102.0)) == ["a" * (MOST_CHARACTERS - 5)]
+
+
+def test_what_has_no_time_of_its_own_counts_as_written_when_it_was_recorded() -> None:
+    """A follow-up from a modal has no message."""
+    assert names(replace(said("a", 101.0), written_at="")) == ["a"]
+
+
+def test_the_words_and_contexts_of_all_are_in_order() -> None:
+    """Under the first one's id, which is the key; a file that came twice goes once."""
+    first = replace(FIRST, context=RequestContext("earlier", (FILE,)))
+    others = [said("a", 101.0), replace(said("b", 102.0), context=RequestContext("later", (FILE,)))]
+    one = as_one(first, others)
+    assert (one.id, one.text) == ("first", "first\n\na\n\nb")
+    assert one.context == RequestContext("earlier\n\nlater", (FILE,))
+    assert as_one(FIRST, []) is FIRST
+    assert as_one(FIRST, [said("a", 101.0)]).context is None

@@ -1,0 +1,155 @@
+"""A message's words as they were set, from the blocks that Slack's composer makes; else from its flat text."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.message_text import unescape
+from bot.slack.receiving.payloads.rich_text import MAX_ELEMENTS, message_text
+
+FLAT = "the flat text"
+
+
+def words(text: str, **style: bool) -> dict[str, Any]:
+    return {"type": "text", "text": text} | ({"style": style} if style else {})
+
+
+def section(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rich_text_section", "elements": list(elements)}
+
+
+def bullets(*items: str, style: str = "bullet", **fields: Any) -> dict[str, Any]:
+    return {"type": "rich_text_list", "style": style, "elements": [section(words(item)) for item in items]} | fields
+
+
+def code(*elements: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "rich_text_preformatted", "elements": list(elements)} | fields
+
+
+def quotation(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rich_text_quote", "elements": list(elements)}
+
+
+def message(*parts: Any, text: str = FLAT) -> dict[str, Any]:
+    return {"text": text, "blocks": [{"type": "rich_text", "block_id": "b", "elements": list(parts)}]}
+
+
+@pytest.mark.parametrize(
+    ("parts", "markdown"),
+    [
+        ([section(words("Fix a < b & c"))], "Fix a < b & c"),
+        ([section(words("one\n\ntwo"))], "one\n\ntwo"),
+        (
+            [section(words("Do:\n")), bullets("first", "second", indent=0, border=0), section(words("\nThanks"))],
+            "Do:\n\n- first\n- second\n\nThanks",
+        ),
+        (
+            [
+                bullets("one", "two", style="ordered", indent=0),
+                bullets("inside", indent=1),
+                bullets("three\nstill three", style="ordered", indent=0, offset=2),
+            ],
+            "1. one\n2. two\n    - inside\n3. three\n   still three",
+        ),
+        ([section(words("Run\n")), code(words("if a:\n    b()\n"))], "Run\n\n```\nif a:\n    b()\n```"),
+        ([code(words("```\nfence\n```"))], "````\n```\nfence\n```\n````"),
+        ([code({"type": "link", "url": "http://x.md", "text": "x.md"}, words(" <b>"))], "```\nx.md <b>\n```"),
+        ([quotation(words("one\ntwo")), section(words("so?"))], "> one\n> two\n\nso?"),
+        ([bullets("quoted", border=1)], "> - quoted"),
+        ([section(words("be "), words("bold ", bold=True), words("now"))], "be **bold** now"),
+        ([section(words("a", bold=True, italic=True), words("b", strike=True), words(" "))], "**_a_**~~b~~"),
+        ([section(words("x = `y`", code=True), words(" and "), words("z", code=True))], "`` x = `y` `` and `z`"),
+        ([section(words("two\nlines", bold=True))], "**two**\n**lines**"),
+        (
+            [section({"type": "link", "url": "https://x.example/a?b&c", "text": "the page"})],
+            "the page (https://x.example/a?b&c)",
+        ),
+        ([section({"type": "link", "url": "http://README.md", "text": "README.md"})], "README.md"),
+        ([section({"type": "link", "url": "https://x.example/a"})], "https://x.example/a"),
+        ([section({"type": "link", "url": "mailto:a@x.example", "text": "a@x.example"})], "a@x.example"),
+        ([section({"type": "user", "user_id": "U1"}, words(" wrote it"))], "@U1 wrote it"),
+        ([section({"type": "broadcast", "range": "here"})], "@here"),
+        ([section({"type": "emoji", "name": "wave::skin-tone-2", "unicode": "1f44b-1f3fb"})], ":wave::skin-tone-2:"),
+        ([section({"type": "date", "timestamp": 1, "format": "{date}", "fallback": "1 Jan"})], "1 Jan"),
+        ([section({"type": "color", "value": "#1f5c4d"})], "#1f5c4d"),
+        ([section(words("typed <@U1> \x02@U2\x03"))], "typed <@U1> @U2"),
+    ],
+    ids=str,
+)
+def test_words_are_read_as_they_were_set(parts: list[dict[str, Any]], markdown: str) -> None:
+    assert unescape(message_text(message(*parts))) == markdown
+
+
+def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
+    parts = section(
+        {"type": "channel", "channel_id": "C1"}, words(" "), {"type": "usergroup", "usergroup_id": "S1"}, words("!")
+    )
+    flat = "<#C1|docs> <!subteam^S1|@writers>!"
+    assert unescape(message_text(message(parts, text=flat))) == "#docs @writers!"
+    assert unescape(message_text(message(parts))) == "#C1 @S1!"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"text": FLAT},
+        {"text": FLAT, "blocks": None},
+        {"text": FLAT, "blocks": []},
+        {"text": FLAT, "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "x"}}]},
+        {"text": FLAT, "blocks": [*message(section(words("a")))["blocks"], {"type": "divider"}]},
+        message(),
+        message(section()),
+        message(section(words(" \n"))),
+        message(section(words("a")), {"type": "rich_text_table"}),
+        message(section(words("a"), {"type": "canvas"})),
+        message(section({"type": "user", "user_id": "<!channel>"})),
+        message(section({"type": "link", "url": "https://x.example|<!channel>"})),
+        message(section({"type": "link"})),
+        message(section({"type": "emoji", "name": "a b"})),
+        message({"type": "rich_text_list", "elements": [bullets("inside")]}),
+        message(section(*[words("a")] * (MAX_ELEMENTS + 1))),
+        message(section(words("a" * 70_000))),
+    ],
+    ids=lambda payload: str(payload)[:80],
+)
+def test_what_is_not_known_or_too_much_leaves_the_flat_text(payload: dict[str, Any]) -> None:
+    assert message_text(payload) == FLAT
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "elements", "text", "style", "indent", "offset", "url"]), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+KINDS = ["rich_text_section", "rich_text_list", "rich_text_quote", "rich_text_preformatted", "text", "link", "emoji"]
+ELEMENTS = st.recursive(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(KINDS)}, optional={"text": ANYTHING, "style": ANYTHING, "url": ANYTHING}
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.sampled_from(KINDS), "elements": st.lists(inner, max_size=4) | ANYTHING},
+        optional={"indent": ANYTHING, "offset": ANYTHING, "border": ANYTHING, "style": ANYTHING},
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(ELEMENTS, max_size=4), ANYTHING)
+def test_any_block_is_read_or_left(parts: list[dict[str, Any]], odd: Any) -> None:
+    assert isinstance(message_text(message(*parts)), str)
+    assert isinstance(message_text({"text": FLAT, "blocks": odd}), str)
+    assert isinstance(message_text(odd), str)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200))
+def test_what_was_typed_without_a_style_is_read_as_it_was_typed(typed: str) -> None:
+    assert unescape(message_text(message(section(words(typed))))) == unescape(
+        typed.translate({38: "&amp;", 60: "&lt;", 62: "&gt;"})
+    )

@@ -1,0 +1,196 @@
+"""Clicks and reactions behind a real Bolt app: what each asks of the service."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from support.fakes.slack_payloads import click
+from support.worlds.listening_world import BOT, ListeningWorld, listening
+
+from bot.domain.actions import Action
+from bot.domain.requests import Person, RequestKind
+from bot.errors import StoreUnavailable
+from bot.slack.rendering import blocks
+from bot.slack.rendering.blocks import MenuItem, menu_value
+
+ANA = Person("U0ANA", "T1")
+KEY = "click/T1/1.2.abc"
+CARD = "1700000001.000100"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[ListeningWorld]:
+    async with listening(recording_timeout=0.05) as made:
+        yield made
+
+
+def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
+    """As a menu or a list reports what was chosen (docs.slack.dev, "Overflow menu element")."""
+    option = {"text": {"type": "plain_text", "text": "A label"}, "value": value}
+    action = {
+        "type": "overflow",
+        "action_id": action_id,
+        "block_id": "b",
+        "selected_option": option,
+        "action_ts": "1.1",
+    }
+    return click(action_id) | {"actions": [action]} | changes
+
+
+@pytest.mark.parametrize(
+    ("action_id", "kind"),
+    [
+        (blocks.SEND_AGAIN, RequestKind.SEND_AGAIN),
+        (blocks.SEND_NEW_WORDS, RequestKind.SEND_NEW_WORDS),
+        (blocks.SEND_HELD, RequestKind.SEND_HELD),
+        (blocks.SEND_ALL_HELD, RequestKind.SEND_ALL_HELD),
+        (blocks.DISCARD_HELD, RequestKind.DISCARD_HELD),
+    ],
+)
+async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, action_id: str, kind: RequestKind) -> None:
+    assert (await world.take(click(action_id, "r1"))).status == 200
+    assert world.service.calls == [("act", Action(ANA, kind, KEY, argument="r1"))]
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "argument"),
+    [
+        (click(blocks.STOP_JOB, "th1"), RequestKind.STOP, ""),
+        (click(blocks.RETRY_JOB, "th1"), RequestKind.RETRY, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.MUTE, "th1")), RequestKind.MUTE, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.UNMUTE, "th1")), RequestKind.UNMUTE, ""),
+        (chosen(blocks.CHOOSE_PROJECT, "th1/the/guides"), RequestKind.CHOOSE_PROJECT, "the/guides"),
+        (click(blocks.CHOOSE_PROJECT_BUTTONS[-1], "th1/guides"), RequestKind.CHOOSE_PROJECT, "guides"),
+    ],
+    ids=str,
+)
+async def test_buttons_about_a_job_are_recorded(
+    world: ListeningWorld, payload: dict[str, Any], kind: RequestKind, argument: str
+) -> None:
+    assert (await world.take(payload)).status == 200
+    expected = Action(ANA, kind, KEY, channel_id="C1", thread_id="th1", argument=argument)
+    assert world.service.calls == [("act", expected)]
+
+
+async def test_what_is_shown_is_asked_for(world: ListeningWorld) -> None:
+    for payload in (
+        click(blocks.SHOW_PROMPT, "th1"),
+        click(blocks.SHOW_ANSWER, "th1/0a1b"),
+        chosen(blocks.CARD_MENU, menu_value(MenuItem.WHOLE_REQUEST, "th1")),
+        chosen(blocks.CARD_MENU, menu_value(MenuItem.JOB_ID, "th1")),
+    ):
+        assert (await world.take(payload)).status == 200
+    assert world.service.calls == [
+        ("show_prompt", ANA, "C1", "th1", KEY),
+        ("show_answer", ANA, "C1", "th1", "0a1b", KEY),
+        ("show_prompt", ANA, "C1", "th1", KEY),
+        ("show_job_id", ANA, "C1", "th1", KEY),
+    ]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        click(blocks.OPEN_PULL_REQUEST),
+        click(blocks.STOP_JOB, ""),
+        click(blocks.STOP_JOB, "th1", user={}),
+        click(blocks.STOP_JOB, "th1", channel=None),
+        click(blocks.STOP_JOB, "th1", channel={"id": 7}, container={"channel_id": None}),
+        chosen(blocks.CARD_MENU, "th1"),
+        chosen(blocks.CARD_MENU, "explode/th1"),
+        chosen(blocks.CARD_MENU, "mute/"),
+        chosen(blocks.CHOOSE_PROJECT, "th1"),
+        chosen(blocks.CHOOSE_PROJECT, "/guides"),
+    ],
+    ids=str,
+)
+async def test_what_means_nothing_is_acknowledged(world: ListeningWorld, payload: dict[str, Any]) -> None:
+    assert (await world.take(payload)).status == 200
+    assert world.service.calls == []
+
+
+async def test_a_button_in_a_view_needs_no_channel(world: ListeningWorld) -> None:
+    body = click(blocks.RETRY_JOB, "th1", channel=None, view={"id": "V1", "type": "home"})
+    assert (await world.take(body)).status == 200
+    assert world.service.actions == [Action(ANA, RequestKind.RETRY, KEY, thread_id="th1")]
+
+
+async def test_an_external_person_who_clicks_keeps_their_team(world: ListeningWorld) -> None:
+    await world.take(click(blocks.STOP_JOB, "th1", user={"id": "U0EXT", "team_id": "T2"}))
+    assert [action.person for action in world.service.actions] == [Person("U0EXT", "T2")]
+
+
+async def test_a_click_that_could_not_be_recorded_is_told(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.service.fault = StoreUnavailable("locked")
+    assert (await world.take(click(blocks.STOP_JOB, "th1"))).status == 200
+    await world.app.drain(5)
+    assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
+
+
+# -- reactions --------------------------------------------------------------------------------------------------------
+
+
+def reaction(**changes: Any) -> dict[str, Any]:
+    """As documented (docs.slack.dev/reference/events/reaction_added)."""
+    fields = {
+        "type": "reaction_added",
+        "user": "U0ANA",
+        "reaction": "x",
+        "item_user": BOT,
+        "item": {"type": "message", "channel": "C1", "ts": CARD, "channel_type": "channel"},
+        "event_ts": "1700000004.000200",
+    } | changes
+    return {
+        "token": "t",
+        "team_id": "T1",
+        "api_app_id": "A1",
+        "event": {name: value for name, value in fields.items() if value is not None},
+        "type": "event_callback",
+        "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": True, "is_enterprise_install": False}],
+        "event_id": "Ev1",
+        "event_time": 1700000004,
+    }
+
+
+@pytest.mark.parametrize("item_user", [BOT, None])
+async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: ListeningWorld, item_user: str | None) -> None:
+    assert (await world.take(reaction(item_user=item_user))).status == 200
+    key = f"reaction/C1/{CARD}/U0ANA/1700000004.000200"
+    assert world.service.calls == [("act", Action(ANA, RequestKind.STOP, key, channel_id="C1", card_ts=CARD))]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reaction": "thumbsup"},
+        {"reaction": "negative_squared_cross_mark"},
+        {"reaction": None},
+        {"user": BOT},
+        {"user": None},
+        {"item_user": "U0BEN"},
+        {"item": None},
+        {"item": {"type": "file", "file": "F1"}},
+        {"item": {"type": "message", "channel": "C1", "ts": "now"}},
+        {"item": ["C1"]},
+        {"event_ts": None},
+        {"type": "reaction_removed"},
+    ],
+    ids=str,
+)
+async def test_any_other_reaction_is_acknowledged_and_left_alone(
+    world: ListeningWorld, changes: dict[str, Any]
+) -> None:
+    assert (await world.take(reaction(**changes))).status == 200
+    assert world.service.calls == []
+
+
+async def test_where_outsiders_are_nobody_is_taken_for_one_of_ours(world: ListeningWorld) -> None:
+    await world.take(reaction() | {"is_ext_shared_channel": True})
+    assert [action.person for action in world.service.actions] == [Person("U0ANA", "")]
+
+
+async def test_a_reaction_that_could_not_be_recorded_comes_again(world: ListeningWorld) -> None:
+    world.service.fault = StoreUnavailable("locked")
+    assert (await world.take(reaction())).status != 200

@@ -1,0 +1,141 @@
+"""App Home: what a person sees there, and that Slack takes it whatever others wrote."""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.home import HomeContent, PartHealth, can_be_retried, waits_for_person
+from bot.domain.job_details import PlanStep, Progress, StepStatus
+from bot.domain.jobs import Job, Problem
+from bot.domain.preferences import Preference
+from bot.domain.threads import Thread, ThreadState
+from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
+from bot.slack.rendering.message_context import MessageContext
+from bot.workspace.wire.views import checked_view
+
+CONTEXT = MessageContext()
+
+
+def thread(thread_id: str = "th1", prompt: str = "Fix the guides", **state: Any) -> Thread:
+    return Thread(thread_id, "T1", "C1", "U1", prompt, "p", 0.0, "1.1", "1.1", state=ThreadState(**state))
+
+
+def shown(content: HomeContent, links: dict[str, str] | None = None, projects: tuple[str, ...] = ()) -> str:
+    view = home_view(content, links or {}, CONTEXT, projects=projects)
+    checked_view(view, "home")
+    return str(view["blocks"])
+
+
+def test_somebody_with_nothing_sees_how_to_begin() -> None:
+    """By an example; and a button to start."""
+    blocks = shown(HomeContent("U1"))
+    assert "You have not handed over a job yet" in blocks
+    assert "`/docs` Explain in the quick start" in blocks
+    assert HOME_START in blocks
+    assert "How Pagehand is" not in blocks
+    assert "There are no older jobs." in shown(HomeContent("U1", page=2))
+
+
+def test_a_job_with_all_there_is_to_it() -> None:
+    """Its words, its state, its pull request, its thread."""
+    done = thread(job=Job("j", "completed", "https://git.example/pull/1"))
+    blocks = shown(HomeContent("U1", jobs=[done]), {"th1": "https://acme.slack.com/archives/C1/p11"})
+    assert "*Fix the guides*\\n*Finished with a pull request*" in blocks
+    assert "<https://git.example/pull/1|pull request>" in blocks
+    assert "<https://acme.slack.com/archives/C1/p11|thread>" in blocks
+    assert HOME_RETRY not in blocks
+
+
+def test_a_retry_is_offered_where_it_makes_sense() -> None:
+    """Not while something goes on."""
+    again = [
+        thread(job=Job("j", "failed")),
+        thread(job=Job("j", "completed")),
+        thread(problem=Problem.UNCERTAIN),
+        thread(problem=Problem.REJECTED),
+        thread(problem=Problem.CANNOT_POST),
+    ]
+    not_again = [
+        thread(),
+        thread(problem=Problem.BUSY),
+        thread(job=Job("j", "active")),
+        thread(job=Job("j", "completed", "https://git.example/pull/1")),
+    ]
+    assert all(can_be_retried(each) for each in again)
+    assert not any(can_be_retried(each) for each in not_again)
+    blocks = shown(HomeContent("U1", jobs=[replace(again[0], id="th9")]))
+    assert f"'action_id': '{HOME_RETRY}', 'value': 'th9'" in blocks
+
+
+def test_what_waits_for_this_person_stands_first() -> None:
+    """The agent's questions, with the way to answer them."""
+    asked = thread(job=Job("j", "active"), question="digest")
+    assert waits_for_person(asked)
+    assert not waits_for_person(thread(job=Job("j", "archived"), question="digest"))
+    assert not waits_for_person(thread(job=Job("j", "active")))
+    blocks = shown(HomeContent("U1", jobs=[asked], waiting=[asked]), {"th1": "https://a.example/t"})
+    assert blocks.index("Waiting for you") < blocks.index("Your jobs")
+    assert "• Fix the guides: the agent asks something · <https://a.example/t|answer it>" in blocks
+    assert "• …" in shown(HomeContent("U1", waiting=[asked] * 9))
+
+
+def test_what_is_not_sent_yet_says_why() -> None:
+    """In the card's words; the steps of a plan stay with the card."""
+    assert "the job API is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
+    plan = Progress(plan=(PlanStep("Read the guides", StepStatus.PENDING),))
+    blocks = shown(HomeContent("U1", jobs=[thread(job=Job("j", "active"), progress=plan)]))
+    assert "Active: the agent is at work" in blocks
+    assert "Read the guides" not in blocks
+
+
+def test_pages() -> None:
+    """Each names its neighbours."""
+    first = shown(HomeContent("U1", jobs=[thread()], has_older=True))
+    assert f"'action_id': '{HOME_OLDER}', 'value': '1'" in first
+    assert HOME_NEWER not in first
+    last = shown(HomeContent("U1", page=3, jobs=[thread()]))
+    assert f"'action_id': '{HOME_NEWER}', 'value': '2'" in last
+    assert HOME_OLDER not in last
+
+
+def test_defaults() -> None:
+    """The project only where there are several, and one that is gone is none."""
+    assert "Project" not in shown(HomeContent("U1"), projects=("guides",))
+    several = ("guides", "api")
+    assert "Project: api" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
+    assert "nobody is mentioned" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
+    assert "by the channel and the words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
+
+
+def test_administrators_see_how_pagehand_is() -> None:
+    """What fails stands first."""
+    parts = [PartHealth("outbox"), PartHealth("job poller", 400.0, "status <500>"), PartHealth("x", 5.0, "y")]
+    blocks = shown(HomeContent("U1", health=parts))
+    assert ":warning: job poller gets nowhere for 6 minutes: status &lt;500&gt;" in blocks
+    assert ":warning: x gets nowhere since a moment ago: y" in blocks
+    assert blocks.index("job poller") < blocks.index(":white_check_mark: outbox")
+
+
+@given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 10), st.integers(0, 60))
+def test_slack_takes_it_whatever_people_and_agents_wrote(prompt: str, words: str, jobs: int, parts: int) -> None:
+    """At most 100 blocks, and no text mentions anybody."""
+    long = f"https://git.example/{'x' * 2_900}"
+    state = thread("th1", prompt * 10 + "<!channel>", problem=Problem.FAULTY, problem_text=words * 20)
+    finished = thread("th2", prompt, job=Job("j", words, long))
+    content = HomeContent(
+        person_id="U1",
+        page=1,
+        jobs=[state, finished][: jobs % 3] * 5,
+        has_older=True,
+        waiting=[finished] * jobs,
+        preference=Preference(words),
+        health=[PartHealth(words, 1.0, prompt * 5)] * parts,
+        updated_at=1.5,
+    )
+    links = {"th1": long, "th2": "https://a.example/" + "y" * 280}
+    view = home_view(content, links, CONTEXT, projects=(words, "api"))
+    checked_view(view, "home")
+    assert len(view["blocks"]) <= 100
+    assert "<!channel>" not in str(view)

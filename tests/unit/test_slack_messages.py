@@ -1,0 +1,281 @@
+"""Mentions, direct messages and words for Pagehand behind a real Bolt app: what each message asks of the service."""
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.fakes.attachments import holding
+from support.fakes.slack_payloads import event
+from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
+
+from bot.domain.commands import ThreadWord
+from bot.domain.new_jobs import NewJob
+from bot.domain.requests import Person
+from bot.domain.threads import ThreadOrigin, WayIn
+from bot.errors import StoreUnavailable
+from bot.slack.receiving.slack_app import SlackApp
+
+ANA = Person("U0ANA", "T1")
+TS = "1700000002.000100"
+SOURCE_KEY = f"message/C1/{TS}"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[ListeningWorld]:
+    async with listening() as made:
+        yield made
+
+
+def rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
+    section = {"type": "rich_text_section", "elements": list(elements)}
+    return [{"type": "rich_text", "block_id": "b1", "elements": [section]}]
+
+
+def mention(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
+    """As `app_mention` at the top level of a channel (docs.slack.dev/reference/events/app_mention)."""
+    return event(
+        **{"type": "app_mention", "text": text, "thread_ts": None, "channel_type": None, "event_ts": TS} | changes
+    )
+
+
+def message(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
+    """The same as a message."""
+    return event(**{"text": text, "thread_ts": None, "event_ts": TS} | changes)
+
+
+def direct(text: str = "Fix the guides", **changes: Any) -> dict[str, Any]:
+    return event(**{"text": text, "thread_ts": None, "channel": "D0ANA", "channel_type": "im"} | changes)
+
+
+def asked(**changes: Any) -> NewJob:
+    job = NewJob(
+        ANA,
+        "C1",
+        "Fix the guides",
+        SOURCE_KEY,
+        WayIn.MENTION,
+        thread_ts=TS,
+        message_ts=TS,
+        origin=ThreadOrigin.REQUEST,
+    )
+    return replace(job, **changes)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> int:
+    """How many private words were tried: there is no Slack here."""
+    return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
+
+
+# -- a mention that begins a thread -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("payload", [mention(), message()], ids=["app_mention", "message"])
+async def test_a_mention_asks_for_a_job_in_its_own_thread(world: ListeningWorld, payload: dict[str, Any]) -> None:
+    assert (await world.take(payload)).status == 200
+    assert world.service.calls == [("start", asked())]
+
+
+async def test_both_events_of_one_mention_have_one_source_key(world: ListeningWorld) -> None:
+    await world.take(mention(event_id="Ev1"))
+    await world.take(message(event_id="Ev2"))
+    assert world.service.starts == {SOURCE_KEY}
+
+
+async def test_options_and_files_of_a_mention_go_with_the_job(world: ListeningWorld) -> None:
+    text = f"<@{BOT}> project:guides quiet Fix <http://README.md|README.md> &amp; more"
+    await world.take(message(text, subtype="file_share", files=[{"name": "a.md"}]))
+    expected = asked(prompt="Fix README.md & more", project_said="guides", quiet=True, attachments=holding("a.md"))
+    assert world.service.started == [expected]
+
+
+async def test_words_are_those_of_the_blocks(world: ListeningWorld) -> None:
+    blocks = rich(
+        {"type": "user", "user_id": BOT},
+        {"type": "text", "text": " Fix "},
+        {"type": "text", "text": "this", "style": {"code": True}},
+    )
+    await world.take(mention(f"<@{BOT}> Fix `this` flat", blocks=blocks))
+    assert world.service.started == [asked(prompt="Fix `this`")]
+
+
+async def test_a_file_without_words_is_a_request(world: ListeningWorld) -> None:
+    await world.take(message(f"<@{BOT}>", subtype="file_share", files=[{"name": "plan.md"}]))
+    assert world.service.started == [asked(prompt="", attachments=holding("plan.md"))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "help", "?", "list", "status", "stop", "!mute", "project:", "quiet", "quiet quiet Fix it"],
+)
+async def test_what_asks_for_no_job_is_answered_privately_and_once(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    await world.take(mention(f"<@{BOT}> {text}"))
+    await world.take(message(f"<@{BOT}> {text}"))
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        message("Just between us"),
+        message(f"&lt;@{BOT}&gt; in words"),
+        message(f"<@{BOT}2> somebody else"),
+        message(f"<@{BOT}> // not for you"),
+        message(f":tada: <@{BOT}>"),
+        message(user=BOT),
+        message(bot_id="B0OTHER"),
+        message(edited={"user": "U0ANA", "ts": "1.000001"}),
+        message(ts=None),
+        message(channel=None),
+        direct("// a note"),
+        direct(":wave:"),
+        direct(user=BOT),
+        direct(subtype="bot_message"),
+    ],
+    ids=lambda payload: str(payload["event"])[:120],
+)
+async def test_what_is_not_for_pagehand_is_acknowledged_and_left_alone(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, payload: dict[str, Any]
+) -> None:
+    assert (await world.take(payload)).status == 200
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 0
+
+
+async def test_a_mention_that_could_not_be_recorded_comes_again_and_counts(world: ListeningWorld) -> None:
+    """A copy that was not recorded must not mark the message as seen."""
+    world.service.fault = StoreUnavailable("locked")
+    assert (await world.take(mention())).status != 200
+    world.service.fault = None
+    assert (await world.take(message())).status == 200
+    assert world.service.starts == {SOURCE_KEY}
+
+
+# -- who it is --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "team"),
+    [({"team": "T2"}, "T2"), ({"user_team": "E2", "team": None}, "E2"), ({"source_team": "T2", "team": None}, "T2")],
+)
+async def test_people_of_other_organizations_keep_their_team_and_the_channel_is_known_as_shared(
+    world: ListeningWorld, changes: dict[str, Any], team: str
+) -> None:
+    await world.take(message(**changes) | {"is_ext_shared_channel": True})
+    assert world.service.started == [asked(person=Person("U0ANA", team), in_shared_channel=True)]
+
+
+async def test_somebody_whom_slack_does_not_place_is_passed_on_as_that(world: ListeningWorld) -> None:
+    shared = {"is_ext_shared_channel": True}
+    assert (await world.take(mention(team=None) | shared)).status == 200
+    assert world.service.calls == [], "it comes as a message, too, which may tell more"
+    assert (await world.take(message(team=None) | shared)).status == 200
+    assert world.service.started == [asked(person=Person("U0ANA", ""), in_shared_channel=True)]
+
+
+async def test_where_private_messages_are_not_heard_the_mention_alone_counts() -> None:
+    identity = replace(IDENTITY, granted_scopes=frozenset({"app_mentions:read", "chat:write"}))
+    async with listening(identity) as world:
+        await world.take(mention(team=None) | {"is_ext_shared_channel": True})
+        assert world.service.started == [asked(person=Person("U0ANA", ""), in_shared_channel=True)]
+
+
+# -- direct messages --------------------------------------------------------------------------------------------------
+
+
+async def test_a_direct_message_asks_for_a_job(world: ListeningWorld) -> None:
+    await world.take(direct())
+    key = f"message/D0ANA/{TS}"
+    assert world.service.started == [asked(channel_id="D0ANA", source_key=key, way_in=WayIn.DIRECT_MESSAGE)]
+
+
+async def test_replies_in_a_direct_message_steer_whoever_they_name(world: ListeningWorld) -> None:
+    await world.take(direct("<@U0BEN> wants it shorter", thread_ts="1700000001.000100"))
+    (reply,) = world.service.received
+    assert reply.in_direct_message
+    assert (reply.text, reply.mentions_us) == ("\x02@U0BEN\x03 wants it shorter", False)
+
+
+async def test_a_direct_message_about_no_job_is_answered(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.take(direct("!stop"))
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 1
+
+
+# -- threads ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [word for word in ThreadWord if word not in {ThreadWord.NEW, ThreadWord.HELP}])
+@pytest.mark.parametrize("form", ["!{}", f"<@{BOT}> {{}}"])
+async def test_words_by_themselves_are_recorded_as_words(world: ListeningWorld, word: ThreadWord, form: str) -> None:
+    await world.take(event(text=form.format(word)))
+    (reply,) = world.service.received
+    assert (reply.word, reply.text) == (word, "")
+
+
+async def test_another_job_in_a_thread_is_recorded_with_its_prompt(world: ListeningWorld) -> None:
+    await world.take(event(text=f"<@{BOT}> new Fix the index"))
+    (reply,) = world.service.received
+    assert (reply.word, reply.text, reply.mentions_us) == (ThreadWord.NEW, "Fix the index", True)
+
+
+@pytest.mark.parametrize(("knows", "words"), [(True, 1), (False, 0)])
+async def test_help_is_given_in_threads_of_jobs_only(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, *, knows: bool, words: int
+) -> None:
+    world.service.knows = knows
+    await world.take(event(text="!help"))
+    await world.app.drain(5)
+    assert [reply.word for reply in world.service.received] == [ThreadWord.HELP]
+    assert told(caplog) == words
+
+
+@pytest.mark.parametrize("text", [f"<@{BOT}> help", f"<@{BOT}>", f"<@{BOT}> !help"])
+async def test_whoever_mentions_us_without_a_task_is_helped_anywhere_and_once(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    for kind in ("message", "app_mention"):
+        await world.take(event(text=text, type=kind))
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 1
+
+
+async def test_a_reply_says_where_it_was_written(world: ListeningWorld) -> None:
+    await world.take(event(text=f"<@{BOT}> shorter") | {"is_ext_shared_channel": True})
+    await world.take(event(text="longer", ts="1700000003.000100"))
+    first, second = world.service.received
+    assert (first.mentions_us, first.in_shared_channel, first.in_direct_message) == (True, True, False)
+    assert (second.mentions_us, second.in_shared_channel, second.in_direct_message) == (False, False, False)
+
+
+async def test_a_reply_below_an_unknown_card_is_answered_once(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.service.knows = False
+    for kind in ("message", "app_mention"):
+        await world.take(event(text=f"<@{BOT}> shorter", type=kind, parent_user_id=BOT))
+    await world.app.drain(5)
+    assert told(caplog) == 1
+
+
+async def test_no_words_of_anybody_reach_the_log(world: ListeningWorld, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for payload in (message(f"<@{BOT}> the secret"), direct("the secret"), message("<@x> the secret", ts=None)):
+        await world.take(payload)
+    assert "secret" not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("bot"))
+
+
+async def test_an_app_without_modals_answers_all_the_same(world: ListeningWorld) -> None:
+    assert isinstance(world.app, SlackApp)
+    shortcut = {"type": "message_action", "callback_id": "hand_to_pagehand", "team": {"id": "T1"}, "user": {"id": "U1"}}
+    assert (await world.take(shortcut)).status == 200

@@ -1,0 +1,182 @@
+"""Pagehand's modals: within Slack's limits whatever they hold, and holding what was given."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.preferences import Preference
+from bot.domain.secret_masking import SecretKind
+from bot.domain.thread_context import ContextNotes
+from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
+from bot.slack.rendering.modal_inputs import cut
+from bot.slack.rendering.modal_places import ModalPlace, parse_place
+from bot.slack.rendering.modals import (
+    CONTEXT_WIDTH,
+    MAX_CONTEXT_INPUTS,
+    Drafted,
+    Scope,
+    ShownContext,
+    View,
+    context_fields,
+    follow_up_modal,
+    hand_over_modal,
+    loading_modal,
+    message_modal,
+    new_job_modal,
+    secret_found,
+    settings_modal,
+)
+from bot.slack.rendering.text import width
+from bot.workspace.wire.views import checked_view
+
+TEXTS = st.text(max_size=60) | st.text(alphabet="😀a\n", max_size=40).map(lambda text: text * 200)
+NAMES = st.lists(st.text(min_size=1, max_size=90).filter(lambda name: bool(cut(name, 75))), max_size=4, unique=True)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def inputs(view: View) -> dict[str, Any]:
+    return {block["block_id"]: block["element"] for block in view["blocks"] if block["type"] == "input"}
+
+
+@given(draft=TEXTS, projects=NAMES, quiet=st.booleans(), channel=st.sampled_from(["", "C1"]))
+def test_a_modal_for_a_job_is_one_that_slack_takes(
+    draft: str, projects: list[str], channel: str, *, quiet: bool
+) -> None:
+    """Whatever was drafted, and whatever projects are called."""
+    drafted = Drafted(draft, Preference(projects[0] if projects else "gone", quiet))
+    view = new_job_modal(ModalPlace(channel), drafted, projects)
+    checked_view(view, "modal")
+    checked_view(follow_up_modal(ModalPlace(thread_id="th1"), drafted), "modal")
+    checked_view(settings_modal(drafted.preference, projects), "modal")
+    assert ("project" in inputs(view)) is (len(projects) > 1)
+    assert ("channel" in inputs(view)) is (not channel)
+    assert view["notify_on_close"] is True
+
+
+@given(
+    text=TEXTS,
+    scope=st.sampled_from(Scope),
+    has_thread=st.booleans(),
+    masked=st.lists(st.sampled_from(SecretKind), unique=True),
+    names=NAMES,
+)
+def test_a_modal_for_a_message_is_one_that_slack_takes(
+    text: str, scope: Scope, masked: list[SecretKind], names: list[str], *, has_thread: bool
+) -> None:
+    """Whatever the message and its files say."""
+    notes = ContextNotes(words_left_out=has_thread)
+    context = ShownContext(text, tuple(masked), notes, has_thread=has_thread, unreadable=True, file_names=tuple(names))
+    place = ModalPlace("C1", "1.1", "1.2", scope=scope, files=tuple("F" * len(names)), file_names=tuple(names))
+    view = hand_over_modal(place, Drafted(), names, context)
+    checked_view(view, "modal")
+    assert ("scope" in inputs(view)) is has_thread
+
+
+def test_loading_and_errors_are_views_too() -> None:
+    """They have nothing to submit."""
+    for view in (loading_modal(), message_modal("It went wrong")):
+        checked_view(view, "modal")
+        assert "submit" not in view
+
+
+def test_the_inputs_keep_their_ids_and_begin_with_what_was_given() -> None:
+    """What is typed comes at once, and what is preferred is chosen."""
+    view = new_job_modal(ModalPlace("C1"), Drafted("Fix it", Preference("api", quiet=True)), ("guides", "api"))
+    prompt = next(block for block in view["blocks"] if block.get("block_id") == "prompt")
+    assert prompt["dispatch_action"] is True
+    assert prompt["element"]["initial_value"] == "Fix it"
+    assert prompt["element"]["max_length"] == 3_000
+    assert inputs(view)["project"]["initial_option"]["value"] == "api"
+    assert inputs(view)["telling"]["initial_option"]["value"] == "quiet"
+    other = new_job_modal(ModalPlace("C1"), Drafted("", Preference("gone")), ("guides", "api"))
+    assert "initial_option" not in inputs(other)["project"]
+    assert "initial_value" not in inputs(other)["prompt"]
+
+
+@given(st.text(max_size=200) | st.text(alphabet="a😀", min_size=2_990, max_size=3_010))
+def test_a_text_that_is_cut_is_no_wider_than_slack_takes(text: str) -> None:
+    """Counted as Slack counts; what fits stays as it is."""
+    for limit in (10, 75, 3_000):
+        shown = cut(text, limit)
+        assert width(shown) <= limit
+        assert shown.removesuffix("…") in cut(text, 10_000)
+
+
+@given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r"), max_size=400), max_size=30))
+def test_a_context_is_shown_as_a_whole_in_several_inputs(lines: list[str]) -> None:
+    """Joined, they are the text again, but for breaks in lines that are too long for one of them."""
+    text = "\n".join(lines)[:CONTEXT_WIDTH]
+    fields = context_fields(text)
+    assert all(width(field) <= 3_000 for field in fields)
+    if width(text) <= CONTEXT_WIDTH:
+        assert "".join(fields).replace("\n", "") == text.replace("\n", "")
+    if text and all(len(line) < 400 for line in text.split("\n")):
+        joined = "\n".join(fields)
+        assert joined == text or len(fields) == MAX_CONTEXT_INPUTS
+
+
+@pytest.mark.parametrize("text", ["x" * 15_000, "y\n" * 7_500, ("z" * 1_600 + "\n") * 9, "😀" * 7_500, "\n" * 15_000])
+def test_all_inputs_together_have_room_for_the_widest_context(text: str) -> None:
+    """Wherever its lines end."""
+    kept = "".join(context_fields(text[:CONTEXT_WIDTH])).replace("\n", "")
+    assert kept == text[:CONTEXT_WIDTH].replace("\n", "")
+
+
+@given(
+    st.builds(ModalPlace, *[st.text(max_size=30)] * 5, *[st.lists(st.text(max_size=40), max_size=20).map(tuple)] * 2)
+)
+def test_a_place_is_read_as_it_was_written(place: ModalPlace) -> None:
+    """Names of files are left out where they have no room."""
+    text = place.encoded()
+    assert len(text) <= 3_000
+    read = parse_place(text)
+    assert read in {place, ModalPlace(**{**place.__dict__, "file_names": ()})}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"channel_id": 5, "files": [1, "F1"], "other": "x"}', "[" * 50_000]
+)
+def test_a_place_that_is_none_is_empty(text: str) -> None:
+    """Slack gives back what it was given; whatever else it may be does no harm."""
+    read = parse_place(text)
+    assert read.channel_id == ""
+    assert read.files in {(), ("F1",)}
+
+
+def test_drafts_are_kept_by_what_a_modal_is_about() -> None:
+    """A job's by its channel, a message's by the message, a follow-up's by its job."""
+    keys = [
+        ModalPlace().draft_key,
+        ModalPlace("C1").draft_key,
+        ModalPlace("C1", "1.1", "1.2").draft_key,
+        ModalPlace("C1", thread_id="th1").draft_key,
+    ]
+    assert keys == ["job/", "job/C1", "message/C1/1.2", "thread/th1"]
+
+
+def test_a_secret_is_named_at_its_field() -> None:
+    """And what to do about it."""
+    assert secret_found((SecretKind.AWS, SecretKind.JWT)) == (
+        "This looks like it holds a secret (AWS key, JSON Web Token). Please take it out: it would leave Slack."
+    )
+
+
+@given(JSON)
+def test_a_submission_of_any_shape_is_read(body: Any) -> None:
+    """What is not there is empty."""
+    for shape in (
+        body,
+        {"view": body},
+        {"view": {"state": body, "blocks": body}},
+        {"view": {"state": {"values": body}}},
+    ):
+        assert isinstance(view_id(shape), str)
+        assert isinstance(place_of(shape), ModalPlace)
+        assert isinstance(text_in(shape, "prompt") + choice_in(shape, "scope") + channel_in(shape, "channel"), str)
+        assert list(texts_in(shape, "context/")) == []
