@@ -19,8 +19,8 @@ class PreparerTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Proto
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
-    """Prepares requests that were received. `project` is the name of the only project; `settling` is for how long, in seconds,
-    a follow-up waits before it is sent.
+    """Prepares requests that were received. `project` is the name of the only project; `settling` is for how long, in
+    seconds, a follow-up waits before it is sent.
     """
 
     name = "request preparer"

@@ -102,7 +102,7 @@ class Scheduler:
             requesters=edges.requesters,
         )
         chat = settings.for_chat(clock, self.wake_senders)
-        preparer = RequestPreparer(store, chat, project=settings.projects.names[0])
+        preparer = RequestPreparer(store, chat, project=settings.projects.names[0], settling=settings.merge_seconds)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
         outbox = Outbox(store, edges.chat, chat, answers=answers)

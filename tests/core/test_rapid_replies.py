@@ -73,7 +73,8 @@ async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: st
     """A refusal is told once, and every reply carries its mark."""
     await write(world, ts, ("One", 1), ("Two", 2))
     world.job_api.faults = [JobApiRejected("no", words="no")]
-    await world.settle()
+    await world.step(world.request_sender)
+    await world.pass_time(10)
     assert {request.state for request in await rows(world, ts)} == {RequestState.REJECTED}
     assert [message.kind for message in world.chat.messages].count("request_rejected") == 1
     assert [world.chat.reactions[at(seconds)] for seconds in (1, 2)] == [Reaction.PROBLEM] * 2

@@ -34,7 +34,7 @@ class NotInTheSettings:
         self.inner, self.asked = world.job_api.get, 0
         world.job_api.get = self.get  # type: ignore[method-assign]  # the fake's own
 
-    async def get(self, project_id: str, job_id: str) -> Job:
+    async def get(self, project: str, job_id: str) -> Job:
         self.asked += 1
         raise NoSuchProject("Pagehand's settings do not have this project any more.")
 

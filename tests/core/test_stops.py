@@ -1,0 +1,256 @@
+"""A stop overtakes what waits, is over when the job has ended, and its outcome is told once."""
+
+from collections.abc import Callable
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.actions import Action
+from bot.domain.jobs import Job
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
+from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
+from bot.domain.requests import Person, Requester, RequestKind, RequestState
+from bot.domain.stopping import STOP_WORDS
+from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+
+JOB, LINK = "job-1", "https://example.org/pull/1"
+
+
+def at(seconds: float) -> str:
+    return f"{1_700_000_100 + seconds:.6f}"
+
+
+@pytest.fixture
+async def ts(world: CoreWorld) -> str:
+    """A job at work, at a job API that can cancel."""
+    world.job_api.cancels = True
+    return await world.started()
+
+
+async def stop(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "stop", said: str = "") -> None:
+    """Somebody stops the job: recorded and prepared."""
+    thread = await world.thread(ts)
+    await world.service.act(
+        Action(person, RequestKind.STOP, key, channel_id="C1", thread_id=thread.id, message_ts=said)
+    )
+    await world.step(world.request_preparer)
+    world.clock.advance(1.5)
+
+
+def posts(world: CoreWorld) -> list[str]:
+    """What the thread was told, but for the card."""
+    return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
+
+
+def told(world: CoreWorld) -> list[ActionAnswer]:
+    return [message.answer for message in world.chat.told_as(ActionAnswered)]
+
+
+class Slow:
+    """A job API that takes a cancel at once, and ends the job only when it is told to."""
+
+    def __init__(self, world: CoreWorld) -> None:
+        self._job_api, self.keys = world.job_api, list[str]()
+        world.job_api.cancel = self.cancel  # type: ignore[method-assign]  # the fake's own
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        self.keys.append(idempotency_key)
+        return self._job_api.jobs[job_id]
+
+
+async def test_a_job_that_can_be_cancelled_is(world: CoreWorld, ts: str) -> None:
+    """Its end is told as that of the stop, and not as an ordinary one besides."""
+    await stop(world, ts, person=BEN, said=at(1))
+    await world.pass_time(60)
+    assert world.job_api.cancelled == [JOB]
+    assert posts(world) == ["job_started", "job_stopped"]
+    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobStopped)]
+    assert (message.person_id, message.link) == (BEN.id, "")
+    assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
+
+
+async def test_a_pull_request_of_before_the_stop_is_part_of_its_end(world: CoreWorld, ts: str) -> None:
+    """And one that comes late is told as ever."""
+    world.job_api.show(JOB, "active", LINK)
+    await stop(world, ts)
+    await world.pass_time(60)
+    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobStopped)]
+    assert (message.link, message.new) == (LINK, True)
+    assert posts(world) == ["job_started", "job_stopped"]
+
+
+async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(world: CoreWorld, ts: str) -> None:
+    """What waits, and what arrives while the stop is carried out, goes out once the job has ended."""
+    slow = Slow(world)
+    await world.reply(ts, "Before", at(1))
+    await stop(world, ts)
+    await world.settle()
+    await world.reply(ts, "Meanwhile", at(2))
+    await world.pass_time(5)
+    assert len(slow.keys) > 1
+    assert len(set(slow.keys)) == len(slow.keys), "the same key would get the same answer"
+    assert world.job_api.messages[JOB] == []
+    world.job_api.show(JOB, "completed")
+    await world.pass_time(5)
+    assert world.job_api.messages[JOB] == ["Before", "Meanwhile"]
+    assert posts(world)[:2] == ["job_started", "job_stopped"]
+    world.job_api.show(JOB, "completed", LINK)
+    await world.pass_time(60)
+    assert posts(world)[-1] == "job_finished"
+    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobFinished)]
+    assert not message.again, "it was stopped before, and not finished"
+
+
+async def test_a_stop_waits_for_what_is_just_being_sent(world: CoreWorld, ts: str) -> None:
+    """It is for work that was begun before it."""
+    await world.reply(ts, "Before", at(1))
+    await world.step(world.request_preparer)
+    world.clock.advance(1.5)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    await stop(world, ts)
+    assert await world.request_sender.claim(10) == []
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(5)
+    assert (world.job_api.messages[JOB], world.job_api.cancelled) == (["Before"], [JOB])
+
+
+async def test_an_end_that_a_poll_sees_first_is_told_as_that_of_the_stop(world: CoreWorld, ts: str) -> None:
+    """Even before the cancel is answered."""
+    await stop(world, ts)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    world.job_api.show(JOB, "completed", LINK)
+    world.clock.advance(5)
+    await world.step(world.job_poller)
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "job_stopped"]
+
+
+async def test_a_kill_while_stopping_stops_all_the_same(world: CoreWorld, ts: str) -> None:
+    """A cancel is safe to repeat, so nobody is asked."""
+    await stop(world, ts)
+    await world.request_sender.claim(10)
+    world.restart("two")
+    await world.pass_time(60)
+    assert world.job_api.cancelled
+    assert posts(world) == ["job_started", "job_stopped"]
+
+
+async def test_a_cancel_that_may_have_arrived_is_repeated(world: CoreWorld, ts: str) -> None:
+    """Whatever the job API does with repeated keys."""
+    await stop(world, ts)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.pass_time(60)
+    assert len(world.job_api.cancelled) >= 1
+    assert posts(world) == ["job_started", "job_stopped"]
+
+
+async def test_a_stop_that_did_not_arrive_makes_no_end_its_own(world: CoreWorld, ts: str) -> None:
+    """The job finished by itself while it could not be reached: there was nothing to stop any more."""
+    await stop(world, ts)
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.step(world.request_sender)
+    world.job_api.show(JOB, "completed", LINK)
+    world.clock.advance(4.0)
+    await world.step(world.job_poller)
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "job_finished"]
+    assert world.job_api.cancelled == []
+    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+
+
+async def test_a_job_that_has_ended_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
+    """Its person is told so, alone; the job API is not asked."""
+    world.job_api.show(JOB, "completed")
+    await world.pass_time(30)
+    await stop(world, ts)
+    await world.pass_time(30)
+    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+    assert (world.job_api.cancelled, posts(world)) == ([], ["job_started", "job_finished"])
+
+
+async def test_two_stops_are_one(world: CoreWorld, ts: str) -> None:
+    """The second finds the job stopped."""
+    await stop(world, ts, key="one")
+    await stop(world, ts, key="two", person=BEN)
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "job_stopped"]
+    assert told(world) == []
+
+
+async def test_a_stop_that_shows_no_end_holds_nothing_back_for_good(world: CoreWorld, ts: str) -> None:
+    """It is told, and the end is told when it comes."""
+    slow = Slow(world)
+    await stop(world, ts)
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "job_still_stopping"]
+    asked = len(slow.keys)
+    world.job_api.show(JOB, "completed")
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "job_still_stopping", "job_stopped"]
+    assert len(slow.keys) == asked
+    assert [type(each.message) for each in world.chat.messages].count(JobStillStopping) == 1
+
+
+@pytest.mark.parametrize(
+    "refusal", [lambda: JobApiRejected("405"), lambda: JobGone("404")], ids=["refused", "not found"]
+)
+async def test_a_stop_that_is_refused_is_told_and_the_job_goes_on(
+    world: CoreWorld, ts: str, refusal: Callable[[], Exception]
+) -> None:
+    """What it comes to is an end like any other."""
+    await stop(world, ts)
+    world.job_api.faults = [refusal()]  # type: ignore[list-item]  # they are
+    await world.step(world.request_sender)
+    await world.pass_time(20)
+    world.job_api.show(JOB, "completed", LINK)
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "request_rejected", "job_finished"]
+
+
+async def test_where_nothing_can_be_cancelled_the_agent_is_asked(world: CoreWorld, ts: str) -> None:
+    """The thread is told plainly that this is all there is; the end is told as it comes."""
+    world.job_api.cancels = False
+    await world.reply(ts, "Waits", at(1))
+    await stop(world, ts, person=BEN)
+    await world.step(world.request_sender)
+    assert world.job_api.messages[JOB] == [STOP_WORDS]
+    await world.pass_time(20)
+    assert world.job_api.messages[JOB] == [STOP_WORDS, "Waits"]
+    world.job_api.show(JOB, "completed")
+    await world.pass_time(60)
+    assert posts(world) == ["job_started", "agent_asked_to_stop", "job_finished"]
+    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, AgentAskedToStop)]
+    assert message.person_id == BEN.id
+
+
+async def test_an_agent_that_may_have_been_asked_is_not_asked_again(world: CoreWorld, ts: str) -> None:
+    """A message that may have arrived is never repeated by itself."""
+    world.job_api.cancels = False
+    await stop(world, ts)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == [STOP_WORDS]
+    assert "request_uncertain" in posts(world)
+
+
+async def test_a_stop_is_over_when_no_job_starts(world: CoreWorld) -> None:
+    """It waited for the job's id, and there is none."""
+    await world.start()
+    for worker in (world.request_preparer, world.outbox):
+        await world.step(worker)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    ts = next(message.ts for message in world.chat.messages)
+    await stop(world, ts)
+    world.job_api.faults = [JobApiRejected("no")]
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(30)
+    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+    thread = await world.thread(ts)
+    (request,) = await world.store.transact(lambda tx: tx.requests.stops(thread.id))
+    assert request.state is RequestState.REJECTED
