@@ -309,6 +309,16 @@ async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
     await _told(shared, "docs", card.ts, "Finished without a pull request")
 
 
+async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
+    """From the card's menu, and to nobody else."""
+    card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
+    await _told(shared, "docs", card.ts, "Finished without a pull request")
+    choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
+    assert (await shared.workspace.people["gia"].press("docs", card.ts, **choice)).ok
+    await _told_alone(shared, "docs", "The job's id, to copy:", "gia")
+    assert "to copy" not in str(shared.workspace.people["ana"].ephemerals("docs"))
+
+
 async def test_a_partner_is_told_that_their_reply_is_not_sent(shared: Demo) -> None:
     card = await _asked(shared, "partners", "Add a page called Partners with the text: Ours.")
     await _told(shared, "partners", card.ts, "Finished. There is a pull request")
