@@ -28,6 +28,8 @@ async def carry_out(tx: RequestTransaction, thread: Thread, action: Request) -> 
 
 async def _send_again(tx: RequestTransaction, thread: Thread, action: Request) -> ActionAnswer:
     request = await tx.requests.get(action.text)
+    if request is not None and request.merged_into:
+        request = await tx.requests.get(request.merged_into)
     if request is None:
         return ActionAnswer.ALREADY_ACCEPTED
     # Where a person belongs to is told less exactly of a click than of a message: whoever wrote it may.
@@ -45,8 +47,9 @@ async def _send_again(tx: RequestTransaction, thread: Thread, action: Request) -
 async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
-    if request.kind is RequestKind.FOLLOW_UP:
-        await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
+    if request.kind is not RequestKind.START:
+        if request.written_at:
+            await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
         return
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)

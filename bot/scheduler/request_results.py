@@ -6,7 +6,6 @@ from dataclasses import replace
 from bot.domain.notices.messages import CARD_CHANGED, Reaction
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.settle import Settlement, rejection
-from bot.domain.stopping import nothing_to_stop
 from bot.domain.threads import Thread, ThreadState
 from bot.replies import RequestTransaction, catch_up, reaction_notice
 from bot.scheduler.request_claims import SenderTransaction
@@ -32,8 +31,8 @@ async def record_result(
     for request in requests:
         uncertain = request.uncertain or settlement.uncertain
         await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
-    if requests[0].kind is RequestKind.START and state is not RequestState.WAITING:
-        await _settle_others(tx, thread.id, state)
+    if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread.id)
 
 
 async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
@@ -63,20 +62,6 @@ async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Re
     for each in (request, *others):
         await tx.requests.settle(each.id, RequestState.WAITING)
         await catch_up(tx, replace(each, state=RequestState.WAITING))
-
-
-async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestState) -> None:
-    """Tells those who wait for a job that did not start: there is nothing to steer if it never will, and nothing to
-    stop that is known.
-    """
-    if start is RequestState.ACCEPTED:
-        return
-    for stop in await tx.requests.stops(thread_id):
-        if stop.state is RequestState.WAITING:
-            await tx.requests.settle(stop.id, RequestState.REJECTED, problem=RejectionReason.NOTHING_TO_STOP)
-            await tx.notices.add(thread_id, nothing_to_stop(stop))
-    if start is RequestState.REJECTED:
-        await refuse_follow_ups(tx, thread_id)
 
 
 async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:

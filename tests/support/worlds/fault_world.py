@@ -190,8 +190,9 @@ class Outside:
 class Process(CoreWorld):
     """One instance of Pagehand, from its start to its death. Its loops are driven piece by piece."""
 
-    def __init__(self, outside: Outside, owner: str, *, idempotent: bool) -> None:
+    def __init__(self, outside: Outside, owner: str, *, idempotent: bool, merge_seconds: float = 0.0) -> None:
         super().__init__(owner)
+        self.merge_seconds = merge_seconds
         self.outside = outside
         self.clock = outside.clock
         self.idempotent = idempotent
@@ -353,7 +354,8 @@ class _JobApiReach(_Reach):
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
         cancel = partial(self._process.outside.job_api.cancel, idempotency_key=idempotency_key, **extras)
-        return await self._ask("cancel", idempotency_key, lambda: cancel(project, job_id))
+        # Each try has a key of its own, which begins with the request's id.
+        return await self._ask("cancel", idempotency_key.rpartition(".")[0], lambda: cancel(project, job_id))
 
     def can_cancel(self, project: str) -> bool:
         return self._process.outside.job_api.can_cancel(project)
