@@ -12,7 +12,7 @@ from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revi
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.permissions import may_steer
 from bot.domain.requests import (
     NO_WORDS,
@@ -141,6 +141,7 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
     """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
+    await tx.notices.add(request.thread_id, CARD_CHANGED)  # it counts what waits
 
 
 async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:

@@ -7,6 +7,7 @@ from bot.domain.notices.posts import (
     JobDisappeared,
     JobFailed,
     JobFinished,
+    JobStopped,
     PullRequestFound,
     RecordDamaged,
 )
@@ -42,11 +43,11 @@ def shown_in_channel(thread: Thread, message: NoticeMessage, telling: Telling) -
 
 
 def told_though_muted(message: NoticeMessage) -> bool:
-    """Whether a muted thread is told this of its job: failures and pull requests."""
+    """Whether a muted thread is told this of its job: failures, pull requests, and the stop that somebody asked for."""
     match message:
         case JobFinished():
             return bool(message.link)
-        case JobFailed() | PullRequestFound() | JobDisappeared() | RecordDamaged():
+        case JobStopped() | JobFailed() | PullRequestFound() | JobDisappeared() | RecordDamaged():
             return True
         case _:
             return False

@@ -25,6 +25,8 @@ async def record_result(
     """Has each of the requests that went out as one message become what the first did, and tells it."""
     await _settle_each(tx, requests, settlement)
     await save_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
+    if requests[0].kind is RequestKind.FOLLOW_UP:
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts them
     for notice in settlement.notices:
         await tx.notices.add(thread.id, notice)
     state, problem = settlement.request_state, settlement.problem

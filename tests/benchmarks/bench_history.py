@@ -3,7 +3,8 @@
     python tests/benchmarks/bench_history.py [--finished 1000000] [--rounds 60] [--databases sqlite postgresql]
 
 Printed are the medians of the time that each piece of work takes without and with that many finished jobs, and their
-ratios: a command that is acknowledged, a reply that is, a batch of polls (claimed and saved), a start and a stop.
+ratios: a command that is acknowledged, a reply that is, both prepared, a batch of polls (claimed and saved), a stop and
+a start.
 """
 
 import argparse
@@ -24,11 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from sqlalchemy import text
 from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds.finished_jobs import fill
-from support.worlds.store_world import JOB, a_post, a_thread, add, changed, claim_polls, save_polls, unchanged
+from support.worlds.store_world import JOB, LEASE, a_post, a_thread, add, changed, claim_polls, save_polls, unchanged
 
-from bot.domain.requests import Person, Reply
-from bot.domain.threads import ThreadState
-from bot.ports import Store
+from bot.domain.new_jobs import NewJob
+from bot.domain.requests import Person, Reply, RequestState
+from bot.domain.threads import ThreadState, WayIn
+from bot.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
@@ -54,7 +56,7 @@ class Database:
         return Service(self.store, on_commit=lambda: None)
 
     async def measure(self) -> None:
-        for work in (self.start, self.steer, self.poll, self.stop, self.open):
+        for work in (self.start, self.steer, self.prepare, self.poll, self.stop, self.open):
             began = time.perf_counter()
             await work()
             self.times[work.__name__].append(time.perf_counter() - began)
@@ -63,10 +65,21 @@ class Database:
         return next(iter(self.numbers))
 
     async def start(self) -> None:
-        await self.service.start(ANA, "CBENCH", "Fix the spelling", source_key=os.urandom(8).hex())
+        await self.service.start(NewJob(ANA, "CBENCH", "Fix the spelling", os.urandom(8).hex(), WayIn.COMMAND))
 
     async def steer(self) -> None:
         await self.service.receive(Reply(ANA, "C1", "open1.1", f"{self._number()}.5", "And the titles"))
+
+    async def prepare(self) -> None:
+        claimed = await self.store.transact(lambda tx: tx.requests.claim_received("bench", lease=LEASE, limit=BATCH))
+        if not claimed:
+            raise SystemExit("Nothing was to be prepared.")
+
+        async def record(tx: Transaction) -> None:
+            for item in claimed:
+                await tx.requests.prepared(replace(item.request, state=RequestState.WAITING), due_in=LEASE)
+
+        await self.store.transact(record)
 
     async def poll(self) -> None:
         items = await claim_polls(self.store, "bench", limit=BATCH)

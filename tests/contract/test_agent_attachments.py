@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acp.schema import ToolCallUpdate
 from support.worlds.agent_world import AgentWorld, agent_world
 
+from bot.jobserver.agents.named import CLAUDE, GEMINI
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, takes_attachments
-from bot.jobserver.agents.tool_calls import ToolCall
+from bot.jobserver.agents.tool_calls import ToolCall, merged
 from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import EditError
 
@@ -110,6 +112,10 @@ async def test_a_file_that_is_gone_is_a_reason(tmp_path: Path) -> None:
         await world.edit("Look", attachments=[_described("a.png", PNG)])
 
 
+def executed(command: str) -> ToolCall:
+    return ToolCall("Bash", "execute", (), command, command=command)
+
+
 FOLDER, COPY = Path("/workspace/attachments"), Path("/workspace/copy")
 FILE = f"{FOLDER}/a.png"
 
@@ -133,9 +139,9 @@ def paths(tmp_path: Path) -> CopyPaths:
 )  # fmt: skip
 def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -> None:
     """Each is a form that agents write."""
-    assert takes_attachments(ToolCall("Bash", "execute", (), command), FOLDER, paths.relative)
-    assert PermissionDesk(paths, (), FOLDER).allows(ToolCall("Bash", "execute", (), command))
-    assert not PermissionDesk(paths).allows(ToolCall("Bash", "execute", (), command))
+    assert takes_attachments(executed(command), FOLDER, paths.relative)
+    assert PermissionDesk(paths, (), FOLDER).allows(executed(command))
+    assert not PermissionDesk(paths).allows(executed(command))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +163,7 @@ def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -
 )  # fmt: skip
 def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> None:
     """A shell must see nothing in them that was not looked at."""
-    assert not takes_attachments(ToolCall("Bash", "execute", (), command), FOLDER, paths.relative)
+    assert not takes_attachments(executed(command), FOLDER, paths.relative)
 
 
 @pytest.mark.parametrize(
@@ -175,3 +181,34 @@ def test_attachments_are_read_and_not_changed(
 ) -> None:
     """What lies beside their folder is not among them."""
     assert PermissionDesk(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
+
+
+def test_a_command_is_taken_from_where_the_agent_tells_it(paths: CopyPaths) -> None:
+    """From the title for Gemini alone: elsewhere that may be the model's own words about something else."""
+    titled = ToolCall(f"cp {FILE} docs/", "execute")
+    assert PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
+    assert not PermissionDesk(paths, (), FOLDER, completed=CLAUDE.completed).allows(titled)
+    lied = ToolCall(f"cp {FILE} docs/", "execute", (), "rm -rf docs", command="rm -rf docs")
+    cut = ToolCall(f"cp {FILE} docs/", "execute", has_whole_title=False)
+    for call in (lied, cut):
+        assert not PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed).allows(call)
+
+
+def test_gemini_asks_for_a_linked_file_by_its_title(paths: CopyPaths) -> None:
+    """Only what lies in the folder is let through."""
+    desk = PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed)
+    assert desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
+    assert not desk.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
+    assert not desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))
+
+
+def test_the_command_among_other_arguments_is_found() -> None:
+    """As opencode tells it; a list, or one that is endless, is none."""
+    for raw, command in (
+        ({"command": "cp a b", "patterns": ["/x/*"]}, "cp a b"),
+        ({"command": ["cp", "a"]}, ""),
+        ({"command": "x" * 2001}, ""),
+        ("cp a b", ""),
+    ):
+        update = ToolCallUpdate.model_validate({"toolCallId": "1", "rawInput": raw})
+        assert merged(ToolCall(), update).command == command

@@ -18,9 +18,11 @@ from bot.domain.notices.messages import (
     NoticeMessage,
     PromptRequested,
     Reaction,
+    StatusRequested,
 )
 from bot.domain.notices.posts import JobFinished, JobStarted
-from bot.domain.threads import ThreadState
+from bot.domain.telling import Telling
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatBusy,
     ChatError,
@@ -200,6 +202,114 @@ async def test_a_deleted_reply_needs_no_mark(world: SlackWorld) -> None:
     await ana.delete("docs", reply.ts)
     await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
     await world.chat.reaction(thread, reply.ts, None, instead_of=[Reaction.RECORDED])
+
+
+# -- somebody else's thread -------------------------------------------------------------------------------------------
+
+
+async def in_conversation(world: SlackWorld) -> tuple[Thread, str]:
+    """A job without a card yet, in a thread that people began; and that thread's first message."""
+    root = await world.workspace.people["ben"].say("docs", "Who knows about the guides?")
+    return replace(world.thread, ts=root.ts, origin=ThreadOrigin.CONVERSATION), root.ts
+
+
+async def test_in_somebody_elses_thread_the_card_is_a_reply(world: SlackWorld) -> None:
+    """It is found again there by its key, though people go on talking."""
+    thread, root = await in_conversation(world)
+    ts = await world.chat.post_card(thread, "th1/card")
+    for number in range(230):
+        await world.workspace.people["ana"].say("docs", f"reply {number}", thread_ts=root)
+    assert [message.ts for message in world.workspace.channels.thread("docs", root)][:2] == [root, ts]
+    assert await world.chat.find(thread, "th1/card") == ts
+    assert await world.chat.find(thread, "th2/card") is None
+
+
+async def test_a_card_that_is_a_reply_is_kept_up_to_date_where_it_is(world: SlackWorld) -> None:
+    """Not the thread's first message, which is somebody else's."""
+    thread, root = await in_conversation(world)
+    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
+    await world.chat.update_card(replace(thread, state=ThreadState(job=Job("j1", "failed"))))
+    first, card = world.workspace.channels.thread("docs", root)
+    assert first.text == "Who knows about the guides?"
+    assert card.text.startswith("Failed.")
+
+
+async def test_news_of_a_job_in_somebody_elses_thread_is_posted_there(world: SlackWorld) -> None:
+    """In the thread where it was asked for."""
+    thread, root = await in_conversation(world)
+    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
+    ts = await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
+    assert world.workspace.channels.thread("docs", root)[-1].ts == ts
+
+
+async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) -> None:
+    """It would be a message of its own in the channel, or one that nothing explains."""
+    (thread, _), before = await in_conversation(world), world.workspace.web_api.calls.copy()
+    for each in (thread, replace(thread, ts=None)):
+        with pytest.raises(ChatRejected, match="card_not_posted"):
+            await world.chat.post(each, notice())
+    assert not [call for call in world.workspace.web_api.calls[len(before) :] if call.method == "chat.postMessage"]
+
+
+async def test_a_thread_whose_first_message_was_deleted_takes_no_card(world: SlackWorld) -> None:
+    """And there is nothing to be found in it, so that a doubt about an earlier try ends."""
+    thread, root = await in_conversation(world)
+    await world.workspace.people["ben"].delete("docs", root)
+    assert await world.chat.find(thread, "th1/card") is None
+    with pytest.raises(ChatRejected, match="thread_not_found"):
+        await world.chat.post_card(thread, "th1/card")
+
+
+async def test_a_job_in_a_direct_message_has_its_card_below_the_request(world: SlackWorld) -> None:
+    """And its news below that."""
+    ana = world.workspace.people["ana"]
+    asked = await ana.say("pagehand", "Fix the guides")
+    thread = replace(world.thread, channel_id=asked.channel, ts=asked.ts, origin=ThreadOrigin.REQUEST)
+    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
+    await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
+    first, card, end = world.workspace.channels.thread("ana", asked.ts)
+    assert (first.ts, card.ts) == (asked.ts, thread.card_ts)
+    assert "Finished. There is a pull request" in end.text
+    assert end.subtype is None
+
+
+# -- who is told ------------------------------------------------------------------------------------------------------
+
+
+def telling(world: SlackWorld, told: Telling) -> SlackChat:
+    """The chat of an installation in which every channel has it like this."""
+    chat = world.chat
+    return SlackChat(
+        chat._client, chat._identity, chat._message_context, chat._ephemeral_sender, telling=lambda _: told
+    )
+
+
+async def test_an_end_with_a_pull_request_is_shown_in_a_channel_that_wants_it(world: SlackWorld) -> None:
+    """That and nothing else."""
+    thread, chat = await world.posted(), telling(world, Telling(broadcast=True))
+    await chat.post(thread, notice(STARTED))
+    ts = await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
+    await chat.post(thread, notice(JobFinished(), "th1/again"))
+    shown = [message.ts for message in world.workspace.channels.messages("docs") if message.subtype]
+    assert shown == [ts]
+    assert await chat.find(thread, "th1/finished") == ts
+
+
+async def test_a_channel_that_wants_no_mention_gets_none(world: SlackWorld) -> None:
+    """The words are the same."""
+    thread, chat = await world.posted(), telling(world, Telling(mention=False))
+    await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
+    assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Finished.")
+
+
+async def test_the_status_that_somebody_asked_for_counts_follow_ups(world: SlackWorld) -> None:
+    """The same facts as the card's."""
+    ana = world.workspace.people["ana"]
+    asked = notice(StatusRequested(ana.id), "th1/status")
+    await world.chat.tell(await world.posted(), asked, follow_ups=FollowUpCounts(2, 1))
+    (message,) = ana.ephemerals("docs")
+    assert message.text.startswith("*Waiting to be sent to the agent*")
+    assert "Follow-ups: 2 sent, 1 waiting for the job to begin" in message.text
 
 
 # -- words for one person ---------------------------------------------------------------------------------------------

@@ -76,12 +76,15 @@ async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
     state = ThreadState(job=Job("j1", "active"), progress=Progress(plan, "Editing a.md"))
     await world.chat.update_card(replace(thread, state=state))
     (card,) = world.workspace.channels.messages("docs")[-1:]
-    assert card.text.splitlines()[-4:] == [
+    assert (card.blocks or [])[0]["text"]["text"].splitlines()[1:] == [
         ":white_check_mark: Read &lt;it&gt;",
         ":hourglass_flowing_sand: Write",
         ":white_circle: Check",
         "_Now: Editing a.md_",
     ]
+    assert card.text.splitlines()[0].endswith(
+        "1 of 3 steps are done. At work on: Write. Next: Check. Now: Editing a.md."
+    )
 
 
 async def test_who_asked_has_a_name_an_id_and_the_threads_address(world: SlackWorld) -> None:

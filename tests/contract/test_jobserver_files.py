@@ -18,6 +18,7 @@ from support.worlds.jobserver_world import FILE, KEY, JobServerWorld, git, make_
 
 from bot.jobserver.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
+from bot.jobserver.store.uploads import KEPT_UNUSED
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n", "docs/img/old.png": "x"}
@@ -69,6 +70,7 @@ async def test_an_uploaded_file_lies_there_for_the_editor_and_is_no_part_of_the_
     assert found["told"].endswith("The instruction:\n\nLook at the diagram")
     changed = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
     assert changed == ["found.json"]
+    assert "Attached to the request: Diagram v2.png." in (await world.client.get(job["prLink"])).text
     folder = world.settings.data_directory / "jobs" / job["id"]
     assert found["copy"] == str(folder / "copy")
     assert [path.name for path in folder.iterdir()] == ["home"], "what only a run needs goes with it"
@@ -277,8 +279,8 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     assert "the files that came with this cannot be laid out" in job["details"]["reason"]
 
 
-async def test_files_go_after_a_day_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
-    """One that was uploaded again is kept for another day."""
+async def test_files_go_after_a_time_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
+    """One that was uploaded again is kept for longer."""
     async with executing(tmp_path) as world:
         await world.uploads.prepare()
 
@@ -295,14 +297,14 @@ async def test_files_go_after_a_day_or_with_the_last_job_that_names_them(tmp_pat
         job = await world.submitted(request)
         await world.ended(job.id)
         assert await world.uploads.delete_unused() == 0
-        world.ahead = timedelta(hours=23)
+        world.ahead = KEPT_UNUSED - timedelta(hours=1)
         await upload(b"again")
-        world.ahead = timedelta(hours=25)
-        sweep = world.retention(archive_after=timedelta(days=2), keep_for=timedelta(days=2)).sweep
+        world.ahead = KEPT_UNUSED + timedelta(hours=1)
+        sweep = world.retention(archive_after=timedelta(days=20), keep_for=timedelta(days=20)).sweep
         await sweep()
         folder = world.data / "uploads"
         assert {path.name for path in folder.iterdir()} == {named, again}
-        for days in (3, 6):
+        for days in (21, 42):
             world.ahead = timedelta(days=days)
             await sweep()
         assert list(folder.iterdir()) == []

@@ -4,6 +4,7 @@ They run in bubblewrap where it works. Left out, saying so, where a program cann
 """
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A picture of one point."""
 AMERICAN = "# Colors\n\nA color.\n"
 SHORTER = "# Colors\n"
 STOPS_WITHIN_S = 5.0
@@ -103,6 +108,17 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     is_remembered = any(part.speaker is Speaker.MODEL and first.summary in part.text for part in asked.parts)
     assert is_remembered == REAL_AGENTS[name].agent.resumes
     assert len(world.progress.sessions) == (1 if is_remembered else 2)
+
+
+@tried()
+async def test_a_picture_that_came_with_it_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:
+    """The agent is told where it lies; a plain copy is let through where the agent asks."""
+    file, target = world.attached("point.png", PNG, "image/png"), world.path("point.png")
+    world.model.script.on("Add it", RunCommand(f"cp {world.attachment('point.png')} {target}"), Say("It is there."))
+    result = await world.edit("Add it", [file])
+    assert result.summary == "It is there."
+    assert (world.workspace.copy / "point.png").read_bytes() == PNG
+    assert any(request.holds(world.attachment("point.png")) for request in world.model.requests)
 
 
 @tried()

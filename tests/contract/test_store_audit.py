@@ -52,6 +52,7 @@ async def test_entries_come_back_as_they_were_in_pages_of_any_size(store: Store,
     await record(store, *(replace(ASKED, job_id=f"{number}") for number in range(7)))
     clock.advance(1)
     await record(store, REFUSED)
+    found = list[RecordedEntry]()
     for page_size in (1, 2, 3, 7, 8, 100):
         found = await exported(store, begin, clock.now() + 1, page_size)
         assert jobs_of(found) == [*map(str, range(7)), ""]

@@ -86,6 +86,19 @@ async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: Work
     await expect(messages(page)).to_have_count(1)
 
 
+async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: Desk) -> None:
+    """The browser would open it, and what was typed would be gone."""
+    page = await desk.open(ANA, DOCS)
+    miss = """(part) => {
+      const data = new DataTransfer();
+      data.items.add(new File(["x"], "x.txt"));
+      const event = (type) => new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
+      return ["dragover", "drop"].map((type) => part.dispatchEvent(event(type)));
+    }"""
+    assert await page.locator("#sidebar").evaluate(miss) == [False, False]
+    await expect(page.get_by_test_id("attached").first).to_be_hidden()
+
+
 async def test_files_wait_with_the_draft_of_their_channel(desk: Desk) -> None:
     """Whoever looks elsewhere meanwhile finds them again."""
     page = await desk.open(ANA, DOCS)

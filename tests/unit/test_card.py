@@ -116,7 +116,7 @@ def test_durations_are_words(seconds: float, words: str) -> None:
         (ThreadState(), "Follow-ups: 2 sent, 1 waiting for the job to begin"),
         (
             ThreadState(Job("j1", "active"), problem=Problem.RATE_LIMITED, problem_until=int(NOON)),
-            f"1 waiting for the job API's hourly allowance, at least until {MOMENT}",
+            f"Follow-ups: 2 sent, 1 waiting for the job API's hourly allowance, at least until {MOMENT}",
         ),
         (
             ThreadState(Job("j1", "active"), problem=Problem.OUT_OF_REACH),
@@ -126,7 +126,7 @@ def test_durations_are_words(seconds: float, words: str) -> None:
 )
 def test_what_follow_ups_wait_for_is_counted_and_explained(state: ThreadState, words: str) -> None:
     """In one sentence."""
-    assert words in facts_of(replace(THREAD, state=state), CONTEXT, FollowUpCounts(2, 1))
+    assert facts_of(replace(THREAD, state=state), CONTEXT, FollowUpCounts(2, 1))[-1] == words
 
 
 def test_without_follow_ups_nothing_is_counted() -> None:
@@ -168,11 +168,20 @@ def test_of_many_changed_pages_the_first_are_named() -> None:
         (with_state(problem=Problem.REJECTED), ["Retry"]),
         (with_state(problem=Problem.UNCERTAIN), ["Retry"]),
         (with_state(Job("j1", "active"), problem=Problem.GONE), []),
+        (with_state(Job("j1", "active"), stopped_by="U0BEN"), ["Follow up…"]),
     ],
 )
 def test_what_can_be_done_depends_on_where_the_job_stands(thread: Thread, labels: list[str]) -> None:
     """Verbs, and never more than five with the menu."""
     assert labels_of(thread) == labels
+
+
+def test_a_stop_is_told_with_who_asked_for_it() -> None:
+    """While it goes on, and afterwards."""
+    at_work = with_state(Job("j1", "active"), stopped_by="U0BEN")
+    assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
+    ended = with_state(Job("j1", "completed", pr_link=LINK), stopped_by="U0BEN")
+    assert card(ended, CONTEXT).text.startswith("Stopped by <@U0BEN>, with a pull request.")
 
 
 def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:

@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from bot.slack.receiving.listeners import buttons, messages, modals, reactions, shortcuts
+from bot.slack.receiving.listeners import buttons, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,7 @@ def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
-    assert {*buttons.ACTIONS, modals.FOLLOW_UP_BUTTON} == made
+    assert {*buttons.ACTIONS, blocks.FOLLOW_UP} == made
 
 
 def test_the_shortcuts_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:

@@ -106,7 +106,8 @@ class AgentEditor:
         workspace = run.task.workspace
         before = await asyncio.to_thread(copy_state, workspace.copy)
         attachments = run.given.seen if workspace.attachments else None
-        desk = PermissionDesk(CopyPaths(placed.copy, workspace.copy), run.granted, attachments)
+        paths = CopyPaths(placed.copy, workspace.copy)
+        desk = PermissionDesk(paths, run.granted, attachments, completed=self._agent.completed)
         async with self._connected(placed, run.log) as (process, connection):
             end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
         run.log.line(f"[{end.stop_reason}]")

@@ -5,10 +5,11 @@ Each was run in the version that the job server's README names.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.jobserver.agents.failures import FailureRule, codex_failure, goose_failure, never
+from bot.jobserver.agents.tool_calls import ToolCall
 
 Files = Mapping[str, str]
 """Texts by their paths in HOME."""
@@ -16,6 +17,10 @@ Files = Mapping[str, str]
 
 def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
     return {}
+
+
+def _as_told(call: ToolCall) -> ToolCall:
+    return call
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,8 @@ class Agent:
     that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
     `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
     whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
-    `tool_kinds`: what `ToolCalls` has to know of its tools. `install` is a command that installs it in the version that
+    `tool_kinds`: what `ToolCalls` has to know of its tools; `completed` adds to a call what it tells in another place
+    than others. `install` is a command that installs it in the version that
     was tried.
     """
 
@@ -44,6 +50,7 @@ class Agent:
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
     client_meta: Mapping[str, Any] = field(default_factory=dict)
     tool_kinds: Mapping[str, str] = field(default_factory=dict)
+    completed: Callable[[ToolCall], ToolCall] = _as_told
     install: str = ""
 
 
@@ -68,6 +75,20 @@ def _gemini_files(_: str | None, environment: Mapping[str, str]) -> Files:
     if "GEMINI_API_KEY" in environment:
         settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
     return {".gemini/settings.json": json.dumps(settings)}
+
+
+_GEMINI_ACCESS = "Allow access to absolute path: "
+
+
+def _gemini_call(call: ToolCall) -> ToolCall:
+    """Gemini tells a command, and the path of a file that came with the prompt, in the title alone."""
+    if call.input != "" or not call.has_whole_title:
+        return call
+    if call.kind == "execute":
+        return replace(call, command=call.title)
+    if call.kind == "read" and not call.paths and call.title.startswith(_GEMINI_ACCESS):
+        return replace(call, paths=(call.title.removeprefix(_GEMINI_ACCESS),))
+    return call
 
 
 def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -124,6 +145,7 @@ GEMINI = Agent(
     # Loading a session within the clock minute of its last start empties it, and what it then tells of earlier turns
     # comes in the midst of the next one.
     resumes=False,
+    completed=_gemini_call,
     login="set GEMINI_API_KEY",
 )
 OPENCODE = Agent(

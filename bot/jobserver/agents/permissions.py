@@ -73,7 +73,7 @@ def takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
     """
     if call.kind in _READING_KINDS:
         return bool(call.paths) and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
-    commands = (call.input or "").split("&&")
+    commands = call.command.split("&&")
     is_plain = call.kind == "execute" and len(commands) <= _MOST_COMMANDS
     return is_plain and all(_takes_attachments(command, folder, relative) for command in commands)
 
@@ -130,15 +130,24 @@ def withdrawn() -> RequestPermissionResponse:
 
 class PermissionDesk:
     """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
-    `attachments`: the folder of the files that came with the instruction, as the agent sees it.
+    `attachments`: the folder of the files that came with the instruction, as the agent sees it; `completed` adds to a
+    call what this agent tells in another place than others.
 
     `refused` are the descriptions of those that were refused, each once; None stands for one too long to be shown.
     """
 
-    def __init__(self, paths: CopyPaths, granted: Collection[str] = (), attachments: Path | None = None) -> None:
+    def __init__(
+        self,
+        paths: CopyPaths,
+        granted: Collection[str] = (),
+        attachments: Path | None = None,
+        *,
+        completed: Callable[[ToolCall], ToolCall] = lambda call: call,
+    ) -> None:
         self._paths = paths
         self._granted = frozenset(granted)
         self._attachments = attachments
+        self._completed = completed
         self._refused: dict[str | None, None] = {}
         self.is_closed = False
 
@@ -155,7 +164,7 @@ class PermissionDesk:
         return answer(options, allowed=is_allowed)
 
     def allows(self, call: ToolCall) -> bool:
-        relative = self._paths.relative
+        relative, call = self._paths.relative, self._completed(call)
         if call.described() in self._granted or concerns_the_copy_only(call, relative):
             return True
         return self._attachments is not None and takes_attachments(call, self._attachments, relative)

@@ -17,6 +17,7 @@ _MOST_CALLS = 500
 _MOST_PATHS = 100
 _MOST_PATH_CHARACTERS = 20_000
 _LONGEST_INPUT = 1000
+_LONGEST_COMMAND = 2000
 _UNKNOWN = "other"
 _NOWHERE = "/…"
 _NO_MATTER = frozenset({"description", "timeout"})
@@ -32,7 +33,8 @@ class ToolCall:
     """A tool call, joined from all that was told of it.
 
     `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
-    text; None where that is too long to be shown. The title is one line; `has_whole_title` says that it always was.
+    text; None where that is too long to be shown; `command` is the shell's part of it. The title is one line;
+    `has_whole_title` says that it always was.
     """
 
     title: str = ""
@@ -40,6 +42,7 @@ class ToolCall:
     paths: tuple[str, ...] = ()
     input: str | None = ""
     has_whole_title: bool = True
+    command: str = ""
 
     def described(self) -> str | None:
         """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
@@ -85,6 +88,7 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
         kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
+        command=_command(update.raw_input) if update.raw_input else call.command,
     )
 
 
@@ -119,6 +123,12 @@ def _bounded(paths: Iterable[str]) -> list[str]:
 def _is_plain(text: str) -> bool:
     """Whether all of a text is seen; line breaks and tabs are shown as such."""
     return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
+
+
+def _command(raw: Any) -> str:
+    """Empty where there is none, or where it is more than is looked at."""
+    command = raw.get("command") if isinstance(raw, Mapping) else None
+    return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
 
 
 def _as_text(raw: Any) -> str | None:

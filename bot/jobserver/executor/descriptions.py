@@ -25,7 +25,9 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a pull request's description tells of one instruction. `notes` and `left_out` are sentences of ours."""
+    """What a pull request's description tells of one instruction. `notes` and `left_out` are sentences of ours, `files`
+    the names of those that came with it.
+    """
 
     prompt: str
     summary: str = ""
@@ -34,6 +36,7 @@ class Proposal:
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
     checks: Sequence[CheckResult] = ()
+    files: Sequence[str] = ()
 
 
 def subject(prompt: str) -> str:
@@ -66,6 +69,7 @@ def pull_request_description(proposal: Proposal) -> str:
     parts = (
         _quoted(proposal.prompt),
         _asked_by(proposal.requester),
+        _came_with(proposal.files),
         *answer,
         _changed(proposal.changes),
         *map(_sentence, proposal.notes),
@@ -105,6 +109,11 @@ def _asked_by(requester: Requester | None) -> str:
         return ""
     where = f" ([where]({quote(requester.url, safe=':/?#@!$&*+,;=%~._-')}))" if requester.url else ""
     return f"Asked by {_plain(requester.name)}{where}."
+
+
+def _came_with(files: Sequence[str]) -> str:
+    """They are no part of the change, unless they are in it."""
+    return f"Attached to the request: {', '.join(map(_plain, files))}." if files else ""
 
 
 def _quoted(text: str) -> str:

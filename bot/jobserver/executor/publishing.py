@@ -122,4 +122,5 @@ def _proposal(instruction: Instruction, change: Change) -> Proposal:
         (change.note,) if change.note else (),
         change.left_out,
         change.checks,
+        [file.name for file in instruction.attachments if file.instruction == instruction.number],
     )

@@ -43,7 +43,9 @@ def can_be_stopped(thread: Thread) -> bool:
     job, problem = thread.state.job, thread.state.problem
     if problem is Problem.GONE:
         return False
-    return not job.ended if job else problem not in _NOT_STARTED
+    if job is None:
+        return problem not in _NOT_STARTED
+    return not job.ended and not thread.state.stopped_by
 
 
 def takes_follow_ups(thread: Thread) -> bool:

@@ -149,6 +149,8 @@ def _status(state: ThreadState) -> str:
     job = state.job
     if job is None:
         return ""
+    if state.stopped_by and job.status != ARCHIVED:
+        return _stopped(state, job)
     if state.question and job.status in {ACTIVE, COMPLETED, FAILED}:
         return "The agent asks something: reply in the thread to answer"
     if job.status == COMPLETED and not job.pr_link:
@@ -161,6 +163,13 @@ def _status(state: ThreadState) -> str:
         ARCHIVED: "Archived: no more follow-ups are sent to it",
     }
     return words.get(job.status) or f"Status: {one_line(job.status, 100)}"
+
+
+def _stopped(state: ThreadState, job: Job) -> str:
+    who = person(state.stopped_by)
+    if not job.ended:
+        return f"Stopping, as {who} asked"
+    return f"Stopped by {who}" + (", with a pull request" if job.pr_link else "")
 
 
 def checklist(progress: Progress) -> list[str]:

@@ -74,15 +74,16 @@ def _because(report: JobReport) -> str:
     return f":\n{reason_quoted(report)}" if report.reason else "."
 
 
-def stopped(thread: Thread, message: JobStopped) -> Message:
+def stopped(thread: Thread, message: JobStopped, told: Sequence[str]) -> Message:
     """With the pull request, where there is one, and what the job tells of its end."""
-    report = message.report or JobReport()
-    words = f"Stopped by {person(message.person_id)}"
+    report, others = message.report or JobReport(), [each for each in told if each != message.person_id]
+    gap = "\n" if report.reason else " "
+    words = f"{addressing(others)}Stopped by {person(message.person_id)}{_because(report)}{gap}"
     if not message.link:
-        paragraph_ = paragraph(f"{words}{_because(report)} There is no pull request. Reply here to go on.")
-        return with_report(thread, paragraph_, message.report)
+        end = paragraph(f"{words}There is no pull request. Reply here to go on.")
+        return with_report(thread, end, message.report)
     found = _news(changed=message.changed) if message.new else "What was done before is in the pull request:"
-    return with_report(thread, _with_link(f"{words}{_because(report)} {found}", message.link), message.report)
+    return with_report(thread, _with_link(f"{words}{found}", message.link), message.report)
 
 
 def still_stopping(message: JobStillStopping) -> Message:

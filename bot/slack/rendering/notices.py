@@ -120,7 +120,7 @@ def _post(post: Post, setting: _Setting) -> Message:
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
         case JobStopped() | JobStillStopping() | AgentAskedToStop():
-            made = _stop_news(setting.thread, post)
+            made = _stop_news(post, setting)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
@@ -130,10 +130,10 @@ def _post(post: Post, setting: _Setting) -> Message:
     return made
 
 
-def _stop_news(thread: Thread, news: JobStopped | JobStillStopping | AgentAskedToStop) -> Message:
+def _stop_news(news: JobStopped | JobStillStopping | AgentAskedToStop, setting: _Setting) -> Message:
     match news:
         case JobStopped():
-            return job_notices.stopped(thread, news)
+            return job_notices.stopped(setting.thread, news, setting.told)
         case JobStillStopping():
             return job_notices.still_stopping(news)
         case AgentAskedToStop():

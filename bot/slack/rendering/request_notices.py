@@ -32,10 +32,10 @@ _REJECTIONS = {
     RejectionReason.TOO_OLD: "{It} was not sent: for days, the job API did not take it. Send it again if it still "
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
-    RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.NOT_PERMITTED: "{It} was not sent: who wrote it may not ask for that here, and was told why.",
     RejectionReason.STOPPED: "{It} was not sent: the job was stopped before its turn came. Write it again if it still "
     "matters.",
+    RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.OTHER: "{It} was refused.",
 }
 

@@ -320,7 +320,8 @@ class AppWorld:
     async def _follow_ups(self, thread_id: str) -> FollowUpCounts:
         """How many follow-ups the job API took, and how many wait."""
         rows = await self.sql(
-            f"SELECT state, due_at IS NOT NULL FROM requests WHERE kind = 'follow_up' AND thread_id = '{thread_id}'"
+            "SELECT state, due_at IS NOT NULL FROM requests WHERE kind = 'follow_up' AND thread_id = :thread",
+            thread=thread_id,
         )
         return FollowUpCounts(sum(state == "accepted" for state, _ in rows), sum(bool(due) for _, due in rows))
 

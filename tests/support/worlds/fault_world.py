@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted
@@ -345,17 +344,20 @@ class _JobApiReach(_Reach):
         return JobApiUncertain("timeout")
 
     async def create(self, project: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        create = partial(self._process.outside.job_api.create, idempotency_key=idempotency_key, **extras)
-        return await self._ask("create", idempotency_key, lambda: create(project, prompt))
+        api, key = self._process.outside.job_api, idempotency_key
+        return await self._ask("create", key, lambda: api.create(project, prompt, idempotency_key=key, **extras))
 
     async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        send = partial(self._process.outside.job_api.send_message, idempotency_key=idempotency_key, **extras)
-        return await self._ask("message", idempotency_key, lambda: send(project, job_id, prompt))
+        api, key = self._process.outside.job_api, idempotency_key
+        return await self._ask(
+            "message", key, lambda: api.send_message(project, job_id, prompt, idempotency_key=key, **extras)
+        )
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
-        cancel = partial(self._process.outside.job_api.cancel, idempotency_key=idempotency_key, **extras)
+        api, key = self._process.outside.job_api, idempotency_key
         # Each try has a key of its own, which begins with the request's id.
-        return await self._ask("cancel", idempotency_key.rpartition(".")[0], lambda: cancel(project, job_id))
+        request = key.rpartition(".")[0]
+        return await self._ask("cancel", request, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
 
     def can_cancel(self, project: str) -> bool:
         return self._process.outside.job_api.can_cancel(project)

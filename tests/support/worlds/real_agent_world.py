@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
@@ -49,9 +49,11 @@ class RealAgentWorld:
         """What the server kept in memory is gone."""
         self.editor = agent_editor(self.settings, self.sandbox, self.environment)
 
-    async def edit(self, prompt: str) -> EditResult:
+    async def edit(self, prompt: str, attachments: Sequence[AttachedFile] = ()) -> EditResult:
         session = self.progress.sessions[-1] if self.progress.sessions else None
-        task = EditTask(prompt, self.workspace, self.log, tuple(self.conversation), session)
+        task = EditTask(
+            prompt, self.workspace, self.log, tuple(self.conversation), session, attachments=tuple(attachments)
+        )
         result = await self.editor.edit(task, self.progress)
         self.conversation.append(Exchange(prompt, result.summary))
         return result
@@ -63,6 +65,18 @@ class RealAgentWorld:
     @property
     def log(self) -> Path:
         return self.workspace.copy.parent / "job.log"
+
+    def attached(self, name: str, content: bytes, mimetype: str) -> AttachedFile:
+        """Lays a file into the folder of attachments."""
+        folder = self.workspace.attachments
+        assert folder is not None
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+        return AttachedFile(name, name, mimetype, len(content))
+
+    def attachment(self, name: str) -> str:
+        """The path of an attachment, as the agent's tools have to name it."""
+        return str(self.sandbox.attachments(self.workspace) / name)
 
     def path(self, name: str) -> str:
         """A path, relative to the copy, as the agent's tools have to name it."""
@@ -83,7 +97,7 @@ async def real_agent_world(
         NotInstalled: it cannot be had here.
     """
     programs = program_folder(package_of(real.agent))
-    workspace = Workspace(folder / "copy", folder / "home")
+    workspace = Workspace(folder / "copy", folder / "home", folder / "attachments")
     for directory in (workspace.copy, workspace.home):
         directory.mkdir()
     (workspace.copy / PAGE).write_text("# Colours\n\nA colour.\n", encoding="utf-8")

@@ -58,6 +58,10 @@ class App {
     window.addEventListener("hashchange", () => this.#follow());
     window.addEventListener("online", () => this.#stream?.retryNow());
     document.addEventListener("visibilitychange", () => this.#store.loaded && this.#store.changed());
+    for (const name of ["dragover", "drop"]) {
+      // A file that misses the composer would otherwise be opened in this page's place, with all that was typed in it.
+      window.addEventListener(name, (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
+    }
     document.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
       if (this.root.classList.contains("drawer-open")) this.#drawer(false);

@@ -3,7 +3,6 @@
 import { freshId, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
 import { shortcodes } from "../text/inline.js";
-import { fitHeight } from "../ui/textarea.js";
 import { BlockList } from "../blocks/block_list.js";
 import { Form } from "../blocks/form.js";
 import { showProblem } from "../blocks/input_block.js";
@@ -91,7 +90,6 @@ export class Modal {
   open() {
     if (this.element.open) return;
     this.element.showModal();
-    this.element.querySelectorAll("textarea").forEach(fitHeight);
     if (this.#focused?.isConnected) this.#focused.focus();
     else this.#focusFirst();
   }

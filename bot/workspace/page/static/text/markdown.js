@@ -1,12 +1,14 @@
-/** The `markdown` block: the Markdown that agents write (headings, lists, quotes, fences, emphasis, links). Parsed to nodes, then DOM. */
+/** The `markdown` block: the Markdown that agents write (headings, lists, tasks, tables, quotes, fences, emphasis, links). Parsed to nodes, then DOM. */
 
 import { h } from "../ui/dom.js";
 import { inline } from "./inline.js";
+import { alignments, beginsTable, cellsOf } from "./markdown_tables.js";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const HEADING = /^ {0,3}(#{1,6}) +(.*)$/;
 const RULE = /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/;
 const ITEM = /^( {0,12})(?:[-*+]|(\d{1,9})[.)]) +(.*)$/;
+const TASK = /^\[([ xX])\] +(.*)$/;
 const QUOTE = /^ {0,3}> ?/;
 
 export function markdown(text, view) {
@@ -30,6 +32,7 @@ function block(lines, at, view) {
   if (RULE.test(line)) return [h("hr"), at + 1];
   if (QUOTE.test(line)) return quote(lines, at, view);
   if (ITEM.test(line)) return list(lines, at, view);
+  if (beginsTable(lines, at)) return table(lines, at, view);
   return paragraph(lines, at, view);
 }
 
@@ -58,16 +61,41 @@ function list(lines, at, view) {
   const first = ITEM.exec(items[0]);
   const rows = items.map((line) => {
     const [, indent, , text] = ITEM.exec(line);
-    return h("li", { class: `indent-${Math.min(Math.floor(indent.length / 2), 8)}` }, spans(text, view));
+    const task = TASK.exec(text);
+    const kind = `indent-${Math.min(Math.floor(indent.length / 2), 8)}${task ? " task" : ""}`;
+    return h("li", { class: kind }, task ? [mark(task[1] !== " "), spans(task[2], view)] : spans(text, view));
   });
   return [first[2] ? h("ol", { start: first[2] }, rows) : h("ul", {}, rows), end];
+}
+
+const mark = (done) => h("span", { role: "img", "aria-label": done ? "Done:" : "To do:" }, done ? "☑ " : "☐ ");
+
+function table(lines, at, view) {
+  const [rows, end] = takeWhile(lines, at + 2, (line) => line.includes("|"));
+  const sides = alignments(lines[at + 1]);
+  const row = (tag, line) => {
+    const cells = cellsOf(line).slice(0, sides.length);
+    return h(
+      "tr",
+      {},
+      sides.map((side, index) => h(tag, { class: `side-${side}` }, spans(cells[index] ?? "", view))),
+    );
+  };
+  const head = h("thead", {}, row("th", lines[at]));
+  const body = h(
+    "tbody",
+    {},
+    rows.map((line) => row("td", line)),
+  );
+  return [h("div", { class: "table-scroller", tabindex: "0" }, h("table", {}, head, body)), end];
 }
 
 function paragraph(lines, at, view) {
   const [more, end] = takeWhile(
     lines,
     at + 1,
-    (line) => line.trim() && ![FENCE, HEADING, QUOTE, ITEM].some((p) => p.test(line)),
+    (line, index) =>
+      line.trim() && ![FENCE, HEADING, QUOTE, ITEM].some((p) => p.test(line)) && !beginsTable(lines, index),
   );
   return [
     h(
@@ -81,7 +109,7 @@ function paragraph(lines, at, view) {
 
 function takeWhile(lines, at, test) {
   let end = at;
-  while (end < lines.length && test(lines[end])) end += 1;
+  while (end < lines.length && test(lines[end], end)) end += 1;
   return [lines.slice(at, end), end];
 }
 

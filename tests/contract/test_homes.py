@@ -1,0 +1,209 @@
+"""Homes on a real store: published when they are due, again when that failed, and shown in the workspace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.slack_world import slack_world
+from support.worlds.store_world import a_thread
+
+from bot.domain.home import HomeContent
+from bot.domain.jobs import Job
+from bot.domain.members import Member
+from bot.domain.mentions import mention
+from bot.domain.preferences import Preference
+from bot.domain.threads import Thread, ThreadState
+from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain
+from bot.ports import Store, Transaction
+from bot.runtime.health.report import ComponentStatus
+from bot.scheduler.home_publisher import HomePublisher
+from bot.scheduler.worker import WorkerSettings
+from bot.service import Service
+from bot.slack.sending.members import SlackMembers
+from bot.slack.sending.user_directory import UserDirectory
+from bot.slack_ports import Members, Views
+
+STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "status 500"))
+
+
+@dataclass
+class FakeViews(Views):
+    """Keeps what was published; `faults` are raised one after the other."""
+
+    published: list[HomeContent] = field(default_factory=list)
+    faults: list[ChatError] = field(default_factory=list)
+
+    async def publish_home(self, content: HomeContent) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.published.append(content)
+
+
+@dataclass
+class FakeMembers(Members):
+    """All are members; `admins` are administrators."""
+
+    admins: frozenset[str] = frozenset()
+    fault: ChatError | None = None
+
+    async def member(self, person_id: str) -> Member:
+        if self.fault is not None:
+            raise self.fault
+        return Member(person_id, person_id, "T1", is_guest=False, is_admin=person_id in self.admins)
+
+
+@dataclass
+class HomeWorld:
+    """A store, what publishes, and what people do."""
+
+    store: Store
+    clock: FakeClock
+    views: FakeViews
+    members: FakeMembers
+    service: Service
+    publisher: HomePublisher
+
+    async def work(self) -> Sequence[HomeContent]:
+        """Publishes what is due, and returns it."""
+        before = len(self.views.published)
+        for item in await self.publisher.claim(10):
+            await self.publisher.process(item, self.clock.monotonic())
+        return self.views.published[before:]
+
+
+@pytest.fixture
+def world(store: Store, clock: FakeClock) -> HomeWorld:
+    views, members = FakeViews(), FakeMembers()
+    settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda: None)
+    publisher = HomePublisher(store, views, members, settings, statuses=lambda: STATUSES)
+    return HomeWorld(store, clock, views, members, Service(store, on_commit=lambda: None), publisher)
+
+
+async def asked(world: HomeWorld, count: int) -> None:
+    """Jobs of Ana's, each newer than the one before."""
+    for number in range(count):
+        thread = a_thread(f"t{number}", created_at=1_700_000_000.0 + number, prompt=f"number {number}")
+        await world.store.transact(partial(_add, thread=thread))
+
+
+async def _add(tx: Transaction, *, thread: Thread) -> None:
+    await tx.threads.add(thread)
+
+
+async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> None:
+    """Then it is due when something changes."""
+    await world.service.open_home("UANA")
+    (content,) = await world.work()
+    assert content.person_id == "UANA"
+    assert not [*content.jobs, *content.waiting, *content.health]
+    assert await world.work() == []
+    await world.service.save_preference("UANA", Preference("guides", quiet=True))
+    (content,) = await world.work()
+    assert content.preference == Preference("guides", quiet=True)
+    await world.service.save_preference("UBEN", Preference("guides"))
+    assert await world.work() == []
+
+
+async def test_jobs_come_newest_first_ten_a_page(world: HomeWorld) -> None:
+    """Those of others are not among them."""
+    await asked(world, 23)
+    other = a_thread("other", requester_id="UBEN")
+    await world.store.transact(lambda tx: tx.threads.add(other))
+    for page, expected in ((0, range(22, 12, -1)), (1, range(12, 2, -1)), (2, range(2, -1, -1))):
+        await world.service.open_home("UANA", page=page)
+        (content,) = await world.work()
+        assert [thread.prompt for thread in content.jobs] == [f"number {number}" for number in expected]
+        assert content.has_older is (page < 2)
+
+
+async def test_what_waits_for_a_person_is_there_on_every_page(world: HomeWorld) -> None:
+    """The agent's question of an earlier job too."""
+    question = ThreadState(Job("j", "active"), question="digest")
+    await asked(world, 15)
+    await world.store.transact(lambda tx: tx.threads.save_state("t0", question, poll_in=None))
+    await world.service.open_home("UANA")
+    (content,) = await world.work()
+    assert [thread.id for thread in content.waiting] == ["t0"]
+    assert "t0" not in {thread.id for thread in content.jobs}
+
+
+async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> None:
+    """Nobody does while Slack does not say who is one."""
+    world.members.admins = frozenset({"UANA"})
+    for person, seen in (("UANA", 2), ("UBEN", 0)):
+        await world.service.open_home(person)
+        (content,) = await world.work()
+        assert len(content.health) == seen
+    world.members.fault = ChatUncertain("away")
+    await world.service.open_home("UANA")
+    (content,) = await world.work()
+    assert content.health == ()
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [(ChatUncertain("x"), 30.0), (ChatBusy("x", retry_after=7.0), 7.0), (ChatNotAllowed("x"), 300.0)],
+)
+async def test_a_home_that_could_not_be_shown_is_tried_again(
+    world: HomeWorld, fault: ChatError, seconds: float
+) -> None:
+    """When that makes sense; the health says so meanwhile."""
+    world.views.faults = [fault]
+    await world.service.open_home("UANA")
+    assert await world.work() == []
+    assert world.publisher.status().reason == fault.reason
+    world.clock.advance(seconds - 1)
+    assert await world.work() == []
+    world.clock.advance(1.5)
+    assert len(await world.work()) == 1
+
+
+async def test_a_home_that_slack_refuses_is_left_alone(world: HomeWorld, caplog: pytest.LogCaptureFixture) -> None:
+    """Till something changes; the log says so once, and nothing counts as broken."""
+    world.views.faults = [ChatRejected("not_enabled"), ChatRejected("not_enabled")]
+    for _ in range(2):
+        await world.service.open_home("UANA")
+        assert await world.work() == []
+    world.clock.advance(3_600.0)
+    assert await world.work() == []
+    assert world.publisher.status().failing_seconds == 0
+    assert caplog.text.count("not_enabled") == 1
+
+
+async def test_after_a_long_pause_nothing_is_published_under_a_lease_that_is_over(world: HomeWorld) -> None:
+    """Whoever has it then does it."""
+    await world.service.open_home("UANA")
+    (item,) = await world.publisher.claim(10)
+    claimed_at = world.clock.monotonic()
+    world.clock.advance(31.0)
+    await world.publisher.process(item, claimed_at)
+    assert world.views.published == []
+    assert len(await world.work()) == 1
+
+
+async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
+    """With names instead of ids, and the addresses of threads, each looked up once."""
+    async with slack_world(names_within=2.0) as slack:
+        ana, ben = slack.workspace.people["ana"], slack.id("ben")
+        card = await slack.client.chat_postMessage(channel="C0DOCS001", text="card")
+        place = {"channel_id": "C0DOCS001", "ts": str(card["ts"]), "requester_id": ana.id}
+        thread = a_thread("t1", prompt=f"Ask {mention(ben)} about ports", **place)
+        await store.transact(lambda tx: tx.threads.add(thread))
+        settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda: None)
+        members = SlackMembers(UserDirectory(slack.client), slack.identity)
+        publisher = HomePublisher(store, slack.views, members, settings, statuses=lambda: STATUSES)
+        service = Service(store, on_commit=lambda: None)
+        for _ in range(2):
+            await service.open_home(ana.id)
+            (item,) = await publisher.claim(10)
+            await publisher.process(item, clock.monotonic())
+        home = ana.views.home()
+        assert home is not None
+        blocks = str(home.blocks)
+        assert "*Ask @ben about ports*" in blocks
+        assert f"/archives/C0DOCS001/p{str(card['ts']).replace('.', '')}" in blocks
+        assert "job poller gets nowhere for 6 minutes" in blocks
+        calls = [call.method for call in slack.workspace.web_api.calls]
+        assert (calls.count("views.publish"), calls.count("chat.getPermalink")) == (2, 1)

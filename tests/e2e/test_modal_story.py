@@ -1,0 +1,77 @@
+"""From a modal to the job, and on to Home: the whole bot, with the workspace in Slack's place."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.worlds.app_world import PATIENCE, AppWorld, a_world
+
+from bot.workspace.model.views import View
+from bot.workspace.people import Actor
+
+SECRET = "ghp" + "_" + "a1B2" * 9
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[AppWorld]:
+    async with a_world(f"sqlite:///{tmp_path}/pagehand.db") as made:
+        await made.start()
+        yield made
+
+
+@pytest.fixture
+def ana(world: AppWorld) -> Actor:
+    return world.workspace.people["ana"]
+
+
+async def shown(world: AppWorld, person: Actor, title: str) -> View:
+    """The modal with this title, once it is there."""
+    await world.workspace.changes.wait_for(lambda: person.views.top is not None and person.views.top.title == title)
+    assert person.views.top is not None
+    return person.views.top
+
+
+async def home_says(world: AppWorld, person: Actor, *words: str) -> None:
+    """Waits till a person's Home says all of this."""
+
+    def says() -> bool:
+        home = person.views.home()
+        return home is not None and all(word in str(home.blocks) for word in words)
+
+    await world.workspace.changes.wait_for(says, PATIENCE)
+
+
+async def test_a_job_of_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: Actor) -> None:
+    """Somebody with nothing sees how to begin; then their job, and how it goes."""
+    await ana.views.open_home()
+    await home_says(world, ana, "You have not handed over a job yet", "How Pagehand is")
+    await ana.views.press("home_start")
+    await shown(world, ana, "New job")
+    await ana.views.enter("prompt", "Explain the ports\nin the guide")
+    await ana.views.enter("channel", "docs")
+    assert (await ana.views.submit()).ok
+    await world.until_said("Explain the ports", "started")
+    job = world.fake_job_api.job_of("Explain the ports\nin the guide")
+    await ana.views.open_home()
+    await home_says(world, ana, "*Explain the ports in the guide*", "Active: the agent is at work", "|thread>")
+    world.complete(job)
+    await world.until_said("Explain the ports", "started", "completed")
+    await ana.views.open_home()
+    await home_says(world, ana, "Finished with a pull request", "|pull request>")
+
+
+async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: AppWorld, ana: Actor) -> None:
+    """The card comes into the message's thread, and its secret stays in Slack."""
+    said = await world.workspace.people["ben"].say("docs", f"The port is wrong: {SECRET}")
+    await ana.shortcut("docs", said.ts, "hand_to_pagehand")
+    view = await shown(world, ana, "Hand to Pagehand")
+    assert SECRET not in str(view.content)
+    await ana.views.enter("prompt", "Fix the port")
+    assert (await ana.views.submit()).ok
+    channels, created = world.workspace.channels, world.fake_job_api.created
+    await world.workspace.changes.wait_for(lambda: len(channels.thread("docs", said.ts)) > 1, PATIENCE)
+    assert "Fix the port" in str(channels.thread("docs", said.ts)[1].blocks)
+    await world.fake_job_api.until(lambda: bool(created), PATIENCE)
+    assert created[0].prompt.startswith("Fix the port")
+    assert "[masked: GitHub token]" in created[0].prompt
+    assert SECRET not in str(created)
