@@ -10,9 +10,14 @@ from playwright.async_api import Locator, Page, expect
 from support.worlds.browser_page import ANA, BEN, DOCS, Desk, messages
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.job_details import PlanStep, Progress, StepStatus
+from bot.domain.jobs import ACTIVE, Job
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person, RequestContext
+from bot.domain.requests import Person, RequestContext, RequestKind
+from bot.domain.threads import Thread, ThreadState
+from bot.slack.rendering.cards import card
 from bot.slack.rendering.home import HOME_DEFAULTS
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import PROMPT_MISSING
 from bot.workspace import WorkspaceServer
 
@@ -131,3 +136,41 @@ async def test_home_keeps_what_somebody_prefers(desk: Desk, world: SlackWorld) -
     await expect(shown).to_have_count(0)
     assert world.service.preferences[ANA] == Preference("guides", quiet=True)
     assert ("open_home", ANA, 0) in world.service.calls
+
+
+def working() -> Thread:
+    """A job at which the agent is."""
+    job = Job(id="j1", status=ACTIVE)
+    steps = (PlanStep("Read the guides", StepStatus.COMPLETED), PlanStep("Fix the port", StepStatus.IN_PROGRESS))
+    return Thread(
+        id="th1",
+        team_id="T0LOCAL01",
+        channel_id=DOCS,
+        requester_id=ANA,
+        prompt="Fix the <port> & the guides",
+        project="guides",
+        created_at=1_700_000_000.0,
+        state=ThreadState(job=job, progress=Progress(plan=steps)),
+    )
+
+
+async def test_a_card_is_used(desk: Desk, world: SlackWorld) -> None:
+    """Its menu, its question before it stops, and a follow-up that is written in a modal."""
+    made = card(working(), MessageContext(command="/docs", admin="", bot_user_id=world.identity.bot_user_id))
+    await world.client.chat_postMessage(channel=DOCS, text=made.text, blocks=[*made.blocks])
+    page = await desk.open(ANA, DOCS)
+    row = messages(page).last
+    await expect(row.locator("blockquote")).to_have_text("Fix the <port> & the guides")
+    await expect(row.get_by_text("is not shown here")).to_have_count(0)
+    await row.get_by_role("button", name="Stop", exact=True).click()
+    await page.get_by_role("button", name="Stop it").click()
+    await row.get_by_role("button", name="More options").click()
+    await page.get_by_role("menuitem", name="Mute").click()
+    await world.workspace.changes.wait_for(lambda: len(world.service.actions) == 2)
+    assert [each.kind for each in world.service.actions] == [RequestKind.STOP, RequestKind.MUTE]
+    await row.get_by_role("button", name="Follow up…").click()
+    shown = page.get_by_role("dialog", name="Follow up")
+    await shown.get_by_label("What should the agent do next?").fill("And the manual")
+    await shown.get_by_role("button", name="Send").click()
+    await expect(shown).to_have_count(0)
+    assert [call[3] for call in world.service.calls if call[0] == "follow_up"] == ["And the manual"]
