@@ -75,11 +75,15 @@ class ForwardedMessage:
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file's bytes as Slack gave them, or their beginning where it is not `complete`."""
+    """A file's bytes as Slack gave them, or their beginning where it is not `complete`.
+
+    `described` is the file with what its reference lacked, where it had to be looked up; None: it had not.
+    """
 
     data: bytes
     mimetype: str
     complete: bool = True
+    described: SlackFile | None = None
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,10 @@ class QuotedFile:
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
     """Returns the file with its text, where its bytes are UTF-8 that people could read."""
+    known = content.described or file
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         text = decoder.decode(content.data, final=content.complete)
     except UnicodeDecodeError:
-        return QuotedFile(file)
-    return QuotedFile(file) if "\0" in text else QuotedFile(file, text, complete=content.complete)
+        return QuotedFile(known)
+    return QuotedFile(known) if "\0" in text else QuotedFile(known, text, complete=content.complete)

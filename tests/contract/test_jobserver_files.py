@@ -18,6 +18,7 @@ from support.worlds.jobserver_world import FILE, KEY, JobServerWorld, git, make_
 
 from bot.jobserver.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
+from bot.jobserver.store.uploads import KEPT_UNUSED
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n", "docs/img/old.png": "x"}
@@ -278,8 +279,27 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     assert "the files that came with this cannot be laid out" in job["details"]["reason"]
 
 
-async def test_files_go_after_a_day_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
-    """One that was uploaded again is kept for another day."""
+async def test_an_interrupted_instruction_has_its_files_again(tmp_path: Path) -> None:
+    """The server stops while the editor works, and starts again."""
+    began = tmp_path / "began"
+    sleeping = f"import pathlib, time\nif not pathlib.Path({str(began)!r}).exists():\n"
+    sleeping += f"    pathlib.Path({str(began)!r}).touch()\n    time.sleep(600)\n"
+    async with showing(tmp_path, sleeping + SHOW) as world:
+        job = (await world.create("go", [await world.uploaded("a.png", PICTURE)])).json()
+
+        async def has_begun() -> bool:
+            return began.exists()
+
+        await until(has_begun)
+    command = json.dumps([sys.executable, str(tmp_path / "program.py")])
+    async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
+        found = found_in(world, await world.ended(job["id"]))
+    assert found["there"] == {"a.png": PICTURE.hex()}
+    assert found["named"] == ["a.png"]
+
+
+async def test_files_go_after_a_time_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
+    """One that was uploaded again is kept for longer."""
     async with executing(tmp_path) as world:
         await world.uploads.prepare()
 
@@ -296,14 +316,14 @@ async def test_files_go_after_a_day_or_with_the_last_job_that_names_them(tmp_pat
         job = await world.submitted(request)
         await world.ended(job.id)
         assert await world.uploads.delete_unused() == 0
-        world.ahead = timedelta(hours=23)
+        world.ahead = KEPT_UNUSED - timedelta(hours=1)
         await upload(b"again")
-        world.ahead = timedelta(hours=25)
-        sweep = world.retention(archive_after=timedelta(days=2), keep_for=timedelta(days=2)).sweep
+        world.ahead = KEPT_UNUSED + timedelta(hours=1)
+        sweep = world.retention(archive_after=timedelta(days=20), keep_for=timedelta(days=20)).sweep
         await sweep()
         folder = world.data / "uploads"
         assert {path.name for path in folder.iterdir()} == {named, again}
-        for days in (3, 6):
+        for days in (21, 42):
             world.ahead = timedelta(days=days)
             await sweep()
         assert list(folder.iterdir()) == []

@@ -17,6 +17,7 @@ from bot.store import (
     claims,
     database_check,
     early_replies,
+    merged_requests,
     notices,
     people,
     polls,
@@ -30,7 +31,20 @@ from bot.store.schema.tables import metadata
 
 HISTORY = 3_000
 """Finished jobs: so many that no database would read all of them by choice."""
-MODULES = (audit, claims, database_check, early_replies, notices, people, polls, requests, retention, session, threads)
+MODULES = (
+    audit,
+    claims,
+    database_check,
+    early_replies,
+    merged_requests,
+    notices,
+    people,
+    polls,
+    requests,
+    retention,
+    session,
+    threads,
+)
 OPEN_ONLY = ("due_at IS NOT NULL", "state = 'awaiting_person'")
 """What makes an index hold open rows only: to read such an index from end to end is no scan of what is finished."""
 _NO_TABLES = ("CONSTANT ROW", "(subquery", "pagehand_schema", "open_jobs")

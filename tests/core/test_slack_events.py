@@ -12,6 +12,7 @@ from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session
+from bot.workspace.wire.rich_text import rich_text_of
 
 BOT = "U0BOT"
 TS = "1700000005.000100"
@@ -53,11 +54,6 @@ def envelope(event: Json, **changes: Any) -> Json:
     } | changes
 
 
-def rich_text(text: str) -> list[Json]:
-    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
-    return [{"type": "rich_text", "block_id": "KYju", "elements": [section]}]
-
-
 def written(ts: str, text: str, **changes: Any) -> Json:
     """A person's message as it stands in an event."""
     message = {
@@ -67,7 +63,7 @@ def written(ts: str, text: str, **changes: Any) -> Json:
         "user": "UANA",
         "ts": TS,
         "team": "T1",
-        "blocks": rich_text(text),
+        "blocks": rich_text_of(text),
         "thread_ts": ts,
         "parent_user_id": BOT,
     } | changes

@@ -236,7 +236,7 @@ async def test_a_follow_up_that_brings_nothing_new_claims_nothing_of_its_pull_re
     assert "Finished. There is a pull request:" in first
     assert "Finished again, with the same link as before" in again
     assert "still open" in again
-    assert "*Finished with a pull request*" in await card_of(world, ts)
+    assert (await card_of(world, ts)).startswith("Finished with a pull request.")
 
 
 def test_what_the_version_before_knew_of_a_thread_is_understood() -> None:

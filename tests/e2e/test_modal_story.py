@@ -73,4 +73,5 @@ async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: 
     assert "Fix the port" in str(channels.thread("docs", said.ts)[1].blocks)
     await world.fake_job_api.until(lambda: bool(created), PATIENCE)
     assert created[0].prompt.startswith("Fix the port")
+    assert "[masked: GitHub token]" in created[0].prompt
     assert SECRET not in str(created)

@@ -177,7 +177,7 @@ async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWeb
     page = await desk.open(ANA, DOCS)
     row = messages(page).last
     await expect(row.locator("time").last).to_have_text("Nov 14, 2023 10:13 PM")
-    await row.get_by_role("button", name="More actions").first.click()
+    await row.get_by_role("button", name="More options").click()
     await page.get_by_role("menuitem", name="Mute").click()
     action = await asyncio.wait_for(heard.get(), 10)
     assert (action["type"], action["selected_option"]["value"]) == ("overflow", "mute")

@@ -175,5 +175,5 @@ async def test_home_in_a_narrow_window(desk: Desk, slack: AsyncWebClient) -> Non
     shown = page.get_by_test_id("home")
     await expect(shown.get_by_label("Name")).to_be_visible()
     assert await shown.evaluate("(node) => node.scrollWidth <= node.clientWidth")
-    await shown.get_by_role("button", name="More actions").click()
+    await shown.get_by_role("button", name="More options").click()
     await expect(page.get_by_role("menuitem", name="Retry")).to_be_in_viewport(ratio=1)

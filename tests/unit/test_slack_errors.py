@@ -117,8 +117,8 @@ def test_a_code_of_next_year_is_about_this_one_message() -> None:
     ("needed", "provided", "scopes"),
     [
         ("reactions:write", "chat:write,commands", ("reactions:write",)),
-        (ANY_HISTORY, "chat:write", ("channels:history", "groups:history")),
-        (ANY_HISTORY, "channels:history", ("groups:history",)),
+        (ANY_HISTORY, "chat:write", ("channels:history", "groups:history", "im:history")),
+        (ANY_HISTORY, "channels:history", ("groups:history", "im:history")),
         ("im:write", "chat:write", ("im:write",)),
         ("reactions:write", None, ("reactions:write",)),
         ("", "", ()),

@@ -228,23 +228,32 @@ async def test_another_job_in_a_thread_is_recorded_with_its_prompt(world: Listen
     assert (reply.word, reply.text, reply.mentions_us) == (ThreadWord.NEW, "Fix the index", True)
 
 
-@pytest.mark.parametrize(("knows", "words"), [(True, 1), (False, 0)])
-async def test_help_is_given_in_threads_of_jobs_only(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture, *, knows: bool, words: int
+@pytest.mark.parametrize(
+    ("text", "knows", "words"),
+    [
+        ("!help", True, 0),
+        ("!help", False, 0),
+        (f"<@{BOT}> help", True, 0),
+        (f"<@{BOT}> help", False, 1),
+        (f"<@{BOT}> !help", False, 1),
+    ],
+)
+async def test_help_comes_from_the_job_of_the_thread_or_to_whoever_asks_us(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, *, text: str, knows: bool, words: int
 ) -> None:
     world.service.knows = knows
-    await world.take(event(text="!help"))
+    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
+        await world.take(event(text=text, type=kind))
     await world.app.drain(5)
-    assert [reply.word for reply in world.service.received] == [ThreadWord.HELP]
+    assert {reply.word for reply in world.service.received} == {ThreadWord.HELP}
     assert told(caplog) == words
 
 
-@pytest.mark.parametrize("text", [f"<@{BOT}> help", f"<@{BOT}>", f"<@{BOT}> !help"])
-async def test_whoever_mentions_us_without_a_task_is_helped_anywhere_and_once(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
+async def test_a_mention_without_words_in_a_thread_is_helped_once(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("message", "app_mention"):
-        await world.take(event(text=text, type=kind))
+        await world.take(event(text=f"<@{BOT}>", type=kind))
     await world.app.drain(5)
     assert world.service.calls == []
     assert told(caplog) == 1

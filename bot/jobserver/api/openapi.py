@@ -26,7 +26,7 @@ _UPLOAD_ERRORS = {
 _CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404")}
 _UPLOAD = (
     "Keeps a file, so that prompts can name it in `files`. The same content twice is the same file. It is deleted with "
-    "the last job that names it, or after a day if none does."
+    "the last job that names it, or after ten days if none does."
 )
 _CANCEL = (
     "Stops what runs and what waits, within 5 s. The job ends as `completed`, with what was pushed before, and its "

@@ -17,8 +17,10 @@ from bot.jobserver.errors import FileMismatchError, FileTooLargeError, UploadSpa
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.records import as_text
 
-KEPT_UNUSED = timedelta(days=1)
-"""For how long a file is kept that no instruction names."""
+KEPT_UNUSED = timedelta(days=10)
+"""For how long a file is kept that no instruction names: a client may have to wait for somebody's answer first, and for
+this server to be back.
+"""
 _BATCH_SIZE = 50
 _ARRIVING = "arriving-"
 _MEGABYTE = 1_000_000
@@ -64,7 +66,7 @@ class Uploads:
         await asyncio.to_thread(self._remove_all_but, {row["id"] for row in rows})
 
     async def add(self, file_id: str, mimetype: str, chunks: AsyncIterable[bytes]) -> None:
-        """Keeps the bytes of a file. The same content twice is one file, which is kept for a day more.
+        """Keeps the bytes of a file. The same content twice is one file, which is kept as long as from now.
 
         Raises:
             RequestRejectedError: they have another digest, or are too many.
@@ -82,7 +84,7 @@ class Uploads:
                 await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
 
     async def delete_unused(self) -> int:
-        """Deletes files that no instruction has named for a day; returns how many."""
+        """Deletes files that no instruction names and nobody uploaded lately; returns how many."""
         async with self._placing:
             async with self._database.transaction() as connection:
                 ids = await _delete_rows(connection, as_text(self._now() - KEPT_UNUSED))

@@ -168,7 +168,7 @@ def _job_news(news: JobNews, setting: _Setting) -> Message:
     thread, message_context, told = setting.thread, setting.message_context, setting.told
     match news:
         case JobStarted():
-            made = job_notices.started(news)
+            made = job_notices.started(thread, news)
         case JobActiveAgain():
             made = job_notices.active_again()
         case JobFinished():

@@ -92,7 +92,12 @@ def in_doubt(message: Message) -> Message:
 
 def card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
     """Why no job was started, and what to do about it; with what was asked for, since no card keeps it."""
-    if message.reason in _NOT_INVITED:
+    if message.reason in _NOT_INVITED and thread.channel_id.startswith("D"):
+        text = (
+            "Pagehand is not part of this direct message, so no job was started. Ask again in a channel, or in a "
+            "direct message to Pagehand itself."
+        )
+    elif message.reason in _NOT_INVITED:
         text = (
             "Pagehand is not in this channel, so no job was started. Invite it with "
             f"`/invite` {message_context.bot} and ask again."

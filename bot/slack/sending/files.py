@@ -6,6 +6,7 @@ files:read, Slack sends a page to sign in at, with status 200, instead of the fi
 
 import asyncio
 import time
+from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -44,10 +45,11 @@ class SlackFiles(Files):
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         """See Files."""
-        described = await self._looked_up(file) if file.must_look_up or not file.url else file
+        looked_up = await self._looked_up(file) if file.must_look_up or not file.url else None
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._read_at(described.url, described, max_bytes)
+                content = await self._read_at((looked_up or file).url, looked_up or file, max_bytes)
+                return replace(content, described=looked_up)
         except ChatError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours

@@ -193,8 +193,11 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
             await tx.requests.prepared(replace(request, state=RequestState.WAITING))
         await tx.requests.prepared(replace(held, state=RequestState.AWAITING_PERSON))
         assert await tx.requests.held("t1", held.person_id)
+        assert second.id in {request.id for request in await tx.requests.following(first)}
         await tx.requests.merge(first, [second], "one", lease=LEASE)
         assert await tx.requests.merged_into(first.id)
+        await tx.requests.unmerge(first.id)
+        assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
         await tx.threads.set_prompt("t1", "Do it well")
         assert await tx.threads.find_newest("C1", "1700000001.1")

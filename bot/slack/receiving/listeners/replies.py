@@ -50,10 +50,10 @@ async def _record(reply: Reply, message: PersonMessage, dependencies: Dependenci
 
 
 async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Helps whoever asks us, or asks in a job's thread: in other threads the word is none of our business."""
-    addressed = message.mentions_us or message.in_direct_message
+    """Helps whoever asks us where there is no job; in other people's threads the word is none of our business."""
+    to_us = message.mentions_us or message.in_direct_message or message.answers_us
     reply = _reply(message, "", ThreadWord.HELP)
-    if addressed or await dependencies.recorder.record_event(dependencies.service.receive(reply)):
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
         tell(message, help_text(dependencies.message_context), dependencies)
 
 

@@ -79,7 +79,7 @@ function overflow(part, block, { act }) {
   });
   const props = { class: "button overflow", "data-action-id": part.action_id };
   return menuButton({
-    label: "More actions",
+    label: "More options",
     name: "more",
     items: () => (part.options ?? []).map(item),
     props: { ...props, "data-focus": `${block.block_id}/${part.action_id}` },

@@ -1,0 +1,113 @@
+"""Pagehand's modals and Home in a real browser, with the whole bot behind them."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+from sqlalchemy import text
+from support.worlds.app_world import AppWorld, a_world
+from support.worlds.browser_page import ANA, DOCS, Desk, messages, write
+
+from bot.slack.rendering.modals import PROMPT_MISSING
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+PATIENCE_MS = 30_000
+SECRET = "ghp" + "_" + "a1B2" * 9
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def world(tmp_path: Path) -> AsyncIterator[AppWorld]:
+    async with a_world(f"sqlite:///{tmp_path}/pagehand.db") as made:
+        await made.start()
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def desk(world: AppWorld, browser: Browser) -> AsyncIterator[Desk]:
+    context = await browser.new_context(color_scheme="light", locale="en-US", timezone_id="UTC")
+    desk = Desk(context, world.workspace.origin)
+    yield desk
+    await context.close()
+    assert desk.faults == []
+
+
+def modal(page: Page, title: str) -> Locator:
+    return page.locator("dialog[open]").filter(has=page.get_by_role("heading", name=title))
+
+
+async def until_kept(world: AppWorld, draft: str) -> None:
+    """Waits till this is kept; the test's time limit bounds it."""
+    kept: object = None
+    while kept != draft:
+        async with world.engine.connect() as connection:
+            kept = (await connection.execute(text("SELECT text FROM drafts"))).scalar()
+        await asyncio.sleep(0.01)
+
+
+async def test_a_modal_with_an_error_loses_nothing(world: AppWorld, desk: Desk) -> None:
+    """Nor does one that was closed; at last it becomes a job."""
+    page = await desk.open(ANA, DOCS)
+    await write(page, "/docs")
+    shown = modal(page, "New job")
+    await expect(shown.get_by_label("What should be done?")).to_be_focused()
+    await page.keyboard.type("   ")
+    await shown.get_by_label("Quietly").check()
+    await shown.get_by_role("button", name="Start").click()
+    await expect(shown.get_by_label("What should be done?")).to_have_accessible_description(re.compile(PROMPT_MISSING))
+    await expect(shown.get_by_label("Quietly")).to_be_checked()
+    await shown.get_by_label("What should be done?").fill("Explain the ports")
+    await page.keyboard.press("Escape")
+    await expect(shown).to_have_count(0)
+    await until_kept(world, "Explain the ports")
+    await write(page, "/docs")
+    await expect(shown.get_by_label("What should be done?")).to_have_value("Explain the ports")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(shown).to_have_count(0)
+    await expect(messages(page).last).to_contain_text("Explain the ports", timeout=PATIENCE_MS)
+
+
+async def test_a_message_is_handed_over_with_its_secret_masked(world: AppWorld, desk: Desk) -> None:
+    """The context can be edited; what the agent gets is what was shown."""
+    await world.workspace.people["ben"].say("docs", f"The port is wrong. Key: {SECRET}")
+    page = await desk.open(ANA, DOCS)
+    await messages(page).last.hover()
+    await page.get_by_test_id("more-actions").click()
+    await page.get_by_role("menuitem", name="Hand to Pagehand").click()
+    shown = modal(page, "Hand to Pagehand")
+    context = shown.get_by_label("Context, as the agent gets it")
+    await expect(context).to_have_value(re.compile(r"Key: \[masked: GitHub token\]"))
+    await expect(shown).to_contain_text("Masked, so that it stays in Slack: GitHub token.")
+    await context.fill("The port is 8443.")
+    await shown.get_by_label("What should be done?").fill("Fix the port")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(shown).to_have_count(0)
+    created = world.fake_job_api.created
+    await world.fake_job_api.until(lambda: bool(created), 30.0)
+    assert created[0].prompt.startswith("Fix the port")
+    assert "The port is 8443." in created[0].prompt
+    assert SECRET not in str(created)
+
+
+async def test_home_begins_with_an_example_and_shows_what_was_asked(world: AppWorld, desk: Desk) -> None:
+    """And opens the modal, too."""
+    page = await desk.open(ANA)
+    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
+    await page.get_by_test_id("tab-home").click()
+    home = page.get_by_test_id("home")
+    await expect(home).to_contain_text("You have not handed over a job yet", timeout=PATIENCE_MS)
+    await expect(home).to_contain_text("How Pagehand is")
+    await home.get_by_role("button", name="Start a job").click()
+    shown = modal(page, "New job")
+    await shown.get_by_label("What should be done?").fill("Explain the ports")
+    await shown.get_by_label("Channel").select_option(label="#docs")
+    await shown.get_by_role("button", name="Start").click()
+    await expect(shown).to_have_count(0)
+    await world.until_said("Explain the ports", "started")
+    await page.get_by_test_id("tab-messages").click()
+    await page.get_by_test_id("tab-home").click()
+    await expect(home.locator("strong").filter(has_text="Explain the ports")).to_be_visible(timeout=PATIENCE_MS)
+    await expect(home.get_by_role("link", name="thread")).to_be_visible()

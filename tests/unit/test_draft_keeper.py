@@ -1,0 +1,65 @@
+"""Drafts: the newest text is what is kept, in whatever order it was typed, saved and submitted."""
+
+import asyncio
+
+import pytest
+from support.worlds.listening_world import ListeningWorld, listening
+
+from bot.errors import StoreUnavailable
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
+
+ANA, BEN = DraftKey("U0ANA", "job/C1"), DraftKey("U0BEN", "job/C1")
+
+
+def keeper_of(world: ListeningWorld) -> DraftKeeper:
+    return DraftKeeper(world.service, world.app._recorder)
+
+
+def saved(world: ListeningWorld) -> list[tuple[str, ...]]:
+    return [call[1:] for call in world.service.calls if call[0] == "save_draft"]
+
+
+async def test_what_is_typed_while_a_text_is_saved_is_saved_once_as_it_is_at_last() -> None:
+    """Not letter by letter."""
+    async with listening() as world:
+        keeper, world.service.gate = keeper_of(world), asyncio.Event()
+        keeper.keep(ANA, "F", view_id="V1")
+        await world.service.reached.wait()
+        for text in ("Fi", "Fix", "Fix it"):
+            keeper.keep(ANA, text, view_id="V1")
+        keeper.keep(BEN, "Other", view_id="V2")
+        world.service.gate.set()
+        await world.app.drain(5)
+        assert sorted(saved(world)) == [
+            ("U0ANA", "job/C1", "F"),
+            ("U0ANA", "job/C1", "Fix it"),
+            ("U0BEN", "job/C1", "Other"),
+        ]
+
+
+async def test_what_was_submitted_is_forgotten_also_where_the_last_letters_come_later() -> None:
+    """Another modal of the same place begins anew."""
+    async with listening() as world:
+        keeper = keeper_of(world)
+        keeper.keep(ANA, "Fix i", view_id="V1")
+        keeper.forget(ANA, view_id="V1")
+        keeper.keep(ANA, "Fix it", view_id="V1")
+        await world.app.drain(5)
+        assert saved(world)[-1] == ("U0ANA", "job/C1", "")
+        keeper.keep(ANA, "And now", view_id="V2")
+        await world.app.drain(5)
+        assert saved(world)[-1] == ("U0ANA", "job/C1", "And now")
+
+
+async def test_a_draft_that_cannot_be_kept_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    """The next one is tried again."""
+    async with listening() as world:
+        keeper, world.service.fault = keeper_of(world), StoreUnavailable("away")
+        keeper.keep(ANA, "Between us", view_id="V1")
+        await world.app.drain(5)
+        world.service.fault = None
+        keeper.keep(ANA, "Between us two", view_id="V1")
+        await world.app.drain(5)
+        assert saved(world) == [("U0ANA", "job/C1", "Between us two")]
+    assert "StoreUnavailable" in caplog.text
+    assert "Between us" not in caplog.text

@@ -1,0 +1,54 @@
+"""What people are told at once, privately: the help, and why nothing was started."""
+
+import pytest
+
+from bot.domain.command_options import OptionFault, OptionName, WrongOption
+from bot.domain.commands import LoneWord, ThreadWord
+from bot.domain.notices.messages import CardNotPosted
+from bot.domain.threads import Thread
+from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
+from bot.slack.rendering.help import help_text
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.personal_notices import card_not_posted
+
+CONTEXT = MessageContext(command="/pa<g>es", bot_user_id="U0BOT")
+MAX_EPHEMERAL = 3_000
+
+
+def test_the_help_names_every_way_in_and_every_word() -> None:
+    text = help_text(CONTEXT)
+    assert len(text) < MAX_EPHEMERAL
+    for told in ("`/pa&lt;g&gt;es ", "<@U0BOT>", "direct message", "`project:NAME`", "`quiet`", "`//`", ":x:"):
+        assert told in text
+    for word in ThreadWord:
+        assert f"`!{word}`" in text
+
+
+@pytest.mark.parametrize("word", LoneWord)
+def test_the_help_explains_what_was_meant_first(word: LoneWord) -> None:
+    first, *rest = help_text(CONTEXT, word).splitlines()
+    assert first.startswith(f"Nothing was started: `/pa&lt;g&gt;es {word}` is not a command.")
+    assert f'"{word}"' in rest[-1]
+
+
+@pytest.mark.parametrize("name", OptionName)
+@pytest.mark.parametrize("fault", OptionFault)
+def test_a_wrong_option_says_what_to_write_instead(name: OptionName, fault: OptionFault) -> None:
+    text = wrong_option(WrongOption(name, fault), CONTEXT)
+    assert text.startswith("Nothing was started: ")
+    assert ("`quiet`" if name is OptionName.QUIET else "`project:NAME`") in text
+    assert "`/pa&lt;g&gt;es help`" in text
+
+
+def test_what_is_missing_is_named() -> None:
+    assert "the task is missing" in task_missing(CONTEXT)
+    assert "`!stop`" in word_without_job(ThreadWord.STOP, CONTEXT)
+
+
+def test_a_direct_message_between_people_has_no_room_for_a_job() -> None:
+    thread = Thread("th1", "T1", "D0BOTH", "U1", "Fix <it>", "", 0.0)
+    text = card_not_posted(thread, CardNotPosted("U1", "channel_not_found"), CONTEXT).text
+    assert "not part of this direct message, so no job was started" in text
+    assert "in a channel" in text
+    assert "/invite" not in text
+    assert ">Fix &lt;it&gt;" in text
