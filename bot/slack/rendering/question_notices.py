@@ -17,6 +17,7 @@ from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT_BUTTONS,
     DISCARD_HELD,
     MAX_OPTION_VALUE,
+    MAX_VALUE,
     SEND_ALL_HELD,
     SEND_HELD,
     Block,
@@ -78,7 +79,7 @@ def _refused(message: RequestRefused, message_context: MessageContext) -> Messag
 
 
 def _held(message: ReplyHeld) -> Message:
-    request = message.request_id
+    request = message.request_id[:MAX_VALUE]
     buttons = (
         button("Send", SEND_HELD, request),
         button("Send all of mine here", SEND_ALL_HELD, request),
