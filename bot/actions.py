@@ -96,6 +96,8 @@ async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms:
 
 
 async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | None) -> ActionAnswer:
+    if request is not None and request.merged_into:
+        request = await tx.requests.get(request.merged_into)
     if request is None or request.thread_id != thread.id:
         return ActionAnswer.ALREADY_ACCEPTED
     handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.TOO_OLD
@@ -110,8 +112,9 @@ async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | 
 async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
-    if request.kind is RequestKind.FOLLOW_UP:
-        await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
+    if request.kind is not RequestKind.START:
+        if request.written_at:
+            await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
         return
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)

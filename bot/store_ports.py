@@ -168,8 +168,8 @@ class RequestQueue(Requests, Protocol):
         """Every stop of the thread's job."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes due requests: the first open one of each thread (a stop first, then a start, then follow-ups by
-        `written_at`), a start only once the card is posted, the others only once the job has its id. Marks them
+        """Takes due requests: the first open one of each thread (a start first, then a stop, then follow-ups by
+        `written_at`), a start only once the card is posted, a follow-up only once the job has its id. Marks them
         SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
         its row says so.
         """

@@ -34,8 +34,8 @@ async def record_result(
     for request in requests:
         uncertain = request.uncertain or settlement.uncertain
         await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
-    if requests[0].kind is RequestKind.START and state is not RequestState.WAITING:
-        await _settle_others(tx, thread.id, state)
+    if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread.id)
 
 
 async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:

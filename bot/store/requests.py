@@ -91,8 +91,8 @@ _SETTLE_AFRESH = _SETTLE.values(first_tried_at=None)
 
 
 def _place(table: FromClause) -> ColumnElement[Any]:
-    """A stop overtakes all that is not under way."""
-    rank = case((table.c.kind == RequestKind.STOP, 0), (table.c.kind == RequestKind.START, 1), else_=2)
+    """A stop overtakes the follow-ups; a start that is still open has to end before there is something to stop."""
+    rank = case((table.c.kind == RequestKind.START, 0), (table.c.kind == RequestKind.STOP, 1), else_=2)
     return tuple_(rank, table.c.written_at, table.c.recorded_at, table.c.id)
 
 
@@ -107,7 +107,8 @@ _CANDIDATES = candidates(
     _FIRST,
     or_(
         and_(requests.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
-        and_(requests.c.kind.in_((RequestKind.FOLLOW_UP, RequestKind.STOP)), threads.c.job_id.is_not(None)),
+        and_(requests.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None)),
+        requests.c.kind == RequestKind.STOP,
     ),
 )
 _TO_BE_PREPARED = requests.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING))
