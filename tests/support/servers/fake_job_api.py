@@ -30,6 +30,7 @@ class Operation(StrEnum):
     CREATE = "create"
     MESSAGE = "message"
     GET = "get"
+    CANCEL = "cancel"
 
 
 class Cut(StrEnum):
@@ -99,6 +100,7 @@ class Created:
     key: str
     job_id: str
     at: float
+    project: str = PROJECT
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class Attempt:
     at: float
     body: bytes = b""
     applied: bool = False
+    project: str = PROJECT
 
 
 @dataclass
@@ -154,6 +157,8 @@ class FakeJobApiServer:
         self.projects = {PROJECT}
         self.created: list[Created] = []
         self.messages: list[Message] = []
+        self.cancelled: list[str] = []
+        """Ids of jobs, each as often as it was cancelled."""
         self.polls: list[Poll] = []
         """Each ends when it is answered, or the client goes away."""
         self.attempts: list[Attempt] = []
@@ -174,6 +179,7 @@ class FakeJobApiServer:
         app = web.Application(client_max_size=GIANT)
         app.router.add_post("/v2/agent/{project}/job", self._create)
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
+        app.router.add_post("/v2/agent/{project}/job/{id}/cancel", self._cancel)
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
         # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -260,6 +266,21 @@ class FakeJobApiServer:
     async def _message(self, request: web.Request) -> web.StreamResponse:
         return await asyncio.shield(self._take(request, Operation.MESSAGE))
 
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        """Ends a job as our own job server does, at once; it is not of the specification."""
+        attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", "", time.monotonic())
+        return await asyncio.shield(self._answer(request, attempt, self._end))
+
+    def _end(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        job = self.jobs.get(attempt.job_id)
+        if job is None:
+            return 404, {"error": "no such job"}
+        attempt.applied = True
+        self.cancelled.append(attempt.job_id)
+        if job["status"] == "active":
+            self._turn(job, "completed")
+        return 200, job
+
     async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
         """Carries a POST out to its end, even if the client does not wait for it."""
         job_id = request.match_info.get("id", "")
@@ -269,7 +290,9 @@ class FakeJobApiServer:
         except (ValueError, KeyError, TypeError):
             prompt = None
         key = request.headers.get("Idempotency-Key", "")
-        attempt = Attempt(operation, job_id, str(prompt), key, time.monotonic(), raw)
+        attempt = Attempt(
+            operation, job_id, str(prompt), key, time.monotonic(), raw, project=request.match_info["project"]
+        )
         usable = isinstance(prompt, str) and bool(prompt) and request.content_type == "application/json"
         act = self._apply if usable else (lambda _: (400, {"error": "prompt is required"}))
         return await self._answer(request, attempt, act)
@@ -280,7 +303,7 @@ class FakeJobApiServer:
         if attempt.operation is Operation.CREATE:
             job_id = f"job-{len(self.jobs) + 1}"
             self.jobs[job_id] = _new_job(job_id)
-            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at))
+            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project))
         elif attempt.job_id not in self.jobs:
             return 404, {"error": "no such job"}
         else:
