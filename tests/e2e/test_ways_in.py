@@ -54,7 +54,7 @@ async def test_a_direct_message_is_a_job_and_its_thread_steers_it(world: AppWorl
     """No channel, no mention, no command."""
     asked = await ana.say("pagehand", "Explain the ports")
     job = await begun(world, "Explain the ports")
-    await card_in(world, "pagehand", asked.ts)
+    await card_in(world, "ana", asked.ts)
     await ana.say("pagehand", "Now make it shorter", thread_ts=asked.ts)
     await world.until_steered(job, "Now make it shorter")
 
