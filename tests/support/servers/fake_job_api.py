@@ -30,6 +30,7 @@ class Operation(StrEnum):
     CREATE = "create"
     MESSAGE = "message"
     GET = "get"
+    CANCEL = "cancel"
 
 
 class Cut(StrEnum):
@@ -154,6 +155,8 @@ class FakeJobApiServer:
         self.projects = {PROJECT}
         self.created: list[Created] = []
         self.messages: list[Message] = []
+        self.cancelled: list[str] = []
+        """The jobs that were active when they were cancelled."""
         self.polls: list[Poll] = []
         """Each ends when it is answered, or the client goes away."""
         self.attempts: list[Attempt] = []
@@ -174,6 +177,7 @@ class FakeJobApiServer:
         app = web.Application(client_max_size=GIANT)
         app.router.add_post("/v2/agent/{project}/job", self._create)
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
+        app.router.add_post("/v2/agent/{project}/job/{id}/cancel", self._cancel)
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
         # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -245,6 +249,10 @@ class FakeJobApiServer:
         """The follow-ups that a job took, in their order."""
         return [message.prompt for message in self.messages if message.job_id == job_id]
 
+    def words_taken(self) -> list[str]:
+        """The follow-ups that all jobs took, in their order: each by itself, where several came as one message."""
+        return [words for message in self.messages for words in message.prompt.split("\n\n")]
+
     def polls_of(self, job_id: str) -> int:
         return sum(poll.job_id == job_id for poll in self.polls)
 
@@ -293,6 +301,22 @@ class FakeJobApiServer:
         self._active_since[job_id] = time.monotonic()
         self._polled[job_id] = 0
         return (201 if attempt.operation is Operation.CREATE else 200), self.jobs[job_id]
+
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        """As ours does, but for a job that is never at work: it ends at once, with the link that it has."""
+        key = request.headers.get("Idempotency-Key", "")
+        attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", key, time.monotonic(), await request.read())
+        return await self._answer(request, attempt, self._end)
+
+    def _end(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        job = self.jobs.get(attempt.job_id)
+        if job is None:
+            return 404, {"error": "no such job"}
+        attempt.applied = True
+        if job["status"] == "active":
+            self.cancelled.append(attempt.job_id)
+            job["status"] = "completed"
+        return 200, job
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         attempt = Attempt(Operation.GET, request.match_info["id"], "", "", time.monotonic())
