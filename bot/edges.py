@@ -27,7 +27,7 @@ from bot.slack.sending.members import SlackMembers
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.requesters import SlackRequesters
 from bot.slack.sending.response_urls import ResponseUrls
-from bot.slack.sending.scopes import Allowances, MissingScopes, check_scopes
+from bot.slack.sending.scopes import MissingScopes, check_scopes
 from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import new_client, new_session
@@ -74,8 +74,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        allowances = Allowances(guests=config.allow_guests, shared_channels=config.allow_shared_channels)
-        check_scopes(identity.granted_scopes, missing, allowances)
+        check_scopes(identity.granted_scopes, missing)
         job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
         edges = _slack_edges(config, store, job_api, client=client, identity=identity, session=session)

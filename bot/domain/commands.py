@@ -127,6 +127,8 @@ def parse_request(
     word = _word_in(words, addressed=True)
     if word is None or (word.word is ThreadWord.NEW and not words.startswith("!")):
         return parse_prompt(words)
+    if word.word is ThreadWord.HELP:
+        return Help()
     return parse_prompt(word.prompt) if word.word is ThreadWord.NEW else word
 
 

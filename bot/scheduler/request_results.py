@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.notices.messages import CARD_CHANGED, Reaction
+from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.settle import Settlement, rejection
+from bot.domain.settle import Settlement
+from bot.domain.stopping import nothing_to_stop
 from bot.domain.threads import Thread, ThreadState
-from bot.replies import RequestTransaction, catch_up, reaction_notice
+from bot.replies import catch_up, reaction_notice, refuse_follow_ups
 from bot.scheduler.request_claims import SenderTransaction
 
 
@@ -66,9 +67,15 @@ async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Re
         await catch_up(tx, replace(each, state=RequestState.WAITING))
 
 
-async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
-    """Tells those who have replied already that there will be no job to steer."""
-    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
-        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
-        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
-        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
+async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestState) -> None:
+    """Tells those who wait for a job that did not start: there is nothing to steer if it never will, and nothing to
+    stop that is known.
+    """
+    if start is RequestState.ACCEPTED:
+        return
+    for stop in await tx.requests.stops(thread_id):
+        if stop.state is RequestState.WAITING:
+            await tx.requests.settle(stop.id, RequestState.REJECTED, problem=RejectionReason.NOTHING_TO_STOP)
+            await tx.notices.add(thread_id, nothing_to_stop(stop))
+    if start is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread_id)

@@ -31,7 +31,14 @@ from bot.domain.requests import (
 )
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, unreadable_notice
-from bot.store.schema.rows import context_json, request_from, request_values, requester_json, thread_from
+from bot.store.schema.rows import (
+    attachments_json,
+    context_json,
+    request_from,
+    request_values,
+    requester_json,
+    thread_from,
+)
 from bot.store.schema.tables import requests, threads
 from bot.store.session import for_each_dialect
 from bot.store_ports import ClaimedRequest
@@ -142,6 +149,7 @@ class Requests(MergedRequests):
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         names = ("text", "latest_text", "edited_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
+        values["attachments"] = attachments_json(request.attachments)
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:

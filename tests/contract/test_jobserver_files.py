@@ -279,6 +279,25 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     assert "the files that came with this cannot be laid out" in job["details"]["reason"]
 
 
+async def test_an_interrupted_instruction_has_its_files_again(tmp_path: Path) -> None:
+    """The server stops while the editor works, and starts again."""
+    began = tmp_path / "began"
+    sleeping = f"import pathlib, time\nif not pathlib.Path({str(began)!r}).exists():\n"
+    sleeping += f"    pathlib.Path({str(began)!r}).touch()\n    time.sleep(600)\n"
+    async with showing(tmp_path, sleeping + SHOW) as world:
+        job = (await world.create("go", [await world.uploaded("a.png", PICTURE)])).json()
+
+        async def has_begun() -> bool:
+            return began.exists()
+
+        await until(has_begun)
+    command = json.dumps([sys.executable, str(tmp_path / "program.py")])
+    async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
+        found = found_in(world, await world.ended(job["id"]))
+    assert found["there"] == {"a.png": PICTURE.hex()}
+    assert found["named"] == ["a.png"]
+
+
 async def test_files_go_after_a_time_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
     """One that was uploaded again is kept for longer."""
     async with executing(tmp_path) as world:

@@ -376,3 +376,57 @@ async def test_a_view_that_is_gone_is_told_as_such(world: SlackWorld, ana: Actor
     world.workspace.faults.server_error(method="views.open")
     with pytest.raises(ChatUncertain):
         await world.views.open("1.2.x", {})
+
+
+# -- payloads as Slack never sends them -------------------------------------------------------------------------------
+
+
+def payload(kind: str, **changes: Any) -> dict[str, Any]:
+    return {"type": kind, "user": {"id": "U0ANA0001", "team_id": "T0LOCAL01"}, "team": {"id": "T0LOCAL01"}} | changes
+
+
+@pytest.mark.parametrize("callback_id", ["new_job", "hand_over", "follow_up"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        {},
+        {"state": None, "blocks": None, "private_metadata": None},
+        {"state": {"values": [1]}, "blocks": {"a": 1}, "private_metadata": "{"},
+        {
+            "state": {"values": {"prompt": {"prompt": {"value": 5}}}},
+            "private_metadata": '{"files": 5, "channel_id": []}',
+        },
+        {"state": {"values": {"prompt": "x"}}, "blocks": [None, {"block_id": 5}], "id": 7},
+    ],
+)
+async def test_a_submission_without_its_text_is_an_error_at_the_field(
+    world: SlackWorld, callback_id: str, view: dict[str, Any]
+) -> None:
+    """Nothing is recorded."""
+    body = payload("view_submission", view={"callback_id": callback_id, "type": "modal", **view})
+    answer = await world.app.handle_payload(body)
+    assert answer.status == 200
+    assert PROMPT_MISSING in answer.body
+    assert world.service.calls == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        payload("view_closed", view={"callback_id": "new_job"}),
+        payload("block_actions", actions=[{"type": "x", "block_id": "prompt", "action_id": "prompt"}], view=5),
+        payload(
+            "block_actions", actions=[{"type": "x", "block_id": "scope", "action_id": "scope", "selected_option": 5}]
+        ),
+        payload("block_actions", actions=[{"type": "button", "action_id": "follow_up", "block_id": "b"}]),
+        payload("message_action", callback_id="hand_to_pagehand", message=None, channel={"id": "C0DOCS001"}),
+        payload("message_action", callback_id="hand_to_pagehand", message={"ts": 5, "files": [None]}, channel=None),
+        payload("message_action", callback_id="hand_to_pagehand", message="x", message_ts="1700000000.000100"),
+        payload("shortcut", callback_id="new_task", trigger_id=None),
+    ],
+)
+async def test_whatever_else_comes_is_acknowledged(world: SlackWorld, body: dict[str, Any]) -> None:
+    """And starts nothing."""
+    assert (await world.app.handle_payload(body)).status == 200
+    await world.app.drain(5)
+    assert world.service.started == []

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,7 +161,8 @@ async def test_every_message_shows_the_names_in_what_people_wrote(
     channel = world.workspace.channels["docs"].id
     thread = Thread("th1", "T1", channel, ana, "Do it", "p", 0.0)
     if notice.delivery is Delivery.POST:
-        posted = await world.chat.post(thread, notice)
+        ts = await world.chat.post_card(thread, "th1/card")
+        posted = await world.chat.post(replace(thread, ts=ts, card_ts=ts), notice)
         (shown,) = [message for message in world.workspace.channels.messages("docs") if message.ts == posted]
     else:
         await world.chat.tell(thread, notice)

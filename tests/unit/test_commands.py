@@ -262,6 +262,8 @@ def test_a_message_asks_for_a_job_as_the_command_does() -> None:
     assert parse_request("<@UBOT> project:", bot_user_id="UBOT") == WrongOption(OptionName.PROJECT, OptionFault.EMPTY)
     assert parse_request("<@UBOT> list", bot_user_id="UBOT") == Help(LoneWord.LIST)
     assert parse_request("<@UBOT> ?", bot_user_id="UBOT") == Help()
+    assert parse_request("<@UBOT> help", bot_user_id="UBOT") == Help()
+    assert parse_request("!help", bot_user_id="UBOT") == Help()
     assert parse_request("<@U0BEN> wants <@UBOT> to fix it", bot_user_id="UBOT") == Start(
         "\x02@U0BEN\x03 wants to fix it"
     )

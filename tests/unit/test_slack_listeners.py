@@ -267,6 +267,51 @@ async def test_an_author_who_is_named_only_in_what_was_before_counts(world: List
     assert world.service.calls == [("revise", reply_of())]
 
 
+ASKED = {"thread_ts": None, "ts": "1700000001.000100"}
+"""A message that begins a thread."""
+LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted.", "ts": ASKED["ts"]}
+
+
+@pytest.mark.parametrize(
+    ("payload", "reply"),
+    [
+        (edit(f"<@{BOT}> quiet New words", **ASKED), reply_of(mentions_us=True)),
+        (edit(f"<@{BOT}> New words", **ASKED | {"thread_ts": ASKED["ts"]}), reply_of(mentions_us=True)),
+        (edit("New words", before=f"<@{BOT}> Old words", **ASKED), reply_of()),
+        (edit(f"<@{BOT}>", **ASKED), reply_of("", mentions_us=True)),
+        (edit(f"<@{BOT}> // for us", **ASKED), reply_of("", mentions_us=True, withdrawn=True)),
+        (edit(f"<@{BOT}> help", **ASKED), reply_of("", mentions_us=True, withdrawn=True)),
+    ],
+    ids=str,
+)
+async def test_edits_of_what_asked_for_a_job_are_recorded(
+    world: ListeningWorld, payload: dict[str, Any], reply: Reply
+) -> None:
+    """Without a thread: what was made of the message itself counts, however many jobs its thread has."""
+    assert (await world.take(payload)).status == 200
+    assert world.service.edits == [replace(reply, thread_ts="", message_ts=ASKED["ts"] or "")]
+
+
+async def test_edits_in_direct_messages_are_recorded(world: ListeningWorld) -> None:
+    payload = edit(**ASKED)
+    payload["event"] |= {"channel": "D0ANA", "channel_type": "im"}
+    await world.take(payload)
+    expected = reply_of(channel_id="D0ANA", thread_ts="", message_ts=ASKED["ts"] or "", in_direct_message=True)
+    assert world.service.edits == [expected]
+
+
+@pytest.mark.parametrize("way", ["message_deleted", "message_changed"])
+async def test_deleting_what_asked_for_a_job_is_recorded(world: ListeningWorld, way: str) -> None:
+    previous = {"user": "U0ANA", "text": f"<@{BOT}> Fix it", "ts": ASKED["ts"], "team": "T1"}
+    gone = deletion(previous_message=previous, deleted_ts=ASKED["ts"])
+    if way == "message_changed":
+        gone["event"] |= {"subtype": way, "message": LEFT_OVER}
+        del gone["event"]["deleted_ts"]
+    await world.take(gone)
+    expected = reply_of("", thread_ts="", message_ts=ASKED["ts"] or "", withdrawn=True)
+    assert world.service.edits == [expected]
+
+
 UNFURLED = {"attachments": [{"from_url": "https://x.example", "title": "A page"}]}
 
 

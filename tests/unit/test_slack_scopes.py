@@ -9,17 +9,10 @@ from multidict import CIMultiDict
 
 from bot.errors import CannotStart
 from bot.runtime.health.report import ComponentStatus, Health
-from bot.slack.sending.scopes import (
-    NEEDED_SCOPES,
-    NO_ALLOWANCES,
-    Allowances,
-    MissingScopes,
-    check_scopes,
-    granted_scopes,
-)
+from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, check_scopes, granted_scopes
 
 ALL = frozenset(scope.name for scope in NEEDED_SCOPES)
-REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required(NO_ALLOWANCES))
+REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required)
 
 
 def test_they_are_those_of_the_manifest() -> None:
@@ -51,13 +44,9 @@ def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
     assert (missing.names, caplog.text) == ((), "")
 
 
-def test_who_asks_and_where_has_to_be_known_unless_all_of_them_may() -> None:
+def test_who_asks_and_where_has_to_be_known() -> None:
+    """What is not known to be allowed is refused: without these, everything would be."""
     assert REQUIRED == ["channels:history", "channels:read", "chat:write", "commands", "users:read"]
-    missing = MissingScopes()
-    check_scopes(ALL - {"channels:read", "users:read"}, missing, Allowances(guests=True, shared_channels=True))
-    assert missing.names == ("channels:read", "users:read")
-    with pytest.raises(CannotStart, match="guests cannot be told from members"):
-        check_scopes(ALL - {"users:read"}, missing, Allowances(shared_channels=True))
 
 
 @pytest.mark.parametrize("name", REQUIRED)

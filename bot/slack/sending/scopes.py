@@ -6,7 +6,7 @@ when the app is installed again (docs.slack.dev, "Installing with OAuth"), and w
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.errors import CannotStart
@@ -23,33 +23,12 @@ _MOST_NAMED = 200
 
 
 @dataclass(frozen=True)
-class Allowances:
-    """Whom the settings let ask for jobs besides members in channels of the workspace's own: so that need not be told
-    apart.
-    """
-
-    guests: bool = False
-    shared_channels: bool = False
-
-
-NO_ALLOWANCES = Allowances()
-
-
-def _optional(_allowed: Allowances) -> bool:
-    return False
-
-
-def _always(_allowed: Allowances) -> bool:
-    return True
-
-
-@dataclass(frozen=True)
 class Scope:
     """A scope by Slack's name, and what is true `without` it; where it is `required`, Pagehand does not start then."""
 
     name: str
     without: str
-    required: Callable[[Allowances], bool] = _optional
+    required: bool = False
 
 
 NEEDED_SCOPES = (
@@ -58,16 +37,16 @@ NEEDED_SCOPES = (
         "channels:history",
         "replies in public channels never arrive, threads there cannot be read, and a post whose answer was lost "
         "cannot be looked for",
-        _always,
+        required=True,
     ),
     Scope("channels:join", "Pagehand cannot join a public channel by itself, and has to be invited first"),
     Scope(
         "channels:read",
-        "public channels that are shared with other organizations cannot be told from the workspace's own",
-        lambda allowed: not allowed.shared_channels,
+        "what a public channel is cannot be found out, so nobody may ask for anything there",
+        required=True,
     ),
-    Scope("chat:write", "nothing can be posted", _always),
-    Scope("commands", "there are no slash command and no shortcuts", _always),
+    Scope("chat:write", "nothing can be posted", required=True),
+    Scope("commands", "there are no slash command and no shortcuts", required=True),
     Scope("files:read", "the agent gets the names and links of files, and never what is in them"),
     Scope(
         "groups:history",
@@ -76,8 +55,7 @@ NEEDED_SCOPES = (
     ),
     Scope(
         "groups:read",
-        "private channels that are shared with other organizations cannot be told from the workspace's own, so nothing "
-        "is started in private channels unless shared ones are allowed",
+        "what a private channel is cannot be found out, so nobody may ask for anything there",
     ),
     Scope("im:history", "direct messages start no jobs, and replies there are not heard"),
     Scope("reactions:read", "a :x: on a card stops nothing (its button and !stop do)"),
@@ -85,8 +63,8 @@ NEEDED_SCOPES = (
     Scope("usergroups:read", "nobody counts as a member of the user groups that may ask for jobs"),
     Scope(
         "users:read",
-        "guests cannot be told from members, and people whom a request mentions reach the agent as ids",
-        lambda allowed: not allowed.guests,
+        "members cannot be told from guests and outsiders, so nobody may ask for anything",
+        required=True,
     ),
 )
 _WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
@@ -134,15 +112,13 @@ def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
     return tuple([name for name in missing if name in _WITHOUT] or missing)
 
 
-def check_scopes(
-    granted: frozenset[str] | None, missing_scopes: MissingScopes, allowed: Allowances = NO_ALLOWANCES
-) -> None:
+def check_scopes(granted: frozenset[str] | None, missing_scopes: MissingScopes) -> None:
     """Compares what is granted with what is needed. Raises CannotStart where a required scope is missing."""
     if granted is None:
         logger.info("whether all scopes are granted is not known: Slack's answer does not tell")
         return
     missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
-    if any(scope.required(allowed) for scope in missing):
+    if any(scope.required for scope in missing):
         raise CannotStart(_why_it_cannot_start(missing))
     missing_scopes.add(scope.name for scope in missing)
 

@@ -316,4 +316,6 @@ def _source(written: Written) -> str:
 
 def _on_card(state: ThreadState) -> object:
     """What of a thread's state its card shows."""
-    return state.job, state.problem, state.problem_text, state.progress, bool(state.question)
+    times = state.work_began_at, state.work_ended_at
+    told = state.problem, state.problem_text, state.progress, bool(state.question), state.stopped_by, state.muted_by
+    return state.job, *told, *times

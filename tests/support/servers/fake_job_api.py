@@ -100,6 +100,7 @@ class Created:
     key: str
     job_id: str
     at: float
+    project: str = PROJECT
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class Attempt:
     at: float
     body: bytes = b""
     applied: bool = False
+    project: str = PROJECT
 
 
 @dataclass
@@ -156,7 +158,7 @@ class FakeJobApiServer:
         self.created: list[Created] = []
         self.messages: list[Message] = []
         self.cancelled: list[str] = []
-        """The jobs that were active when they were cancelled."""
+        """Ids of jobs, each as often as it was cancelled."""
         self.polls: list[Poll] = []
         """Each ends when it is answered, or the client goes away."""
         self.attempts: list[Attempt] = []
@@ -268,6 +270,21 @@ class FakeJobApiServer:
     async def _message(self, request: web.Request) -> web.StreamResponse:
         return await asyncio.shield(self._take(request, Operation.MESSAGE))
 
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        """Ends a job as our own job server does, at once; it is not of the specification."""
+        attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", "", time.monotonic())
+        return await asyncio.shield(self._answer(request, attempt, self._end))
+
+    def _end(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        job = self.jobs.get(attempt.job_id)
+        if job is None:
+            return 404, {"error": "no such job"}
+        attempt.applied = True
+        self.cancelled.append(attempt.job_id)
+        if job["status"] == "active":
+            self._turn(job, "completed")
+        return 200, job
+
     async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
         """Carries a POST out to its end, even if the client does not wait for it."""
         job_id = request.match_info.get("id", "")
@@ -277,7 +294,9 @@ class FakeJobApiServer:
         except (ValueError, KeyError, TypeError):
             prompt = None
         key = request.headers.get("Idempotency-Key", "")
-        attempt = Attempt(operation, job_id, str(prompt), key, time.monotonic(), raw)
+        attempt = Attempt(
+            operation, job_id, str(prompt), key, time.monotonic(), raw, project=request.match_info["project"]
+        )
         usable = isinstance(prompt, str) and bool(prompt) and request.content_type == "application/json"
         act = self._apply if usable else (lambda _: (400, {"error": "prompt is required"}))
         return await self._answer(request, attempt, act)
@@ -288,7 +307,7 @@ class FakeJobApiServer:
         if attempt.operation is Operation.CREATE:
             job_id = f"job-{len(self.jobs) + 1}"
             self.jobs[job_id] = _new_job(job_id)
-            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at))
+            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project))
         elif attempt.job_id not in self.jobs:
             return 404, {"error": "no such job"}
         else:
@@ -301,22 +320,6 @@ class FakeJobApiServer:
         self._active_since[job_id] = time.monotonic()
         self._polled[job_id] = 0
         return (201 if attempt.operation is Operation.CREATE else 200), self.jobs[job_id]
-
-    async def _cancel(self, request: web.Request) -> web.StreamResponse:
-        """As ours does, but for a job that is never at work: it ends at once, with the link that it has."""
-        key = request.headers.get("Idempotency-Key", "")
-        attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", key, time.monotonic(), await request.read())
-        return await self._answer(request, attempt, self._end)
-
-    def _end(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        job = self.jobs.get(attempt.job_id)
-        if job is None:
-            return 404, {"error": "no such job"}
-        attempt.applied = True
-        if job["status"] == "active":
-            self.cancelled.append(attempt.job_id)
-            job["status"] = "completed"
-        return 200, job
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         attempt = Attempt(Operation.GET, request.match_info["id"], "", "", time.monotonic())

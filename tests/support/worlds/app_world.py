@@ -352,16 +352,19 @@ async def a_world(
     database_url: str,
     *,
     redeliver_after: float = 1.0,
+    trigger_lifetime: float = 3.0,
     without: Sequence[str] = (),
     edge_timings: EdgeTimings | None = None,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
-    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `without`: scopes that the
-    app was not installed with.
+    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`: seconds
+    within which a modal has to be opened. `without`: scopes that the app was not installed with.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))
-    workspace = WorkspaceServer(app, ack_timeout=redeliver_after, retry_delays=(0.05, 1.0, 30.0))
+    workspace = WorkspaceServer(
+        app, ack_timeout=redeliver_after, retry_delays=(0.05, 1.0, 30.0), trigger_lifetime=trigger_lifetime
+    )
     fake_job_api = FakeJobApiServer()
     await fake_job_api.start()
     await workspace.start()

@@ -1,0 +1,34 @@
+"""People in Slack, the whole bot and a job API, with the settings that a test asks for."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from support.scratch import IN_MEMORY
+from support.worlds.ways_in_world import OpenWorld, WaysInWorld, ways_in_world
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory for the database, and for files that settings name."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+async def open_world(scratch: Path) -> AsyncIterator[OpenWorld]:
+    """Opens a world with settings of its own, once a test."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(*, without: Sequence[str] = (), **settings: str) -> WaysInWorld:
+            return await stack.enter_async_context(ways_in_world(scratch, without=without, **settings))
+
+        yield opened
+
+
+@pytest.fixture
+async def world(open_world: OpenWorld) -> WaysInWorld:
+    """A world with the settings as they are by themselves."""
+    return await open_world()

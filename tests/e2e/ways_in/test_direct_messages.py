@@ -1,0 +1,45 @@
+"""Direct messages: a job, and its thread."""
+
+import pytest
+from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld
+
+DIRECT = "pagehand"
+
+
+async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInWorld) -> None:
+    """All in its thread, without a mention."""
+    asked = await world.ana.say(DIRECT, "Fix the guides")
+    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n", channel="ana")
+    assert card.thread_ts == asked.ts
+    await world.said("The agent has started", channel="ana", thread_ts=asked.ts)
+    reply = await world.ana.say(DIRECT, "And the manual", thread_ts=asked.ts)
+    await world.steered(created.job_id, "And the manual")
+    await world.marked(reply, "white_check_mark")
+    world.job_api.show(created.job_id, "completed", LINK)
+    assert LINK in (await world.said("Finished.", channel="ana", thread_ts=asked.ts)).text
+
+
+async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: WaysInWorld) -> None:
+    """What is for nobody starts nothing."""
+    await world.ana.say(DIRECT, "help")
+    await world.told(world.ana, "Pagehand hands a documentation task")
+    await world.ana.say(DIRECT, ":tada:")
+    await world.ana.say(DIRECT, "// a note to myself")
+    await world.ana.say(DIRECT, "Fix the guides")
+    await world.ana.say(DIRECT, "Fix the manual")
+    await world.job("Fix the guides")
+    await world.job("Fix the manual")
+    assert len(world.job_api.created) == 2
+
+
+async def test_without_a_scope_a_way_in_is_off_and_the_rest_works(
+    open_world: OpenWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line in the log tells."""
+    world = await open_world(without=("im:history",))
+    await world.ana.say(DIRECT, "Fix the guides")
+    await world.begun("Fix the manual")
+    assert [created.prompt for created in world.job_api.created] == ["Fix the manual"]
+    told = [record.getMessage() for record in caplog.records if "im:history" in record.getMessage()]
+    assert len(told) == 1
+    assert "direct messages start no jobs" in told[0]

@@ -1,0 +1,250 @@
+"""People in Slack, the whole bot, and a job API: what they do, and what they then see. Waits tell, when the time is up,
+what was there instead.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from support.oracles.notice_keys import key_of
+from support.servers.fake_job_api import Created, FakeJobApiServer
+from support.worlds.app_world import AppWorld, a_world
+
+from bot.slack.rendering.blocks import Block
+from bot.workspace.model.entities import Message
+from bot.workspace.model.views import View
+from bot.workspace.people import Actor
+from bot.workspace.server import WorkspaceServer
+
+Found = TypeVar("Found")
+PATIENCE = 8.0
+"""Seconds; far more than anything here takes."""
+PEOPLE = ("ana", "ben", "gia")
+"""Those who have a direct conversation with the app."""
+LINK = "https://git.example/docs/pull/1"
+
+
+class OpenWorld(Protocol):
+    """Opens a world; `without` are scopes that the app was not installed with."""
+
+    async def __call__(self, *, without: Sequence[str] = (), **settings: str) -> "WaysInWorld": ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job by its id, and its card."""
+
+    id: str
+    card: Message
+
+    @property
+    def ts(self) -> str:
+        return self.card.ts
+
+
+@dataclass
+class WaysInWorld:
+    """What people do is done through `ana` and the others; this is what they and the job API see."""
+
+    app: AppWorld
+
+    @property
+    def workspace(self) -> WorkspaceServer:
+        return self.app.workspace
+
+    @property
+    def job_api(self) -> FakeJobApiServer:
+        return self.app.fake_job_api
+
+    @property
+    def ana(self) -> Actor:
+        return self.workspace.people["ana"]
+
+    @property
+    def ben(self) -> Actor:
+        return self.workspace.people["ben"]
+
+    @property
+    def gia(self) -> Actor:
+        """A guest."""
+        return self.workspace.people["gia"]
+
+    @property
+    def emil(self) -> Actor:
+        """Of another organization, in #partners."""
+        return self.workspace.people["emil"]
+
+    @property
+    def bot(self) -> str:
+        """How Pagehand is mentioned."""
+        return "@pagehand"
+
+    # -- what people see ------------------------------------------------------------------------------------------
+
+    async def until(self, seen: Callable[[], Found | None], what: str) -> Found:
+        """Waits till something is to be seen in Slack, and returns it."""
+        try:
+            found = await self.workspace.changes.wait_for(seen, PATIENCE)
+        except TimeoutError:
+            found = None
+        if found is None:
+            raise AssertionError(f"{what} was not seen, but\n{self.all_seen()}")
+        return found
+
+    def all_seen(self) -> str:
+        """All that stands in Slack, and all that the job API took."""
+        state, lines = self.workspace.state, []
+        for channel in state.channels.values():
+            for message in state.conversation(channel):
+                marks = " ".join(f":{name}:" for name in message.reactions)
+                lines.append(f"{channel.name or channel.user} {message.user}: {message.text} {marks}")
+            for name in (*PEOPLE, "emil"):
+                person = self.workspace.people[name].id
+                lines += [f"{channel.name}, to {name} alone: {m.text}" for m in state.ephemerals(channel, person)]
+        lines += [f"created: {created}" for created in self.job_api.created]
+        lines += [f"follow-up: {message}" for message in self.job_api.messages]
+        return "\n".join(lines)
+
+    async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "", after: str = "") -> Message:
+        """Waits for a message of Pagehand's with these words, later than `after`, a `ts`."""
+
+        def found() -> Message | None:
+            for message in self.messages(channel, thread_ts):
+                if message.ts > after and message.bot_id and words in message.text:
+                    return message
+            return None
+
+        return await self.until(found, f"{words!r} in {channel} {thread_ts}")
+
+    def messages(self, channel: str = "docs", thread_ts: str = "") -> Sequence[Message]:
+        channels = self.workspace.channels
+        return channels.thread(channel, thread_ts) if thread_ts else channels.messages(channel)
+
+    async def card(self, words: str = "", *, channel: str = "docs") -> Message:
+        """Waits for a card with these words."""
+
+        def found() -> Message | None:
+            cards = [message for message in self.cards(channel) if words in message.text]
+            return cards[0] if cards else None
+
+        return await self.until(found, f"a card with {words!r} in {channel}")
+
+    def cards(self, channel: str = "docs") -> list[Message]:
+        """All cards of a channel, the oldest first."""
+        return [message for message in self.messages(channel) if key_of(message).endswith("/card")]
+
+    async def told(self, person: Actor, words: str) -> Message:
+        """Waits for words that this person alone sees, in any channel or directly."""
+
+        def found() -> Message | None:
+            told = [message for message in self.private(person) if words in message.text]
+            return told[-1] if told else None
+
+        return await self.until(found, f"{words!r} to {person.user.name} alone")
+
+    def private(self, person: Actor) -> list[Message]:
+        """All that only this person was told, in the order of channels."""
+        state, bot = self.workspace.state, self.workspace.app.bot_user_id
+        alone = [message for channel in state.channels.values() for message in state.ephemerals(channel, person.id)]
+        if person.is_external:
+            return alone
+        return [
+            *alone,
+            *(message for message in self.workspace.channels.messages(person.user.name) if message.user == bot),
+        ]
+
+    async def marked(self, message: Message, reaction: str) -> None:
+        """Waits till a message carries this mark of Pagehand's, and no other."""
+        await self.until(lambda: list(message.reactions) == [reaction], f":{reaction}: on {message.text!r}")
+
+    async def modal(self, person: Actor, title: str) -> View:
+        """Waits for a modal."""
+
+        def found() -> View | None:
+            top = person.views.top
+            return top if top is not None and top.title == title else None
+
+        return await self.until(found, f"the modal {title!r}")
+
+    async def home(self, person: Actor, words: str, *, without: str = "") -> View:
+        """Waits for a Home that has these words, and not those."""
+
+        def found() -> View | None:
+            home = person.views.home()
+            shown = text_of(home.blocks) if home is not None else ""
+            return home if words in shown and not (without and without in shown) else None
+
+        return await self.until(found, f"{words!r} on the Home of {person.user.name}")
+
+    # -- the job API ----------------------------------------------------------------------------------------------
+
+    async def job(self, prompt: str) -> Created:
+        """Waits for the job with just this prompt, or with one that goes on in a paragraph of its own."""
+
+        def found() -> list[Created]:
+            return [
+                one for one in self.job_api.created if one.prompt == prompt or one.prompt.startswith(f"{prompt}\n\n")
+            ]
+
+        await self._until_taken(lambda: bool(found()), f"a job {prompt!r}")
+        (created,) = found()
+        return created
+
+    async def steered(self, job_id: str, *words: str) -> None:
+        """Waits till a job has taken just these follow-ups; each can go on in a paragraph of its own."""
+
+        def just_these() -> bool:
+            told = self.job_api.told(job_id)
+            pairs = zip(told, words, strict=False)
+            return len(told) >= len(words) and all(f"{text}\n\n".startswith(f"{word}\n\n") for text, word in pairs)
+
+        await self._until_taken(just_these, f"the follow-ups {words}")
+        assert len(self.job_api.told(job_id)) == len(words), self.all_seen()
+
+    async def _until_taken(self, condition: Callable[[], bool], what: str) -> None:
+        try:
+            await self.job_api.until(condition, PATIENCE)
+        except TimeoutError:
+            raise AssertionError(f"{what} did not come, but\n{self.all_seen()}") from None
+
+    # -- what many tests begin with -------------------------------------------------------------------------------
+
+    async def begun(self, prompt: str = "Fix the guides", *, person: Actor | None = None, channel: str = "docs") -> Job:
+        """A job that somebody asked for by the command, at work."""
+        asking = person or self.ana
+        assert (await asking.command(channel, "/docs", prompt)).ok
+        created = await self.job(prompt)
+        card = await self.card(f"asked: {prompt}\n", channel=channel)
+        await self.said("The agent has started", channel=channel, thread_ts=card.ts)
+        return Job(created.job_id, card)
+
+    async def finished(self, prompt: str = "Fix the guides", *, link: str | None = LINK) -> Job:
+        """The same, ended."""
+        job = await self.begun(prompt)
+        self.job_api.show(job.id, "completed", link)
+        await self.said("Finished", thread_ts=job.card.ts)
+        return job
+
+
+def labels(message: Message | View) -> list[str]:
+    """What stands on the buttons of a message, in order; a menu has none."""
+    rows = [block["elements"] for block in message.blocks or [] if block["type"] == "actions"]
+    return [element["text"]["text"] for row in rows for element in row if element["type"] == "button"]
+
+
+def text_of(blocks: Sequence[Block] | None) -> str:
+    """All words of some blocks."""
+    return str(list(blocks or ()))
+
+
+@asynccontextmanager
+async def ways_in_world(directory: Path, *, without: Sequence[str] = (), **settings: str) -> AsyncIterator[WaysInWorld]:
+    """All of it, running. Replies go out each by itself, unless the settings say otherwise."""
+    database_url = f"sqlite:///{directory}/pagehand.sqlite3"
+    settings = {"PAGEHAND_MERGE_SECONDS": "0", **settings}
+    slack = a_world(database_url, redeliver_after=20.0, trigger_lifetime=60.0, without=without, **settings)
+    async with slack as app:
+        await app.start()
+        yield WaysInWorld(app)
