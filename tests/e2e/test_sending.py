@@ -86,7 +86,7 @@ async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: Ap
     (job,) = await world.begin("Write it")
     thread = await world.state("Write it")
     assert thread.project == "guides"
-    assert await instance.edges.job_api.get("guides", job)
+    assert (await instance.edges.job_api.get("guides", job)).id == job
     parts = instance.app.health.report()["parts"]
     assert isinstance(parts, dict)
     assert {"job API of guides": "works", "job API of api": "works"}.items() <= parts.items()

@@ -84,7 +84,7 @@ class Pointed:
     points: Points
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        call = getattr(self.edge, name)
+        call: Callable[..., Any] = getattr(self.edge, name)
         if not inspect.iscoroutinefunction(call):
             return call  # it asks nobody: there is no point to end at
 
