@@ -1,6 +1,5 @@
 """Pagehand's modals and Home in a real browser, with the whole bot behind them."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
-from sqlalchemy import text
 from support.worlds.app_world import AppWorld, a_world
 from support.worlds.browser_page import ANA, DOCS, Desk, messages, write
 
@@ -39,15 +37,6 @@ def modal(page: Page, title: str) -> Locator:
     return page.locator("dialog[open]").filter(has=page.get_by_role("heading", name=title))
 
 
-async def until_kept(world: AppWorld, draft: str) -> None:
-    """Waits till this is kept; the test's time limit bounds it."""
-    kept: object = None
-    while kept != draft:
-        async with world.engine.connect() as connection:
-            kept = (await connection.execute(text("SELECT text FROM drafts"))).scalar()
-        await asyncio.sleep(0.01)
-
-
 async def test_a_modal_with_an_error_loses_nothing(world: AppWorld, desk: Desk) -> None:
     """Nor does one that was closed; at last it becomes a job."""
     page = await desk.open(ANA, DOCS)
@@ -62,7 +51,7 @@ async def test_a_modal_with_an_error_loses_nothing(world: AppWorld, desk: Desk) 
     await shown.get_by_label("What should be done?").fill("Explain the ports")
     await page.keyboard.press("Escape")
     await expect(shown).to_have_count(0)
-    await until_kept(world, "Explain the ports")
+    await world.workspace.deliveries.settled()
     await write(page, "/docs")
     await expect(shown.get_by_label("What should be done?")).to_have_value("Explain the ports")
     await shown.get_by_role("button", name="Start").click()
