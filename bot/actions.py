@@ -1,38 +1,105 @@
-"""What becomes of what people do about a job: a button, a word, a reaction. Each is part of a transaction in which the
-thread is locked.
+"""What becomes of what people do about a job: a button, a word, a reaction. Each function is part of a transaction in
+which the thread is locked, and by which it is known that the person may.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from bot.audit_trail import note
+from bot.domain.audit import AuditAction
+from bot.domain.home import can_be_retried
+from bot.domain.jobs import Problem
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
-from bot.domain.observe import with_problem
-from bot.domain.permissions import may_steer
+from bot.domain.notices.messages import (
+    CARD_CHANGED,
+    ActionAnswer,
+    ActionAnswered,
+    NewNotice,
+    Reaction,
+    StatusRequested,
+)
+from bot.domain.observe import Polling, next_poll_in, with_problem
+from bot.domain.projects import ProjectReason, Projects
+from bot.domain.reply_rules import with_participant
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.threads import Thread
-from bot.replies import RequestTransaction, catch_up, reaction_notice, send_new_words
+from bot.domain.settle import rejection
+from bot.domain.threads import Thread, ThreadState, WayIn
+from bot.holds import answer_held
+from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.replies import catch_up, reaction_notice, refuse_follow_ups, send_new_words
+from bot.starts import record_start
+
+_NOT_SENT = frozenset(
+    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
+)
 
 
-async def carry_out(tx: RequestTransaction, thread: Thread, action: Request) -> None:
-    """Does what an action asks for, and answers it."""
+class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
+    """What carrying out an action touches."""
+
+
+@dataclass(frozen=True)
+class ActionTerms:
+    """What actions go by: which projects there are, how jobs are polled, and a random number from 0 to 1."""
+
+    projects: Projects
+    polling: Polling
+    jitter: float = 0.5
+
+
+_AUDITED: Mapping[ActionAnswer, AuditAction] = {
+    ActionAnswer.MUTED: AuditAction.MUTED,
+    ActionAnswer.UNMUTED: AuditAction.UNMUTED,
+    ActionAnswer.STOPPED_UNSENT: AuditAction.STOPPED,
+    ActionAnswer.SENT_AGAIN: AuditAction.RETRIED,
+    ActionAnswer.STARTED_AGAIN: AuditAction.RETRIED,
+    ActionAnswer.PROJECT_CHOSEN: AuditAction.PROJECT_CHOSEN,
+    ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
+}
+"""What of it the audit trail keeps. A held reply that is sent is noted when it goes out, as every other."""
+
+
+async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
+    """Does what an action asks for, answers it, and ends it."""
+    if action.kind is RequestKind.SHOW_STATUS:
+        message = StatusRequested(action.person_id)
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), message))
+    elif (answer := await _answer(tx, thread, action, terms)) is not None:
+        told = ActionAnswered(action.person_id, answer)
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
+        if answer in _AUDITED:
+            await note(tx, _AUDITED[answer], action, thread)
+    await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
+
+
+async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     match action.kind:
         case RequestKind.SEND_AGAIN:
-            answer = await _send_again(tx, thread, action)
+            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
         case RequestKind.SEND_NEW_WORDS:
             answer = await _send_new_words(tx, thread, action)
+        case RequestKind.MUTE:
+            answer = await _mute(tx, thread, action.person_id, terms)
+        case RequestKind.UNMUTE:
+            answer = await _mute(tx, thread, "", terms)
+        case RequestKind.RETRY:
+            answer = await _retry(tx, thread, action)
+        case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
+            answer = await _held(tx, thread, action, terms)
+        case RequestKind.CHOOSE_PROJECT:
+            answer = await _choose_project(tx, thread, action, terms)
         case _:
-            return
-    message = ActionAnswered(action.person_id, answer)
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), message))
+            answer = None
+    return answer
 
 
-async def _send_again(tx: RequestTransaction, thread: Thread, action: Request) -> ActionAnswer:
-    request = await tx.requests.get(action.text)
-    if request is None:
+async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | None) -> ActionAnswer:
+    if request is not None and request.merged_into:
+        request = await tx.requests.get(request.merged_into)
+    if request is None or request.thread_id != thread.id:
         return ActionAnswer.ALREADY_ACCEPTED
-    # Where a person belongs to is told less exactly of a click than of a message: whoever wrote it may.
-    if not (may_steer(action.person, thread) or action.person_id == request.person_id):
-        return ActionAnswer.OTHER_WORKSPACE
     handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.TOO_OLD
     if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
         return ActionAnswer.ALREADY_ACCEPTED
@@ -42,16 +109,122 @@ async def _send_again(tx: RequestTransaction, thread: Thread, action: Request) -
     return ActionAnswer.SENT_AGAIN
 
 
-async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request) -> None:
+async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
-    if request.kind is RequestKind.FOLLOW_UP:
-        await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
+    if request.kind is not RequestKind.START:
+        if request.written_at:
+            await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
         return
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-async def _send_new_words(tx: RequestTransaction, thread: Thread, action: Request) -> ActionAnswer:
+async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
     return ActionAnswer.NOTHING_NEW if request is None else await send_new_words(tx, thread, request, action.person)
+
+
+async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
+    if not (muted_by or thread.state.muted_by):
+        return ActionAnswer.NOT_MUTED
+    await save_state(tx, thread, replace(thread.state, muted_by=muted_by), terms)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+    return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
+
+
+async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer:
+    """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
+    start = await tx.requests.find_start(thread.id)
+    if start is None:
+        return ActionAnswer.NOT_TO_BE_RETRIED
+    if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.TOO_OLD:
+        return await _send_again(tx, thread, start)
+    if not can_be_retried(thread):
+        return ActionAnswer.NOT_TO_BE_RETRIED
+    again = NewJob(
+        person=replace(action.person, team_id=thread.team_id),
+        channel_id=thread.channel_id,
+        prompt=thread.prompt,
+        source_key=f"retry/{thread.id}",
+        way_in=WayIn.RETRY,
+        project_said=thread.options.project_said,
+        quiet=thread.options.quiet,
+        thread_ts=thread.ts or "",
+        origin=thread.origin,
+        attachments=start.attachments,
+        context=start.context,
+    )
+    recorded = await record_start(tx, again)
+    return ActionAnswer.STARTED_AGAIN if recorded else ActionAnswer.NOT_TO_BE_RETRIED
+
+
+async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
+    all_held = await tx.requests.held(thread.id, action.person_id)
+    answer, _sent = await answer_held(tx, action, all_held)
+    if answer is ActionAnswer.HELD_ALL_SENT:
+        await note_participant(tx, thread, action.person_id, terms)
+    return answer
+
+
+async def _choose_project(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
+    """Of a job that waits for the choice, or, till it is sent, another one than was chosen for it."""
+    start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
+    if action.person_id != thread.requester_id:
+        return ActionAnswer.NOT_FOR_YOU
+    if start is None or project is None or start.state not in _NOT_SENT or start.attempts or start.uncertain:
+        return ActionAnswer.PROJECT_SETTLED
+    options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
+    await tx.threads.set_project(thread.id, project.name, options)
+    if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING}:
+        await tx.requests.save(replace(start, state=RequestState.RECEIVED))
+    return ActionAnswer.PROJECT_CHOSEN
+
+
+async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> bool:
+    """Ends a job that was not sent yet, for a stop, and tells that. False where there is something to stop at the job
+    API, or may be.
+    """
+    start = await tx.requests.find_start(thread.id)
+    if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
+        return False
+    answer = ActionAnswer.SEE_THREAD if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
+    if start.state in _NOT_SENT and not start.uncertain:
+        answer = ActionAnswer.STOPPED_UNSENT
+        await _end_start(tx, thread, start)
+        await note(tx, AuditAction.STOPPED, stop, thread)
+    told = ActionAnswered(stop.person_id, answer)
+    await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
+    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
+    return True
+
+
+async def not_for_you(tx: ActionTransaction, thread: Thread, action: Request) -> None:
+    """Ends what somebody wants done who has no part in the job, and tells them."""
+    told = ActionAnswered(action.person_id, ActionAnswer.NOT_FOR_YOU)
+    await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
+    await tx.requests.prepared(replace(action, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
+
+
+async def _end_start(tx: ActionTransaction, thread: Thread, start: Request) -> None:
+    await tx.requests.settle(start.id, RequestState.REJECTED, problem=RejectionReason.STOPPED)
+    await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.STOPPED), poll_in=None)
+    if thread.options.project_reason is not None and start.state is RequestState.WAITING:
+        await tx.notices.add(thread.id, CARD_CHANGED)
+        await tx.notices.add(thread.id, rejection(start, RejectionReason.STOPPED))
+    else:
+        await tx.threads.detach(thread.id)  # it has no card, and gets none
+    await refuse_follow_ups(tx, thread.id)
+
+
+async def note_participant(tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms) -> None:
+    """Notes that somebody steers a job."""
+    participants = with_participant(thread.state, person_id, thread)
+    if participants != thread.state.participants:
+        await save_state(tx, thread, replace(thread.state, participants=participants), terms)
+
+
+async def save_state(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
+    """Saves what is known of a job that is polled on, if it is polled."""
+    poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
+    await tx.threads.save_state(thread.id, state, poll_in=poll_in)

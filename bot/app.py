@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from bot.config import Config
 from bot.domain.observe import Polling
+from bot.domain.permissions import PermissionRules
 from bot.edges import Edges, open_edges
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
@@ -69,7 +70,7 @@ class App:
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(edges.store, on_commit=self._wake_senders)
+        self.service = Service(edges.store, on_commit=self._wake_senders, modes=config.known_projects.replies)
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
@@ -132,6 +133,7 @@ class App:
             owner=self.owner,
             job_api_timeout=max(each.job_api.timeout for each in config.projects),
             projects=config.known_projects,
+            rules=_rules(config, edges.identity.team_id),
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
@@ -217,3 +219,15 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
         await app.stop()
         raise
     return app
+
+
+def _rules(config: Config, team_id: str) -> PermissionRules:
+    return PermissionRules(
+        team_id,
+        allow_guests=config.allow_guests,
+        allow_shared_channels=config.allow_shared_channels,
+        people=config.allowed_people,
+        groups=config.allowed_groups,
+        channels=config.allowed_channels,
+        hourly_limit=config.hourly_limit,
+    )

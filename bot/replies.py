@@ -5,15 +5,13 @@ Each function is part of a transaction in which the thread is locked.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
-from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.permissions import may_steer
+from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning
 from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -26,16 +24,23 @@ from bot.domain.requests import (
     RequestState,
 )
 from bot.domain.settle import rejection
-from bot.domain.threads import Thread, ThreadOptions
-from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
+from bot.domain.threads import Thread
+from bot.holds import hold
+from bot.starts import (
+    RequestTransaction,
+    job_of_reply,
+    new_request,
+    record_start,
+    request_id,
+    revise_start,
+    source_key_of,
+    start_caught_up,
+)
+from bot.thread_words import record_word, tell_that_muted
 
-_ON_ITS_WAY = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.ACCEPTED})
+_ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
-
-
-class RequestTransaction(HasNow, HasThreads, HasRequests, HasNotices, Protocol):
-    """What recording what people ask for touches: nothing is claimed, sent or delivered by that."""
 
 
 def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
@@ -43,48 +48,83 @@ def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
     return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction))
 
 
-async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
-    """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread got
-    its first job a moment ago.
+async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, modes: ReplyModes = everyone) -> None:
+    """Records a message in the Slack thread of a job: as a follow-up, as what it wants of Pagehand, or with the reason
+    why it cannot be one. What is between people is left alone.
     """
-    thread = Thread(
-        id=request_id(asked.source_key),
-        team_id=asked.person.team_id,
-        channel_id=asked.channel_id,
-        requester_id=asked.person.id,
-        prompt=asked.prompt,
-        project="",
-        created_at=tx.now,
-        ts=asked.thread_ts or None,
-        origin=asked.origin,
-        options=ThreadOptions(asked.way_in, quiet=bool(asked.quiet), project_said=asked.project_said),
-    )
-    if not await tx.threads.add(thread):
-        return False
-    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt)
-    start = replace(start, written_at=asked.message_ts, attachments=asked.attachments, context=asked.context)
-    return await tx.requests.add(start)
-
-
-async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
-    """Records a reply in a job's thread: as a follow-up, or with the reason why it cannot be one."""
-    before = await tx.requests.find_by_reply(thread.id, reply.message_ts) if reply.edited_at else ()
-    if before:
-        await _revise(tx, thread, before, reply)
+    if reply.edited_at and await _revised_before(tx, thread, reply, modes):
         return
-    if not (reply.withdrawn or may_steer(reply.person, thread)):
-        await _turn_away(tx, thread, reply)
+    if not reply.edited_at and await tx.requests.get(request_id(source_key_of(reply))):
         return
-    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text)
-    request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
-    request = replace(request, attachments=reply.attachments)
     if reply.withdrawn:
         # Kept all the same: what was written before the edit or the deletion may come later.
-        await tx.requests.add(replace(request, text="", state=RequestState.WITHDRAWN))
+        withdrawn = replace(_follow_up(tx, thread, reply), text="", state=RequestState.WITHDRAWN)
+        await tx.requests.add(withdrawn)
+    elif reply.word is not None:
+        await record_word(tx, thread, reply, reply.word)
+    else:
+        await _record_words(tx, thread, reply, meaning(reply, thread, modes(thread.channel_id)))
+
+
+async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, means: ReplyMeaning) -> None:
+    if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
-    request = await _checked(tx, thread, request)
-    if await tx.requests.add(request):
-        await _explain(tx, request, reply.attachments)
+    if not may_steer(reply.person, thread):
+        await _turn_away(tx, thread, reply)
+        return
+    match means:
+        case ReplyMeaning.MUTED:
+            await tell_that_muted(tx, thread, reply)
+        case ReplyMeaning.ASK_FIRST:
+            await hold(tx, thread, _follow_up(tx, thread, reply))
+        case ReplyMeaning.SEND:
+            request = await _checked(tx, thread, _follow_up(tx, thread, reply))
+            if await tx.requests.add(request):
+                await _explain(tx, request, reply.attachments)
+
+
+def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text)
+    request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
+    return replace(request, attachments=reply.attachments)
+
+
+async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> bool:
+    """Records a newer version of what was made of a message before; False where nothing was."""
+    first = await tx.requests.get(request_id(source_key_of(reply)))
+    if first is None:
+        return False
+    if first.kind is RequestKind.START:
+        await revise_start(tx, thread, first, reply)
+    elif first.kind is RequestKind.FOLLOW_UP:
+        before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
+        await _revise(tx, thread, before, reply, meaning(reply, thread, modes(thread.channel_id)))
+    return True
+
+
+async def record_mention(tx: RequestTransaction, reply: Reply, modes: ReplyModes = everyone) -> bool:
+    """Records a job to start where a message in a thread without one mentions Pagehand. Of two at the same moment, the
+    second is for the job of the first. False where it asks for nothing.
+    """
+    if not asks_for_a_job(reply):
+        return False
+    if not await record_start(tx, job_of_reply(reply, None)):
+        thread = await thread_of(tx, reply)
+        if thread is None:
+            return False
+        await record_reply(tx, thread, reply, modes)
+    return True
+
+
+async def record_early(
+    tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes = everyone
+) -> None:
+    """Records what was written before it was known where a card is; some of it turns out to be elsewhere."""
+    for reply in replies:
+        if reply.thread_ts in {thread.ts, thread.card_ts}:
+            await record_reply(tx, thread, reply, modes)
+        else:
+            await record_mention(tx, reply, modes)
 
 
 async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
@@ -95,19 +135,31 @@ async def record_written(tx: RequestTransaction, thread: Thread, person: Person,
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
+async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
+    """Tells those who have replied already that there will be no job to steer."""
+    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
+        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
+        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
+        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
+
+
 async def catch_up(tx: RequestTransaction, request: Request) -> None:
     """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
     after = came_back(request)
     if after != request:
         await tx.requests.save(after)
-    if after.state is not request.state:
+    if request.kind is RequestKind.START:
+        await start_caught_up(tx, request, after)
+    elif after.state is not request.state:
         of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
         await _react_to_withdrawal(tx, after, of_reply[:-1])
     if (notice := offer(after)) is not None:
         await tx.notices.add(after.thread_id, notice)
 
 
-async def _revise(tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply) -> None:
+async def _revise(
+    tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, means: ReplyMeaning
+) -> None:
     """Records a newer version of a reply. What was made of it last is what it changes."""
     request = before[-1]
     after = revised(request, reply)
@@ -117,18 +169,40 @@ async def _revise(tx: RequestTransaction, thread: Thread, before: Sequence[Reque
     if reopened and not may_steer(reply.person, thread):
         await _turn_away(tx, thread, reply)
         return
+    if reopened and means is not ReplyMeaning.SEND:
+        await _reopen_otherwise(tx, thread, after, reply, means)
+        return
     if reopened:
         after = await _checked(tx, thread, after)
     await tx.requests.save(after)
     if reopened:
         await _explain(tx, after, reply.attachments)
-    elif after.state is not request.state:
+    elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
         await _react_to_withdrawal(tx, after, before[:-1])
-    elif reply.attachments and not reply.withdrawn and after.state in _ON_ITS_WAY:
+    elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
         await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
     notice = offer(after)
     if notice is not None and after.latest_text != request.latest_text:
         await tx.notices.add(thread.id, notice)
+
+
+async def _reopen_otherwise(
+    tx: RequestTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
+) -> None:
+    """Of a reply that was withdrawn, and says something again that cannot simply be sent."""
+    match means:
+        case ReplyMeaning.ASK_FIRST:
+            await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
+            await hold(tx, thread, replace(request, state=RequestState.AWAITING_PERSON))
+        case ReplyMeaning.MUTED:
+            await tell_that_muted(tx, thread, reply)
+        case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND:
+            pass
+
+
+def _holds_more(reply: Reply, request: Request) -> bool:
+    """Whether a newer version of a reply has files, or messages, that did not go with it."""
+    return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
 
 
 async def _turn_away(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
@@ -146,16 +220,16 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
 
 async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
     """A new request, refused where there is a reason for it."""
-    obstacle = await _obstacle(tx, thread) or ("" if request.text else NO_WORDS)
+    obstacle = await _obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=obstacle) if obstacle else request
 
 
 async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments) -> None:
-    """Puts the reaction on the reply of a request that was just recorded, and says what of it is not sent."""
+    """Puts the reaction on the reply of a request that was just recorded, and says why it is not sent."""
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction_of(request.state)))
     sent = request.state in NOT_SENT_YET
-    if request.problem == NO_WORDS or (sent and attachments):
-        await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=sent))
+    if request.problem == NO_WORDS:
+        await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=False))
     elif not sent:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
@@ -176,11 +250,11 @@ async def send_new_words(tx: RequestTransaction, thread: Thread, request: Reques
 
 
 async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
-    """The thread of a reply, locked. Of one whose deletion alone is known, it is that of what was made of it."""
-    if reply.thread_ts:
-        return await tx.threads.find_newest(reply.channel_id, reply.thread_ts)
+    """The thread of a message, locked: that of what was made of it before, or else the newest of its Slack thread."""
     request = await tx.requests.get(request_id(source_key_of(reply)))
-    return await tx.threads.get(request.thread_id) if request else None
+    if request is not None:
+        return await tx.threads.get(request.thread_id)
+    return await tx.threads.find_newest(reply.channel_id, reply.thread_ts) if reply.thread_ts else None
 
 
 async def _obstacle(tx: RequestTransaction, thread: Thread) -> RejectionReason | None:
@@ -191,31 +265,6 @@ async def _obstacle(tx: RequestTransaction, thread: Thread) -> RejectionReason |
     if state.job is not None:
         return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
     start = await tx.requests.find_start(thread.id)
-    if start is None or start.state is RequestState.REJECTED:
+    if start is None or start.state in {RequestState.REJECTED, RequestState.WITHDRAWN}:
         return RejectionReason.NOT_STARTED
     return None
-
-
-def new_request(thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str) -> Request:
-    """A request that waits to be sent."""
-    return Request(
-        id=request_id(source_key),
-        thread_id=thread.id,
-        kind=kind,
-        source_key=source_key,
-        person_id=person.id,
-        text=text,
-        written_at="",
-        recorded_at=thread.created_at,
-        team_id=person.team_id,
-    )
-
-
-def source_key_of(reply: Reply) -> str:
-    """The same for all deliveries and versions of a reply."""
-    return f"message/{reply.channel_id}/{reply.message_ts}"
-
-
-def request_id(source_key: str) -> str:
-    """The same delivery always makes the same id, so that a second one finds the first."""
-    return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex

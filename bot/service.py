@@ -15,21 +15,13 @@ from bot.domain.notices.messages import (
     PromptRequested,
 )
 from bot.domain.preferences import Preference
-from bot.domain.requests import (
-    Person,
-    Reply,
-)
+from bot.domain.reply_rules import ReplyModes, everyone
+from bot.domain.requests import Person, Reply
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
 from bot.ports import HasDrafts, HasEarlyReplies, HasHomes, HasNotices, HasPreferences, HasThreads, Store
-from bot.replies import (
-    RequestTransaction,
-    new_request,
-    record_reply,
-    record_start,
-    record_written,
-    thread_of,
-)
+from bot.replies import record_mention, record_reply, record_written, thread_of
+from bot.starts import RequestTransaction, new_request, record_start
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +39,14 @@ class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
 
 
 class Service:
-    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now."""
+    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `modes` tells
+    whose replies count in a channel.
+    """
 
-    def __init__(self, store: Store, *, on_commit: Callable[[], None]) -> None:
+    def __init__(self, store: Store, *, on_commit: Callable[[], None], modes: ReplyModes = everyone) -> None:
         self._store = store
         self._on_commit = on_commit
+        self._modes = modes
 
     async def start(self, asked: NewJob) -> None:
         """Records a job to start, by whatever way it was asked for."""
@@ -59,14 +54,18 @@ class Service:
         self._on_commit()
 
     async def receive(self, reply: Reply) -> bool:
-        """Records a message in a thread. False, and nothing recorded, where it is not in the thread of a job that is
-        known, or where what is known of that cannot be read.
+        """Records a message in a thread: for the job there, or, where it mentions Pagehand and there is none, as a job
+        to start. False, and nothing recorded, where it is neither, or where what is known of that cannot be read.
         """
-        return await self.revise(reply)
+        return await self._record(reply)
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a reply says as of an edit or a deletion, whatever order these come in. False: see `steer`."""
+        """Records what a message says as of an edit or a deletion, whatever order these come in. False: see `receive`.
+        An edit starts no job.
+        """
+        return await self._record(reply)
 
+    async def _record(self, reply: Reply) -> bool:
         async def work(tx: ReplyTransaction) -> bool:
             thread, kept = await thread_of(tx, reply), False
             if thread is None:
@@ -75,8 +74,8 @@ class Service:
                 # others still coming.
                 thread = await thread_of(tx, reply)
             if thread is not None:
-                await record_reply(tx, thread, reply)
-            return thread is not None or kept
+                await record_reply(tx, thread, reply, self._modes)
+            return thread is not None or kept or await record_mention(tx, reply, self._modes)
 
         try:
             recorded = await self._store.transact(work, urgent=True)

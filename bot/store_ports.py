@@ -74,6 +74,9 @@ class Threads(Protocol):
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records for which project a thread's job is, and why."""
 
+    async def set_prompt(self, thread_id: str, prompt: str) -> None:
+        """Records what a thread's job is asked to do, where that was changed before it was sent."""
+
     async def detach(self, thread_id: str) -> None:
         """Has replies in the Slack thread not count for this job any more: it will never have a card."""
 
@@ -112,8 +115,8 @@ class Requests(Protocol):
         """The thread's follow-ups that wait to be sent, in the order they were written."""
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
-        """Saves a request's texts, edit, state and problem. One that waits keeps its due time, or is due in that many
-        seconds where it had none; the claim of one that is being sent stays.
+        """Saves a request's texts, attachments, edit, state and problem. One that waits keeps its due time, or is due
+        in that many seconds where it had none; the claim of one that is being prepared or sent stays.
         """
 
     async def settle(
@@ -165,8 +168,8 @@ class RequestQueue(Requests, Protocol):
         """Every stop of the thread's job."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes due requests: the first open one of each thread (a stop first, then a start, then follow-ups by
-        `written_at`), a start only once the card is posted, the others only once the job has its id. Marks them
+        """Takes due requests: the first open one of each thread (a start first, then a stop, then follow-ups by
+        `written_at`), a start only once the card is posted, a follow-up only once the job has its id. Marks them
         SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
         its row says so.
         """
@@ -261,7 +264,8 @@ class EarlyReplies(Protocol):
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
-        go too, unread, once no card is on its way into the channel any more.
+        go too, once no card is on its way into the channel any more: of those the ones that mention Pagehand are among
+        the result, each with its own thread.
         """
 
 

@@ -10,7 +10,16 @@ from bot.domain.mentions import beginning, same_words
 from bot.domain.notices import keys
 from bot.domain.notices.messages import EarlierWords, NewNotice, Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
-from bot.domain.requests import NO_WORDS, NOT_SENT_YET, Attachments, Reply, Request, RequestState
+from bot.domain.requests import (
+    NO_WORDS,
+    NOT_SENT_YET,
+    Attachments,
+    RejectionReason,
+    Reply,
+    Request,
+    RequestKind,
+    RequestState,
+)
 
 MAX_NAMES, MAX_NAME = 5, 100
 MAX_QUOTED = 1_000
@@ -31,10 +40,12 @@ def revised(request: Request, reply: Reply) -> Request:
     words = "" if reply.withdrawn else reply.text
     known = request.text if request.latest_text is None else request.latest_text
     request = replace(request, edited_at=reply.edited_at)
+    if _certainly_unsent(request) and not reply.withdrawn:
+        request = _with_attachments(request, reply.attachments)
     if same_words(words, known) and not reply.withdrawn:
         return request
     if _certainly_unsent(request):
-        return _with_words(request, words)
+        return _with_words(request, words, withdrawn=reply.withdrawn)
     return replace(request, latest_text=None if same_words(words, request.text) else words)
 
 
@@ -42,7 +53,7 @@ def came_back(request: Request) -> Request:
     """A request that may wait again, with what its reply came to say while it was being sent."""
     if request.latest_text is None or not _certainly_unsent(request):
         return request
-    return _with_words(request, request.latest_text)
+    return _with_words(request, request.latest_text, withdrawn=not request.latest_text)
 
 
 def offer(request: Request) -> NewNotice | None:
@@ -50,7 +61,7 @@ def offer(request: Request) -> NewNotice | None:
     nothing to ask its person.
     """
     earlier = _EARLIER.get(request.state)
-    if not request.latest_text or earlier is None:
+    if not request.latest_text or earlier is None or request.problem == RejectionReason.NOT_PERMITTED:
         return None
     text = beginning(request.latest_text, MAX_QUOTED)
     return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
@@ -64,7 +75,7 @@ def with_new_words(request: Request, now: float) -> Request:
     return Request(
         id=follow_up_id,
         thread_id=request.thread_id,
-        kind=request.kind,
+        kind=RequestKind.FOLLOW_UP,
         source_key=f"edit/{follow_up_id}",
         person_id=request.person_id,
         text=request.latest_text or "",
@@ -110,8 +121,17 @@ def _certainly_unsent(request: Request) -> bool:
     )
 
 
-def _with_words(request: Request, words: str) -> Request:
-    state = _still(request.state) if words else RequestState.WITHDRAWN
+def _with_attachments(request: Request, attachments: Attachments) -> Request:
+    """With what the message holds by now besides words; what was prepared with other things is prepared anew."""
+    if attachments == request.attachments:
+        return request
+    state = RequestState.RECEIVED if request.state is RequestState.WAITING else request.state
+    return replace(request, attachments=attachments, state=state)
+
+
+def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
+    nothing = not words and not request.attachments
+    state = RequestState.WITHDRAWN if withdrawn or nothing else _still(request.state)
     return replace(request, text=words, latest_text=None, state=state, problem="")
 
 

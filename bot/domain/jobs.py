@@ -48,3 +48,7 @@ class Problem(StrEnum):
     UNCERTAIN = "uncertain"
     GONE = "gone"
     CANNOT_POST = "cannot_post"
+    STOPPED = "stopped"
+    """It was stopped before it was sent."""
+    WITHDRAWN = "withdrawn"
+    """The message that asked for it was deleted before it was sent."""

@@ -274,4 +274,5 @@ def _filled(job: Job, before: Job | None) -> Job:
 
 def _shown(state: ThreadState) -> tuple[object, ...]:
     """Returns what the card shows."""
-    return state.job, state.problem, state.problem_text, state.problem_until, state.progress, bool(state.question)
+    problem = state.problem, state.problem_text, state.problem_until
+    return state.job, *problem, state.progress, bool(state.question), state.work_began_at, state.work_ended_at

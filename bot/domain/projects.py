@@ -96,6 +96,10 @@ class Projects:
         """Returns how a channel is set up."""
         return self.channels.get(channel_id, self.any_channel)
 
+    def replies(self, channel_id: str) -> ReplyMode:
+        """Returns whose replies count in a channel."""
+        return self.channel(channel_id).replies
+
     def abilities(self, name: str) -> JobApiAbilities:
         """Returns what a project's job API can do; nothing special where there is no such project any more."""
         project = self.named(name)

@@ -68,10 +68,14 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What goes to the agent beside the person's own words: others' words, quoted, and files that the job API has."""
+    """What goes to the agent beside the person's own words: others' words, quoted, and files that the job API has.
+
+    `given` is what of the text its person chose to go along; None: the text is that, and nothing else was gathered yet.
+    """
 
     text: str = ""
     files: tuple[UploadedFile, ...] = ()
+    given: str | None = None
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class ThreadState:
     `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
 
     `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
-    nobody did. `participants` are those who steered it, but for the requester, the newest last.
+    nobody did. `participants` are those who steered it, but for the requester, the newest last. `read_until` is the
+    `ts` of the last message of the Slack thread up to which what others said there has gone to the agent.
 
     `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
     be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an
@@ -116,6 +117,7 @@ class ThreadState:
     asker_id: str = ""
     stopped_by: str = ""
     muted_by: str = ""
+    read_until: str = ""
     participants: tuple[str, ...] = ()
     work_began_at: float = 0.0
     work_ended_at: float = 0.0
@@ -142,7 +144,8 @@ class Thread:
         channel_id: The channel.
         requester_id: Who asked for the job.
         prompt: What was asked for.
-        project: The project's name, or, until `options.project_reason` is known, empty.
+        project: The project's name; until `options.project_reason` is known, that of the Slack thread's earlier job,
+            or empty.
         created_at: When it was recorded, in seconds since the epoch.
         ts: The thread's first message; None while there is none, or where the job never came to have a card.
         card_ts: The card, which is the first message or a reply; None till it is posted.

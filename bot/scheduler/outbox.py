@@ -31,13 +31,14 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Delivery
+from bot.domain.reply_rules import ReplyModes, everyone
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
     ChatUncertain,
 )
 from bot.ports import Chat, Store
-from bot.replies import record_reply
+from bot.replies import record_early
 from bot.scheduler.chat_errors import delivery_failure
 from bot.scheduler.undelivered import OutboxTransaction, give_up
 from bot.scheduler.whole_answers import WholeAnswers
@@ -46,6 +47,8 @@ from bot.store_ports import ClaimedNotice
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
+HOME_DELAY = 2.0
+"""Seconds after which a changed card shows in its person's Home: what changes meanwhile shows with it."""
 
 
 class PausedTooLongError(Exception):
@@ -54,7 +57,7 @@ class PausedTooLongError(Exception):
 
 class Outbox(Worker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
-    it.
+    it; `modes` tells whose replies count in a channel.
     """
 
     name = "outbox"
@@ -68,9 +71,11 @@ class Outbox(Worker[ClaimedNotice]):
         answers: WholeAnswers,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
+        modes: ReplyModes = everyone,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
+        self._modes = modes
         self._chat = chat
         self._answers = answers
         self._held: dict[str, float] = {}
@@ -194,8 +199,10 @@ class Outbox(Worker[ClaimedNotice]):
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
         if held and thread is not None and thread.card_ts is None and ts:
             await tx.threads.set_card(thread.id, ts)
-            for reply in await tx.early_replies.take(thread.channel_id, ts):
-                await record_reply(tx, replace(thread, ts=thread.ts or ts, card_ts=ts), reply)
+            carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
+            await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
+        if held and item.notice.delivery is Delivery.CARD:
+            await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
 
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
@@ -211,7 +218,7 @@ class Outbox(Worker[ClaimedNotice]):
                     problem=later.reason,
                 )
             case GiveUp() as given_up:
-                await give_up(tx, item, given_up, self._owner)
+                await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
                 assert_never(other)
 

@@ -1,36 +1,105 @@
-"""The request preparer: looks at each request before it is sent, and records what becomes of it."""
+"""The request preparer: finds out about each request whether its person may, for which project it is and what goes
+along, and records what becomes of it.
+"""
 
+import asyncio
+import random
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
 
-from bot.actions import carry_out
-from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.projects import ProjectReason
-from bot.domain.requests import SENT_KINDS, RequestKind, RequestState
-from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads, Store
+from bot.actions import ActionTerms, carry_out, not_for_you, stop_unsent
+from bot.audit_trail import note
+from bot.domain.audit import AuditAction
+from bot.domain.observe import Polling
+from bot.domain.permissions import PermissionRules, Refusal, refusal
+from bot.domain.preferences import Preference
+from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
+from bot.domain.reply_rules import mode_of, takes_part
+from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.threads import Thread, ThreadOrigin
+from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
+from bot.runtime.backoff import Backoff
+from bot.scheduler.preparing.context import ContextGatherer, Gathered, ThreadPart
+from bot.scheduler.preparing.outcomes import (
+    PreparerTransaction,
+    Ready,
+    ask_for_project,
+    give_up,
+    project_of,
+    ready_to_start,
+    ready_to_steer,
+    refuse,
+)
+from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.slack_ports import SlackReading
 from bot.store_ports import ClaimedRequest
 
+MAX_TRIES = 14
+"""How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
+HOUR = 3600.0
+_COUNTED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
+"""What the hourly limit is about: what makes work for the agent."""
+_BY_REACTION = "reaction/"
+"""How the source keys of reactions begin."""
 
-class PreparerTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):
-    """What preparing touches."""
+
+@dataclass(frozen=True)
+class PreparerSettings:
+    """What requests are prepared by: who may, which projects there are, how jobs are polled, and for how many seconds a
+    follow-up waits before it is sent.
+    """
+
+    rules: PermissionRules
+    projects: Projects
+    polling: Polling
+    settling: float = SETTLING
+
+
+@dataclass(frozen=True)
+class FoundOut:
+    """What was found out about a request. `route`: of a start."""
+
+    who_and_where: PersonAndPlace
+    preference: Preference
+    route: Route | None = None
+    gathered: Gathered | None = None
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
-    """Prepares requests that were received. `project` is the name of the only project; `settling` is for how long, in
-    seconds, a follow-up waits before it is sent.
+    """Prepares requests that were received.
+
+    Args:
+        store: Where requests are claimed, and what becomes of them is recorded.
+        settings: On what terms it works.
+        prepared_by: Who may, which projects there are, how jobs are polled.
+        reading: What it reads of Slack.
+        job_api: Takes the files that go along, where it takes any.
+        people: Knows the names of those who wrote what was forwarded.
+        concurrency: Requests under way at a time.
     """
 
     name = "request preparer"
 
     def __init__(
-        self, store: Store, settings: WorkerSettings, *, project: str, settling: float = SETTLING, concurrency: int = 8
+        self,
+        store: Store,
+        settings: WorkerSettings,
+        prepared_by: PreparerSettings,
+        *,
+        reading: SlackReading,
+        job_api: JobApi,
+        people: People | None = None,
+        concurrency: int = 8,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
-        self._project = project
-        self._settling = max(settling, SETTLING)
+        self._rules, self._projects = prepared_by.rules, prepared_by.projects
+        self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
+        self._reading = reading
+        self._gatherer = ContextGatherer(reading, job_api, people)
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""
@@ -38,25 +107,151 @@ class RequestPreparer(Worker[ClaimedRequest]):
             lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit)
         )
 
-    async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - nothing remote is called
-        """Prepares one request."""
+    async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
+        """Finds out about one request, and records what becomes of it."""
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                found = await self._find_out(item)
+        except NotToBeHadNow as error:
+            await self._try_later(item, error)
+            return
+        except TimeoutError:
+            await self._try_later(item, NotToBeHadNow("no answer in time"))
+            return
         self.record_success()
-        await self.record(lambda tx: self._carry_out(tx, item))
+        await self.record(partial(self._conclude, item, found))
 
-    async def _carry_out(self, tx: PreparerTransaction, item: ClaimedRequest) -> None:
+    # -- finding out ----------------------------------------------------------------------------------------------
+
+    async def _find_out(self, item: ClaimedRequest) -> FoundOut:
+        request, thread = item.request, item.thread
+        found = FoundOut(
+            await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id),
+            await self._store.transact(lambda tx: tx.preferences.get(request.person_id)),
+        )
+        if request.kind not in _COUNTED or self._refusal(thread, request, found, asked_last_hour=0) is not None:
+            return found
+        where = self._route(thread, found.preference) if request.kind is RequestKind.START else None
+        project = project_of(where) if request.kind is RequestKind.START else thread.project
+        if not project:
+            return replace(found, route=where)
+        part = self._part_of_thread(thread, request)
+        gathered = await self._gatherer.gather(request, thread.channel_id, project, part)
+        return replace(found, route=where, gathered=gathered)
+
+    def _route(self, thread: Thread, preference: Preference) -> Route:
+        return route(
+            self._projects,
+            said=thread.options.project_said,
+            of_thread=thread.project,
+            channel_id=thread.channel_id,
+            prompt=thread.prompt,
+            of_person=preference.project,
+        )
+
+    def _part_of_thread(self, thread: Thread, request: Request) -> ThreadPart | None:
+        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation; with a
+        follow-up, where only mentions are for the agent, what was said since the last.
+        """
+        if thread.ts is None or not (request.written_at or request.kind is RequestKind.START):
+            return None
+        if request.kind is RequestKind.START:
+            is_conversation = thread.origin is ThreadOrigin.CONVERSATION
+            return ThreadPart(thread.ts, before_ts=request.written_at) if is_conversation else None
+        if self._mode(thread) is not ReplyMode.MENTIONS:
+            return None
+        return ThreadPart(thread.ts, thread.state.read_until, request.written_at)
+
+    def _mode(self, thread: Thread) -> ReplyMode:
+        return mode_of(thread, self._projects.channel(thread.channel_id).replies)
+
+    def _refusal(self, thread: Thread, request: Request, found: FoundOut, *, asked_last_hour: int) -> Refusal | None:
+        seen = found.who_and_where
+        refused = refusal(
+            request.person,
+            seen.member,
+            seen.channel,
+            self._rules,
+            in_groups=seen.in_groups,
+            asked_last_hour=asked_last_hour if request.kind in _COUNTED else 0,
+        )
+        if refused is None and thread.team_id != self._rules.team_id:
+            return Refusal.PERSON_UNKNOWN  # its message did not say of which workspace its person is
+        return refused
+
+    # -- what follows ---------------------------------------------------------------------------------------------
+
+    async def _try_later(self, item: ClaimedRequest, error: NotToBeHadNow) -> None:
+        self.record_failure(error, retry_after=error.retry_after)
+        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        delay = max(BACKOFF.delay(item.request.attempts, jitter=jitter), error.retry_after or 0.0)
+        await self.record(partial(self._postpone, item, delay, str(error)))
+
+    async def _postpone(self, item: ClaimedRequest, due_in: float, problem: str, tx: PreparerTransaction) -> None:
+        held = await self._held(tx, item)
+        if held is None:
+            return
+        thread, request = held
+        if request.attempts >= MAX_TRIES:
+            await give_up(tx, thread, request)
+        else:
+            await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=problem)
+
+    async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
+        """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
         thread = await tx.threads.get(item.thread.id)
         request = await tx.requests.get(item.request.id)
         if thread is None or request is None or not await tx.requests.is_claimed_by(request.id, self._owner):
+            return None
+        return thread, request
+
+    async def _conclude(self, item: ClaimedRequest, found: FoundOut, tx: PreparerTransaction) -> None:
+        held = await self._held(tx, item)
+        if held is None:
             return
-        waiting = replace(request, state=RequestState.WAITING)
-        if request.kind is RequestKind.START:
-            options = replace(thread.options, project_reason=ProjectReason.ONLY_ONE)
-            await tx.threads.set_project(thread.id, self._project, options)
-            await tx.requests.prepared(waiting)
-            await tx.notices.add(thread.id, CARD_CHANGED)
-        elif request.kind not in SENT_KINDS:
-            await carry_out(tx, thread, request)
-            await tx.requests.prepared(replace(request, state=RequestState.ACCEPTED))
-        else:
-            settles_at = request.recorded_at + self._settling
-            await tx.requests.prepared(waiting, due_in=max(settles_at - tx.now, 0.0))
+        thread, request = held
+        asked = await self._asked_last_hour(tx, request)
+        refused = self._refusal(thread, request, found, asked_last_hour=asked)
+        if refused is not None:
+            await refuse(tx, thread, request, refused, hourly_limit=self._rules.hourly_limit)
+            return
+        terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
+        match request.kind:
+            case RequestKind.START | RequestKind.FOLLOW_UP:
+                await self._have_sent(tx, item, Ready(request, thread, found.gathered or Gathered(), terms), found)
+            case RequestKind.STOP:
+                await self._stop(tx, thread, request)
+            case _:
+                await carry_out(tx, thread, request, terms)
+
+    async def _asked_last_hour(self, tx: PreparerTransaction, request: Request) -> int:
+        if not self._rules.hourly_limit or request.kind not in _COUNTED:
+            return 0
+        actions = (AuditAction.ASKED, AuditAction.STEERED)
+        return await tx.audit.count(request.person_id, actions, since=tx.now - HOUR)
+
+    async def _have_sent(self, tx: PreparerTransaction, item: ClaimedRequest, ready: Ready, found: FoundOut) -> None:
+        thread, request = ready.thread, ready.request
+        now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
+        if _outdated(item, ready) or project_of(now_for) != project_of(found.route):
+            await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out is about something else
+        elif request.kind is RequestKind.FOLLOW_UP:
+            await ready_to_steer(tx, ready, settling=self._settling)
+        elif isinstance(now_for, Routed):
+            await ready_to_start(tx, ready, now_for, found.preference)
+        elif now_for is not None:
+            await ask_for_project(tx, thread, request, now_for)
+
+    async def _stop(self, tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
+        if stop.source_key.startswith(_BY_REACTION) and not takes_part(stop.person_id, thread):
+            await not_for_you(tx, thread, stop)
+        elif not await stop_unsent(tx, thread, stop):
+            await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
+            await note(tx, AuditAction.STOPPED, stop, thread)
+
+
+def _outdated(item: ClaimedRequest, ready: Ready) -> bool:
+    """Whether what goes along was gathered for another version of the message, or of the Slack thread."""
+    edited = item.request.attachments != ready.request.attachments
+    in_mentions = ready.request.kind is RequestKind.FOLLOW_UP and ready.mode is ReplyMode.MENTIONS
+    return edited or (in_mentions and item.thread.state.read_until != ready.thread.state.read_until)

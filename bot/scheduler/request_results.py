@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.notices.messages import CARD_CHANGED, Reaction
+from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.settle import Settlement, rejection
+from bot.domain.settle import Settlement
 from bot.domain.stopping import nothing_to_stop
 from bot.domain.threads import Thread, ThreadState
-from bot.replies import RequestTransaction, catch_up, reaction_notice
+from bot.replies import catch_up, reaction_notice, refuse_follow_ups
 from bot.scheduler.request_claims import SenderTransaction
 
 
@@ -34,8 +34,8 @@ async def record_result(
     for request in requests:
         uncertain = request.uncertain or settlement.uncertain
         await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
-    if requests[0].kind is RequestKind.START and state is not RequestState.WAITING:
-        await _settle_others(tx, thread.id, state)
+    if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread.id)
 
 
 async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
@@ -79,11 +79,3 @@ async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestSt
             await tx.notices.add(thread_id, nothing_to_stop(stop))
     if start is RequestState.REJECTED:
         await refuse_follow_ups(tx, thread_id)
-
-
-async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
-    """Tells those who have replied already that there will be no job to steer."""
-    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
-        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
-        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
-        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.observe import Polling
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
@@ -16,7 +17,7 @@ from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
@@ -38,6 +39,7 @@ class SchedulerSettings:
         owner: This process's name in the database, unique to its start.
         job_api_timeout: The most that a call of any job API takes.
         projects: All projects, with what their job APIs can do.
+        rules: Who may ask for what where.
         polling: How often jobs are polled.
         max_polls: Polls under way at a time.
         keep_days: How long finished jobs are kept, in days.
@@ -48,6 +50,7 @@ class SchedulerSettings:
     owner: str
     job_api_timeout: float
     projects: Projects
+    rules: PermissionRules
     polling: Polling
     max_polls: int
     keep_days: float
@@ -102,10 +105,17 @@ class Scheduler:
             requesters=edges.requesters,
         )
         chat = settings.for_chat(clock, self.wake_senders)
-        preparer = RequestPreparer(store, chat, project=settings.projects.names[0], settling=settings.merge_seconds)
+        preparer = RequestPreparer(
+            store,
+            chat,
+            PreparerSettings(settings.rules, settings.projects, polling, settings.merge_seconds),
+            reading=edges.reading,
+            job_api=job_api,
+            people=edges.people,
+        )
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
-        outbox = Outbox(store, edges.chat, chat, answers=answers)
+        outbox = Outbox(store, edges.chat, chat, answers=answers, modes=settings.projects.replies)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox, homes)
         self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox, homes)

@@ -18,21 +18,22 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
+from bot.domain.reply_rules import ReplyModes
 from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
-from bot.ports import HasEarlyReplies, HasNoticeQueue
-from bot.replies import RequestTransaction
-from bot.scheduler.request_results import refuse_follow_ups
+from bot.ports import HasEarlyReplies, HasHomes, HasNoticeQueue
+from bot.replies import record_early, refuse_follow_ups
+from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
 
 logger = logging.getLogger(__name__)
 
 
-class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, Protocol):
+class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, HasHomes, Protocol):
     """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
-async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str) -> None:
+async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, modes: ReplyModes) -> None:
     """Records why a notice cannot be said in its thread, and has it said to the person who asked."""
     notice = item.notice
     thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
@@ -44,12 +45,12 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     message = notice.message
     if isinstance(message, CardChanged):
         if thread.card_ts is None:
-            await _call_off(tx, thread, _card_not_posted(thread, given_up))
+            await _call_off(tx, thread, _card_not_posted(thread, given_up), modes)
     elif not isinstance(message, ReactionChanged | PersonalMessage) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 
-async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted) -> None:
+async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
     """No card, no thread, no job: the person is told how to make room for it."""
     start = await tx.requests.find_start(thread.id)
     if start is not None:
@@ -57,7 +58,8 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
     state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
     await tx.threads.save_state(thread.id, state, poll_in=None)
     await tx.threads.detach(thread.id)
-    await tx.early_replies.take(thread.channel_id, "")
+    await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
+    await tx.homes.changed(thread.requester_id, due_in=0.0)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
     await refuse_follow_ups(tx, thread.id)
 

@@ -70,11 +70,11 @@ class EarlyReplies:
         kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if not kept:
             return []
-        gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts
-        if not await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id):
-            gone = true()
+        others_wait = bool(await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id))
+        gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts if others_wait else true()
         await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
-        return [early_reply_from(row) for row in kept if row["thread_ts"] == thread_ts]
+        taken = (row for row in kept if row["thread_ts"] == thread_ts or (row["mentions_us"] and not others_wait))
+        return [early_reply_from(row) for row in taken]
 
 
 def _seconds(ts: str) -> float:

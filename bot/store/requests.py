@@ -31,7 +31,14 @@ from bot.domain.requests import (
 )
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, unreadable_notice
-from bot.store.schema.rows import context_json, request_from, request_values, requester_json, thread_from
+from bot.store.schema.rows import (
+    attachments_json,
+    context_json,
+    request_from,
+    request_values,
+    requester_json,
+    thread_from,
+)
 from bot.store.schema.tables import requests, threads
 from bot.store.session import for_each_dialect
 from bot.store_ports import ClaimedRequest
@@ -84,8 +91,8 @@ _SETTLE_AFRESH = _SETTLE.values(first_tried_at=None)
 
 
 def _place(table: FromClause) -> ColumnElement[Any]:
-    """A stop overtakes all that is not under way."""
-    rank = case((table.c.kind == RequestKind.STOP, 0), (table.c.kind == RequestKind.START, 1), else_=2)
+    """A stop overtakes the follow-ups; a start that is still open has to end before there is something to stop."""
+    rank = case((table.c.kind == RequestKind.START, 0), (table.c.kind == RequestKind.STOP, 1), else_=2)
     return tuple_(rank, table.c.written_at, table.c.recorded_at, table.c.id)
 
 
@@ -100,7 +107,8 @@ _CANDIDATES = candidates(
     _FIRST,
     or_(
         and_(requests.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
-        and_(requests.c.kind.in_((RequestKind.FOLLOW_UP, RequestKind.STOP)), threads.c.job_id.is_not(None)),
+        and_(requests.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None)),
+        requests.c.kind == RequestKind.STOP,
     ),
 )
 _TO_BE_PREPARED = requests.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING))
@@ -141,6 +149,7 @@ class Requests(MergedRequests):
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         names = ("text", "latest_text", "edited_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
+        values["attachments"] = attachments_json(request.attachments)
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:

@@ -42,6 +42,7 @@ _SET_PROJECT = (
     .where(threads.c.id == bindparam("thread"))
     .values(project=bindparam("name"), options=bindparam("settled"))
 )
+_SET_PROMPT = update(threads).where(threads.c.id == bindparam("thread")).values(prompt=bindparam("words"))
 _DETACH = update(threads).where(threads.c.id == bindparam("thread")).values(ts=None)
 SAVE_STATE = (
     update(threads)
@@ -95,6 +96,9 @@ class Threads:
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         values = {"thread": thread_id, "name": project, "settled": options_json(options)}
         await self._session.execute(_SET_PROJECT, values)
+
+    async def set_prompt(self, thread_id: str, prompt: str) -> None:
+        await self._session.execute(_SET_PROMPT, {"thread": thread_id, "words": prompt})
 
     async def detach(self, thread_id: str) -> None:
         await self._session.execute(_DETACH, {"thread": thread_id})

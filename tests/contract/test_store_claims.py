@@ -12,6 +12,7 @@ from support.worlds.store_world import (
     a_start,
     a_thread,
     add,
+    an_answer,
     claim_notices,
     claim_polls,
     claim_requests,
@@ -27,7 +28,7 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.messages import Reaction, ReactionChanged
 from bot.domain.requests import RequestState
-from bot.domain.threads import ThreadState
+from bot.domain.threads import FollowUpCounts, ThreadState
 from bot.ports import Store
 
 
@@ -164,6 +165,57 @@ async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -
         assert claimed.notice.key == key
         assert not await claim_notices(store, "two")
         assert await done(store, claimed)
+
+
+async def test_a_post_in_somebody_elses_thread_waits_for_its_card(store: Store) -> None:
+    """Whatever there is to say before the card is recorded: the card comes first."""
+    await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
+    assert not await claim_notices(store)
+    await say(store, CARD)
+    [card] = await claim_notices(store)
+    assert card.notice.key == "t1/card"
+    assert not await claim_notices(store, "two")
+    await store.transact(lambda tx: tx.threads.set_card("t1", "1.2"))
+    assert await done(store, card, ts="1.2")
+    [post] = await claim_notices(store)
+    assert (post.notice.key, post.thread.ts, post.thread.card_ts) == ("t1/a", "1.1", "1.2")
+
+
+async def test_words_for_one_person_do_not_wait_for_a_post_that_waits_for_the_card(store: Store) -> None:
+    """The card may have to wait for what the person answers."""
+    await add(
+        store, a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")]
+    )
+    for key in ("t1/b", "t1/c"):
+        [told] = await claim_notices(store)
+        assert told.notice.key == key
+        assert not await claim_notices(store, "two")
+        assert await done(store, told, ts=None)
+    assert not await claim_notices(store)
+
+
+async def test_a_thread_that_will_have_no_card_blocks_no_post(store: Store) -> None:
+    """Whoever delivers it finds out, and has it told to one person."""
+    await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
+    await store.transact(lambda tx: tx.threads.detach("t1"))
+    [post] = await claim_notices(store)
+    assert (post.notice.key, post.thread.ts) == ("t1/a", None)
+
+
+async def test_a_card_comes_with_the_counts_of_its_follow_ups(store: Store) -> None:
+    """Those that the job API took, and those that wait; no others."""
+    others = [a_follow_up("9", state=RequestState.RECEIVED), a_follow_up("8", state=RequestState.WITHDRAWN)]
+    await add(store, a_thread(ts="1.1"), a_start(), *(a_follow_up(f"{number}") for number in range(5)), *others)
+    await add(store, a_thread("t2", ts="2.1"), a_follow_up("1", "t2"))
+    for number, state in enumerate((RequestState.ACCEPTED, RequestState.ACCEPTED, RequestState.REJECTED)):
+        await settle(store, f"t1-{number}", state)
+    await say(store, CARD, a_post("a"), an_answer("b", "UANA"))
+    counts: dict[str, FollowUpCounts] = {}
+    while claimed := await claim_notices(store):
+        counts |= {item.notice.key: item.follow_ups for item in claimed}
+        for item in claimed:
+            assert await done(store, item)
+    assert counts == {"t1/card": FollowUpCounts(2, 3), "t1/a": FollowUpCounts(), "t1/b": FollowUpCounts(2, 3)}
 
 
 async def test_marks_wait_for_nothing_and_nothing_waits_for_them(store: Store, clock: FakeClock) -> None:

@@ -7,8 +7,9 @@ import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.notices.messages import Reaction, ReplyEdited
-from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.notices.messages import Reaction, ReplyEdited, RequestRefused
+from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
+from bot.domain.permissions import Refusal
 from bot.domain.requests import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
@@ -352,7 +353,9 @@ async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
     await world.press_send_new_words(EVA, request, key="p2")
     await world.press_send_new_words(ANA, "no-such-request", key="p3")
     await world.pass_time(5)
-    assert answers(world) == ["not_yours", "other_workspace"]
+    assert answers(world) == ["not_yours"]
+    (refused,) = world.chat.told_as(RequestRefused)
+    assert (refused.person_id, refused.refusal) == ("UEVA", Refusal.OTHER_ORGANIZATION)
     assert world.job_api.messages["job-1"] == ["first"]
 
 
@@ -427,16 +430,30 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 # -- more, or less, than words ------------------------------------------------------------------------------------
 
 
-async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorld) -> None:
+async def test_a_file_without_words_goes_along_and_is_explained_once(world: CoreWorld) -> None:
+    """The agent gets the link of what cannot be read."""
     ts = await world.started()
     for _ in range(2):
         await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=holding("plan\n.pdf", *"abcdefg")))
+        await world.pass_time(3)
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert world.chat.said(ts) == ["job_started", "context_cut"]
+    (told,) = world.chat.posted_as(ContextCut)
+    assert (told.person_id, told.link_only) == ("UBEN", ("plan\n.pdf", *"abcdefg"))
+    (sent,) = world.job_api.messages["job-1"]
+    assert sent.count("You get the link only") == 8
+
+
+async def test_a_reply_that_holds_nothing_is_marked_and_explained_once(world: CoreWorld) -> None:
+    """A lone mention, which an edit turns into a follow-up."""
+    ts = await world.started()
+    for _ in range(2):
+        await world.service.receive(Reply(BEN, "C1", ts, TS, ""))
         await world.settle()
     assert world.chat.reactions == {TS: Reaction.PROBLEM}
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
     (told,) = world.chat.posted_as(ReplyNotFullySent)
-    assert (told.person_id, told.words_sent, told.file_count) == ("UBEN", False, 8)
-    assert told.file_names == ("plan .pdf", "a", "b", "c", "d")
+    assert (told.person_id, told.words_sent, told.file_count) == ("UBEN", False, 0)
     await edit(world, ts, "what it says", AT[0], BEN)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["what it says"]
@@ -444,18 +461,22 @@ async def test_a_file_without_words_is_marked_and_explained_once(world: CoreWorl
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
 
 
-async def test_words_beside_a_file_are_sent_and_the_thread_says_what_was_not(world: CoreWorld) -> None:
+async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world: CoreWorld) -> None:
+    """What was forwarded goes along as text; of a file that cannot be read the link."""
     ts = await world.started()
     attachments = holding("plan.pdf", forwarded=True)
     for _ in range(2):
         await world.service.receive(Reply(ANA, "C1", ts, TS, "see the plan", attachments=attachments))
         await world.service.revise(Reply(ANA, "C1", ts, TS, "see the plan", attachments, edited_at=AT[0]))
     await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == ["see the plan"]
+    (sent,) = world.job_api.messages["job-1"]
+    assert sent.startswith("see the plan\n\n")
+    assert "> theirs" in sent
+    assert "plan.pdf. You get the link only" in sent
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
-    assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
-    (told,) = world.chat.posted_as(ReplyNotFullySent)
-    assert (told.words_sent, told.file_names, told.forwarded) == (True, ("plan.pdf",), True)
+    assert world.chat.said(ts) == ["job_started", "context_cut"]
+    (told,) = world.chat.posted_as(ContextCut)
+    assert told.link_only == ("plan.pdf",)
 
 
 async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld) -> None:
@@ -475,9 +496,9 @@ async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorl
     await world.start()
     await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")))
     await world.pass_time(5)
-    assert world.chat.said() == ["reply_not_fully_sent", "job_started"]
-    (told,) = world.chat.posted_as(ReplyNotFullySent)
-    assert told.file_names == ("a.png",)
+    assert world.chat.said() == ["job_started", "context_cut"]
+    (told,) = world.chat.posted_as(ContextCut)
+    assert told.link_only == ("a.png",)
 
 
 async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreWorld) -> None:

@@ -8,8 +8,9 @@ from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
+from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction, RequestRefused
 from bot.domain.notices.posts import JobFinished, RequestUncertain
+from bot.domain.permissions import Refusal
 from bot.domain.requests import Person, Reply
 from bot.domain.threads import Thread, WayIn
 from bot.errors import (
@@ -134,8 +135,9 @@ async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrot
     await world.pass_time(3)
     assert world.job_api.messages["job-1"] == ["more", "more"]
     answers = [(answer.person_id, answer.answer) for answer in world.chat.told_as(ActionAnswered)]
-    assert answers[0] == ("UEVA", "other_workspace")
-    assert answers[-1] == (BEN.id, "sent_again")
+    assert answers == [(BEN.id, "sent_again")]
+    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 
 
 async def test_a_follow_up_after_the_end_takes_the_work_up_again(world: CoreWorld) -> None:

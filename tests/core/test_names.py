@@ -11,7 +11,7 @@ from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests import Reply, Request, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.replies import request_id
+from bot.starts import request_id
 
 AT = "1700000005.000100"
 

@@ -174,8 +174,9 @@ async def test_a_file_that_is_taken_away_again_changes_no_words(world: CoreWorld
     gone = shared | {"files": [{"id": "F1", "mode": "tombstone"}]}
     await take(app, world, envelope(shared | {"channel": "C1", "channel_type": "channel", "event_ts": TS}))
     await take(app, world, changed(shared, gone, CHANGED[0]))
-    assert world.job_api.messages["job-1"] == ["Ask @Ada"]
-    assert [message.kind for message in world.chat.messages].count("reply_not_fully_sent") == 1
+    (sent,) = world.job_api.messages["job-1"]
+    assert sent.startswith("Ask @Ada\n\n")
+    assert [message.kind for message in world.chat.messages].count("context_cut") == 1
     assert told(world) == []
 
 

@@ -92,14 +92,26 @@ class FaultWorld(RuleBasedStateMachine):
 
     @initialize(
         idempotent=st.booleans(),
+        cancels=st.booleans(),
+        merge_seconds=st.sampled_from([0.0, 3.0]),
         jobs=st.sampled_from([1, 1, 2, 0]),
         replies=st.integers(0, 2),
         traps=st.sampled_from(BAD_STARTS),
     )
-    def begin(self, *, idempotent: bool, jobs: int, replies: int, traps: tuple[Trap, ...]) -> None:
+    def begin(
+        self,
+        *,
+        idempotent: bool,
+        cancels: bool,
+        merge_seconds: float,
+        jobs: int,
+        replies: int,
+        traps: tuple[Trap, ...],
+    ) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = idempotent
-        self.idempotent = idempotent
+        self.outside.job_api.cancels = cancels
+        self.idempotent, self.merge_seconds = idempotent, merge_seconds
         self.processes = [self._born(), self._born()]
         self.outside.traps += traps
         for number in range(jobs):
@@ -190,6 +202,20 @@ class FaultWorld(RuleBasedStateMachine):
         before = [row["id"] for row in self._rows("requests")]
         self._press(request, channel, person, at, key=key)
         assert not acked or [row["id"] for row in self._rows("requests")] == before
+
+    @precondition(lambda self: self.outside.cards() and len(self.model.stops) < 4)
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN]), at=st.integers(0, 1))
+    def stop(self, which: int, person: Person, at: int) -> None:
+        """Somebody presses the button of a card."""
+        card = self.outside.cards()[which % len(self.outside.cards())]
+        self._deliver_stop(f"stop-{len(self.model.stops)}", card.key.removesuffix("/card"), person, at)
+
+    @precondition(lambda self: self.model.stops)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def a_stop_comes_again(self, which: int, at: int) -> None:
+        key = list(self.model.stops)[which % len(self.model.stops)]
+        thread, person, _ = self.model.stops[key]
+        self._deliver_stop(key, thread, person, at)
 
     # -- the world outside ----------------------------------------------------------------------------------------
 
@@ -287,7 +313,8 @@ class FaultWorld(RuleBasedStateMachine):
         """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
         self._calm()
         self.verdict().check(pressed=False)
-        for request in [row for row in self._rows("requests") if row["state"] == "uncertain"]:
+        unsure = [row for row in self._rows("requests") if row["state"] == "uncertain" and not row["merged_into"]]
+        for request in unsure:
             channel = next(row["channel_id"] for row in self._rows("threads") if row["id"] == request["thread_id"])
             self._press(request["id"], channel, ANA, 0)
         self._settle_down()
@@ -344,7 +371,9 @@ class FaultWorld(RuleBasedStateMachine):
 
     def _born(self) -> Process:
         self.births += 1
-        return Process(self.outside, f"process-{self.births}", idempotent=self.idempotent)
+        return Process(
+            self.outside, f"process-{self.births}", idempotent=self.idempotent, merge_seconds=self.merge_seconds
+        )
 
     def _in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
         """Runs something in a process; False where that failed or killed it (another one takes its place)."""
@@ -389,6 +418,11 @@ class FaultWorld(RuleBasedStateMachine):
             Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
         )
         written.acked = self._in_process(at, steering) or written.acked
+
+    def _deliver_stop(self, key: str, thread: str, person: Person, at: int) -> None:
+        stopping = self.processes[at].service.act(Action(person, RequestKind.STOP, key, thread_id=thread))
+        acked = self._in_process(at, stopping) or (key in self.model.stops and self.model.stops[key][2])
+        self.model.stops[key] = (thread, person, acked)
 
     def _deliver_edit(self, written: Written, version: Version, at: int) -> None:
         place = (written.person, written.channel_id, written.thread_ts, written.ts)

@@ -1,12 +1,15 @@
+"""What reaches whom when it cannot be said where it belongs; and how a thread is told of its job."""
+
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import PostNotDelivered
-from bot.domain.threads import Thread, WayIn
-from bot.errors import ChatError, ChatNotAllowed, ChatUncertain, ChatUnreachable
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, WayIn
+from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 
 
 def failing(world: CoreWorld, *faults: ChatError) -> None:
@@ -79,3 +82,71 @@ async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_
     await world.reply(ts, "more", "1700000900.000100")
     await world.pass_time(120)
     assert world.chat.said(ts) == ["job_started", "job_active_again"]
+
+
+IN_THREAD = NewJob(ANA, "C1", "Do it", "k1", WayIn.MENTION, thread_ts="1.1", message_ts="1.2")
+
+
+async def test_in_somebody_elses_thread_the_card_is_posted_there_and_news_follows_it(world: CoreWorld) -> None:
+    """All in the thread in which the job was asked for."""
+    await world.service.start(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION))
+    await world.settle()
+    world.job_api.show("job-1", "completed", "https://git.example/1")
+    await world.pass_time(30)
+    assert [(message.kind, message.thread_ts) for message in world.chat.messages] == [
+        ("card_changed", "1.1"),
+        ("job_started", "1.1"),
+        ("job_finished", "1.1"),
+    ]
+
+
+async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_it_is_posted_again(world: CoreWorld) -> None:
+    """So that there is one."""
+    doubts = iter([ChatUncertain("timeout")])
+
+    def after(call: str, thread: Thread | None) -> None:
+        error = next(doubts, None) if call == "post_card" else None
+        if error is not None:
+            raise error
+
+    world.chat.after = after
+    await world.service.start(IN_THREAD)
+    await world.pass_time(30)
+    assert world.chat.calls.count("find") == 1
+    cards = [message for message in world.chat.messages if message.kind == "card_changed"]
+    assert [card.thread_ts for card in cards] == ["1.1"]
+    assert (await world.thread(cards[0].ts)).ts == "1.1"
+
+
+async def test_where_the_card_cannot_be_posted_nothing_waits_for_it(world: CoreWorld) -> None:
+    """Those who have replied already learn that there is no job, each alone: there is no thread to say it in."""
+
+    def fault(call: str, thread: Thread | None) -> None:
+        if call == "post_card":
+            raise ChatRejected("thread_not_found")
+
+    world.chat.fault = fault
+    await world.service.start(IN_THREAD)
+    await world.reply("1.1", "shorter", "1.3")
+    await world.pass_time(30)
+    assert world.chat.messages == []
+    assert world.job_api.created == []
+    assert ("UANA", "card_not_posted") in world.chat.told_to()
+    (told,) = world.chat.told_as(PostNotDelivered)
+    assert told.post.kind == "request_rejected"
+
+
+async def test_the_card_counts_the_follow_ups_that_went_out_and_those_that_wait(world: CoreWorld) -> None:
+    """Though nothing else on it changes."""
+    ts = await world.started()
+    thread_id = (await world.thread(ts)).id
+    await world.reply(ts, "shorter", "5.1")
+    await world.pass_time(5)
+    assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=1)
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(200)]
+    await world.reply(ts, "and longer", "6.1")
+    await world.pass_time(30)
+    assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=1, waiting=1)
+    world.job_api.faults = []
+    await world.pass_time(300)
+    assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=2)

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from support.servers.free_ports import free_port
+from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
@@ -531,7 +532,8 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         await here.told(ts, "Finished. There is a pull request")
         await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
         await here.told(ts, "Finished again. The pull request was changed")
-        assert (await here.workspace.people["ben"].press("docs", ts, "show_prompt")).ok
+        choice = menu_choice(here.workspace.channels.thread("docs", ts)[0], "Show the whole request")
+        assert (await here.workspace.people["ben"].press("docs", ts, **choice)).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
         here.gate.unlink()

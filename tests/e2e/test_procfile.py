@@ -22,6 +22,7 @@ import pytest
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.worlds.card_menu import menu_choice
 
 from bot.slack.rendering.ephemeral_texts import GOT_IT
 from bot.workspace import Credentials, WorkspaceServer
@@ -204,7 +205,8 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
         reply = await ben.say("docs", "And the manual", thread_ts=ts)
         await workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
         assert fake_job_api.told(job) == ["And the manual"]
-        assert (await ben.press("docs", ts, "show_prompt")).ok  # the answer's address is known to `web` alone
+        choice = menu_choice(workspace.channels.thread("docs", ts)[0], "Show the whole request")
+        assert (await ben.press("docs", ts, **choice)).ok  # the answer's address is known to `web` alone
         await workspace.changes.wait_for(lambda: any(prompt[:200] in m.text for m in ben.ephemerals("docs")), PATIENCE)
         fake_job_api.show(job, "completed", "https://git.example/docs/pull/1")
         await workspace.changes.wait_for(lambda: "pull/1" in workspace.channels.thread("docs", ts)[-1].text, PATIENCE)

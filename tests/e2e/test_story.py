@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Request, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
+from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import git
 
 from bot.cli.demo_services import Demo, Ports, running_demo
@@ -24,7 +25,7 @@ FAQ = "Also add a page called FAQ with the text: Ask us anything."
 PATIENCE = 30.0
 """Seconds; far more than anything here takes."""
 CARD_STATES = (
-    "Waiting to be sent to the agent.",
+    "Waiting to be sent to the agent",
     "Active: the agent is at work",
     "Finished with a pull request",
 )
@@ -301,11 +302,21 @@ async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
     prompt = "Long words come first. " + "And more of them follow. " * 60 + "The end of it."
     card = await _asked(shared, "docs", "Long words come first.", prompt)
     assert "The end of it." not in str(card.blocks)
-    answer = await shared.workspace.people["gia"].press("docs", card.ts, "show_prompt")
-    assert answer.ok
+    choice = menu_choice(card, "Show the whole request")
+    assert (await shared.workspace.people["gia"].press("docs", card.ts, **choice)).ok
     await _told_alone(shared, "docs", "The end of it.", "gia")
     assert "The end of it." not in str(shared.workspace.people["ana"].ephemerals("docs"))
     await _told(shared, "docs", card.ts, "Finished without a pull request")
+
+
+async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
+    """From the card's menu, and to nobody else."""
+    card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
+    await _told(shared, "docs", card.ts, "Finished without a pull request")
+    choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
+    assert (await shared.workspace.people["gia"].press("docs", card.ts, **choice)).ok
+    await _told_alone(shared, "docs", "The job's id, to copy:", "gia")
+    assert "to copy" not in str(shared.workspace.people["ana"].ephemerals("docs"))
 
 
 async def test_a_partner_is_told_that_their_reply_is_not_sent(shared: Demo) -> None:

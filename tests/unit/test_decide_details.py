@@ -281,3 +281,53 @@ def test_however_fast_an_agent_gets_further_its_card_is_edited_at_most_every_few
         assert play.see(job(details=plain)) == []
         edits += [play.now] if play.cards > before else []
     assert all(later - earlier >= POLLING.card_every for earlier, later in itertools.pairwise(edits))
+
+
+def test_when_the_work_began_and_ended_is_noted_each_round() -> None:
+    """As it was seen; the time between two rounds is nobody's work."""
+    play = Play()
+    play.see(job(), job())
+    assert (play.state.work_began_at, play.state.work_ended_at) == (1_000.0, 0.0)
+    play.see(job("completed"), job("completed"))
+    assert (play.state.work_began_at, play.state.work_ended_at) == (1_000.0, 1_020.0)
+    play.follow_up()
+    play.see(job())
+    assert (play.state.work_began_at, play.state.work_ended_at) == (1_040.0, 0.0)
+    play.see(job("failed"))
+    assert (play.state.work_began_at, play.state.work_ended_at) == (1_040.0, 1_050.0)
+
+
+def test_of_work_that_nobody_saw_only_the_end_is_known() -> None:
+    """How long it took is not claimed, and the card shows the end."""
+    play = Play()
+    play.see(job(), job("completed", JobDetails(summary="Done.")))
+    before = play.cards
+    play.see(job("completed", JobDetails(summary="Done again.")))
+    assert (play.state.work_began_at, play.state.work_ended_at) == (0.0, 1_020.0)
+    assert play.cards == before + 1
+
+
+def test_the_card_keeps_the_changed_pages_while_they_are_not_told() -> None:
+    """The pull request is as it was until something newer is known of it."""
+    first, second = (Changes((FileChange(name),), 1) for name in ("a.md", "b.md"))
+    play = Play()
+    play.see(job(), job("completed", JobDetails(changes=first), LINK))
+    play.follow_up()
+    play.see(job("active", JobDetails(activity="Reading"), LINK))
+    assert play.state.progress.changes == first
+    play.see(job("completed", JobDetails(changes=second), LINK))
+    assert play.state.progress.changes == second
+
+
+def test_a_muted_job_tells_failures_and_pull_requests_alone() -> None:
+    """What was not told then is not made up for later."""
+    play = Play()
+    play.see(job())
+    play.state = replace(play.state, muted_by="UBEN")
+    assert [notice.message.kind for notice in play.see(job("active", link=LINK))] == ["pull_request_found"]
+    assert play.see(job("active", JobDetails(question=WHICH), LINK)) == []
+    assert [notice.message.kind for notice in play.see(job("failed", link=LINK))] == ["job_failed"]
+    play.follow_up()
+    assert play.see(job("active", link=LINK)) == []
+    play.state = replace(play.state, muted_by="")
+    assert play.see(job("active", link=LINK)) == []

@@ -1,5 +1,7 @@
 """The words about an end: what was told is said, and nothing more."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.job_details import (
@@ -14,8 +16,8 @@ from bot.domain.job_details import (
 )
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
-from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.notices.posts import JobFailed, JobFinished, JobStarted, JobStopped, QuestionAsked
+from bot.domain.threads import Thread, ThreadOrigin, ThreadState
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -108,3 +110,23 @@ def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
     assert "Step 15" in text
     assert "Step 5" not in text
     assert "_15 of 20 steps done_" in text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [JobStarted("j1"), JobFinished(), JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
+)
+def test_in_somebody_elses_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
+    """A reply without that is not for the job."""
+    conversation = replace(THREAD, origin=ThreadOrigin.CONVERSATION)
+    for thread, told in ((THREAD, "Reply here to"), (conversation, "Mention Pagehand here to")):
+        (made,) = messages(thread, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
+        assert told in made.text
+
+
+def test_who_stopped_a_job_is_told_once_and_the_reason_stands_by_itself() -> None:
+    """Whoever asked for the job is told, too."""
+    report = JobReport(reason="Stopped in the middle.")
+    made = words(JobStopped("U0BEN", report=report))
+    assert made.startswith("<@U0ANA> Stopped by <@U0BEN>:\n>Stopped in the middle.\nThere is no pull request.")
+    assert words(JobStopped("U0ANA")).startswith("Stopped by <@U0ANA>. There is no pull request.")

@@ -120,6 +120,31 @@ def reply_not_allowed(reply: Reply) -> NoticeKey:
     return NoticeKey(f"{reply.message_ts}/external")
 
 
+def reply_muted(reply: Reply) -> NoticeKey:
+    """Told once for a reply that came while the job was muted."""
+    return NoticeKey(f"{reply.message_ts}/muted")
+
+
+def reply_held(request: Request) -> NoticeKey:
+    """Asked once for each version of a reply."""
+    return NoticeKey(f"{request.id}/held/{request.edited_at}")
+
+
+def request_refused(request: Request) -> NoticeKey:
+    """Told once for a request of somebody who may not."""
+    return NoticeKey(f"{request.id}/refused")
+
+
+def project_asked(request: Request) -> NoticeKey:
+    """Asked once for a start."""
+    return NoticeKey(f"{request.id}/project")
+
+
+def context_cut(request: Request) -> NoticeKey:
+    """Told once for a request."""
+    return NoticeKey(f"{request.reply_id}/cut")
+
+
 def action_answered(source_key: str) -> NoticeKey:
     """Told once for each click, which Slack may deliver again: `source_key` is made of Slack's own ids."""
     return NoticeKey(source_key)

@@ -10,6 +10,8 @@ from typing import ClassVar, Literal
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import Delivery, Post
+from bot.domain.permissions import Refusal
+from bot.domain.requests import RequestKind
 
 
 class Reaction(StrEnum):
@@ -40,7 +42,27 @@ class ActionAnswer(StrEnum):
     NEW_WORDS_SENT = "new_words_sent"
     NOTHING_NEW = "nothing_new"
     SEE_THREAD = "see_thread"
+    MUTED = "muted"
+    UNMUTED = "unmuted"
+    NOT_MUTED = "not_muted"
+    REPLY_NOT_SENT_MUTED = "reply_not_sent_muted"
+    """The job is muted, so a reply is not sent."""
+    STOPPED_UNSENT = "stopped_unsent"
+    """The job was not sent yet, and will not be."""
     NOTHING_TO_STOP = "nothing_to_stop"
+    STARTED_AGAIN = "started_again"
+    NOT_TO_BE_RETRIED = "not_to_be_retried"
+    """The job did not fail, or it was tried again already."""
+    HELD_SENT = "held_sent"
+    HELD_ALL_SENT = "held_all_sent"
+    HELD_DISCARDED = "held_discarded"
+    PROJECT_CHOSEN = "project_chosen"
+    PROJECT_SETTLED = "project_settled"
+    """It is too late to choose another project."""
+    NOT_FOR_YOU = "not_for_you"
+    """Somebody else was asked."""
+    SLACK_AWAY = "slack_away"
+    """Slack could not be asked who somebody is, or what the channel is, for so long that it was given up."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +151,53 @@ class AnswerRequested(_ToPerson):
 
 
 @dataclass(frozen=True)
+class RequestRefused(_ToPerson):
+    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour."""
+
+    refusal: Refusal
+    wanted: RequestKind
+    text: str = ""
+    limit: int = 0
+    kind: Literal["request_refused"] = field(default="request_refused", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReplyHeld(_ToPerson):
+    """Somebody who does not take part has written in a job's thread: is it for the agent? `text` is how it begins."""
+
+    request_id: str
+    text: str
+    kind: Literal["reply_held"] = field(default="reply_held", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ProjectAsked(_ToPerson):
+    """A job waits for the choice of its project. `said` is the name that was given and is none; `text` is how the
+    request begins.
+    """
+
+    thread_id: str
+    projects: tuple[str, ...]
+    said: str
+    text: str
+    kind: Literal["project_asked"] = field(default="project_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
+class StatusRequested(_ToPerson):
+    """Somebody wants to know how the job is: told as it is when the notice is delivered."""
+
+    kind: Literal["status_requested"] = field(default="status_requested", kw_only=True)
+
+
+@dataclass(frozen=True)
+class HelpRequested(_ToPerson):
+    """Somebody wants to know what can be done in a job's thread."""
+
+    kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
+
+
+@dataclass(frozen=True)
 class ActionAnswered(_ToPerson):
     """A click, or a reply that is not sent, has its answer."""
 
@@ -143,13 +212,8 @@ class JobIdRequested(_ToPerson):
     kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
 
 
-@dataclass(frozen=True)
-class StatusRequested(_ToPerson):
-    """Somebody wants to know where the job stands: as of when they are told."""
-
-    kind: Literal["status_requested"] = field(default="status_requested", kw_only=True)
-
-
+Question = RequestRefused | ReplyHeld | ProjectAsked | HelpRequested
+"""What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""
 PersonalMessage = (
     PostNotDelivered
     | CardNotPosted
@@ -159,6 +223,7 @@ PersonalMessage = (
     | ActionAnswered
     | JobIdRequested
     | StatusRequested
+    | Question
 )
 """A message for one person only."""
 NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage

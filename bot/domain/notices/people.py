@@ -12,17 +12,22 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     NoticeMessage,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
     StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
     AgentAskedToStop,
+    ContextCut,
     JobNews,
     JobStillStopping,
     JobStopped,
@@ -62,6 +67,11 @@ def person_of(message: NoticeMessage) -> str:
             | UnknownNotice()
             | ReplyNotFullySent()
             | QuestionAsked()
+            | RequestRefused()
+            | ReplyHeld()
+            | ProjectAsked()
+            | HelpRequested()
+            | ContextCut()
         ):
             return message.person_id
         case RequestRejected() | RequestUncertain():
@@ -78,7 +88,7 @@ def addressed_to(post: Post, person_id: str) -> Post:
     match post:
         case RequestRejected() | RequestUncertain():
             return replace(post, request=replace(post.request, person_id=person_id))
-        case ReplyNotFullySent() | QuestionAsked():
+        case ReplyNotFullySent() | QuestionAsked() | ContextCut():
             return replace(post, person_id=person_id)
         case JobStopped() | JobStillStopping() | AgentAskedToStop():
             return replace(post, person_id=person_id)
@@ -112,9 +122,10 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | ActionAnswered()
             | JobIdRequested()
             | StatusRequested()
+            | HelpRequested()
         ):
             return message
-        case ReplyEdited():
+        case ReplyEdited() | RequestRefused() | ReplyHeld() | ProjectAsked():
             return replace(message, text=change(message.text))
         case PromptRequested():
             return replace(message, prompt=change(message.prompt))
@@ -132,13 +143,14 @@ def _map_post(post: Post, change: Change) -> Post:
             return replace(post, waiting=_map_request(post.waiting, change) if post.waiting else None)
         case ReplyNotFullySent():
             return replace(post, file_names=tuple(map(change, post.file_names)))
+        case ContextCut():
+            mapped = tuple(map(change, post.link_only)), tuple(map(change, post.cut_files))
+            return replace(post, link_only=mapped[0], cut_files=mapped[1])
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
-        case QuestionAsked() | JobStopped() | JobStillStopping() | AgentAskedToStop():
-            return post
         case _:
-            about_the_job: JobNews = post
-            return about_the_job
+            without_texts: JobNews | QuestionAsked | JobStopped | JobStillStopping | AgentAskedToStop = post
+            return without_texts
 
 
 def _map_request(request: RequestSummary, change: Change) -> RequestSummary:

@@ -217,6 +217,21 @@ class ReplyNotFullySent(_InThread):
 
 
 @dataclass(frozen=True)
+class ContextCut(_InThread):
+    """Not all that belongs to a request goes to the agent. The tuples are names of files, of which the agent gets the
+    link only, or not the whole; `left_out`: of the thread or of forwarded messages not all goes along; `masked`: kinds
+    of secrets that were taken out.
+    """
+
+    person_id: str
+    link_only: tuple[str, ...] = ()
+    cut_files: tuple[str, ...] = ()
+    left_out: bool = False
+    masked: tuple[str, ...] = ()
+    kind: Literal["context_cut"] = field(default="context_cut", kw_only=True)
+
+
+@dataclass(frozen=True)
 class UnknownNotice:
     """What a newer version recorded, whose process shares our database."""
 
@@ -254,6 +269,7 @@ Post = (
     | RequestRejected
     | RequestUncertain
     | ReplyNotFullySent
+    | ContextCut
     | UnknownNotice
 )
 """A message in the thread."""

@@ -40,6 +40,8 @@ _UNSENT = {
     Problem.UNCERTAIN: ("It is not known whether this was started", "The thread tells more."),
     Problem.GONE: ("The job API does not know this job", ""),
     Problem.CANNOT_POST: ("Not started: Pagehand cannot post here", ""),
+    Problem.STOPPED: ("Not started: it was stopped before it was sent", ""),
+    Problem.WITHDRAWN: ("Not started: the message that asked for it was deleted", ""),
 }
 _BEHIND = {
     Problem.OUT_OF_REACH: "The job API cannot be reached, so this may have changed since.",
@@ -50,6 +52,8 @@ _BEHIND = {
     Problem.REJECTED: "The last follow-up was refused; the thread tells more.",
     Problem.UNCERTAIN: "It is not known whether the last follow-up arrived; the thread tells more.",
     Problem.CANNOT_POST: "Pagehand cannot post in this channel.",
+    Problem.STOPPED: "It was stopped.",
+    Problem.WITHDRAWN: "The message that asked for it was deleted.",
 }
 
 

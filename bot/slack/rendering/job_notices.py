@@ -14,19 +14,20 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
-from bot.slack.rendering.job_report import reason_quoted, with_report
+from bot.slack.rendering.job_report import reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import addressing, link, person, safe_url
 
 _AS_IT_WAS = "\nThe pull request is as it was:"
 
 
-def started(message: JobStarted) -> Message:
+def started(thread: Thread, message: JobStarted) -> Message:
     """Where the agent is at work, and how to steer it."""
     told = ((message.repository, "in"), (message.ref, "on branch"), (message.model, "with"))
     place = [f"{word} {link(value, 300)}" for value, word in told if value]
     where = f" {', '.join(place)}" if place else ""
-    return paragraph(f"The agent has started{where}. Reply here to steer it; what begins with `//` is not sent.")
+    begun, steer = f"The agent has started{where}.", f"{reply_here(thread)} to steer it"
+    return paragraph(f"{begun} {steer}; what begins with `//` is not sent.")
 
 
 def active_again() -> Message:
@@ -36,13 +37,13 @@ def active_again() -> Message:
 
 def finished(thread: Thread, message: JobFinished, told: Sequence[str]) -> Message:
     """With the pull request, and what the job tells of its end. `told` are the people whom it mentions."""
-    words = f"{addressing(told)}{_how_it_finished(message)}"
+    words = f"{addressing(told)}{_how_it_finished(thread, message)}"
     if message.link:
         return with_report(thread, _with_link(words, message.link), message.report)
     return with_report(thread, paragraph(words), message.report)
 
 
-def _how_it_finished(message: JobFinished) -> str:
+def _how_it_finished(thread: Thread, message: JobFinished) -> str:
     finished, report = f"Finished{' again' if message.again else ''}", message.report or JobReport()
     if report.unchanged:
         return f"{finished}. Nothing was changed{_because(report)}{_AS_IT_WAS if message.link else ''}"
@@ -52,7 +53,7 @@ def _how_it_finished(message: JobFinished) -> str:
         return f"{finished} without a pull request{_because(report)}"
     return (
         f"{finished} without a pull request. If one turns up in the next minutes, it is posted here. "
-        "Reply here to ask for more."
+        f"{reply_here(thread)} to ask for more."
     )
 
 
@@ -80,7 +81,7 @@ def stopped(thread: Thread, message: JobStopped, told: Sequence[str]) -> Message
     gap = "\n" if report.reason else " "
     words = f"{addressing(others)}Stopped by {person(message.person_id)}{_because(report)}{gap}"
     if not message.link:
-        end = paragraph(f"{words}There is no pull request. Reply here to go on.")
+        end = paragraph(f"{words}There is no pull request. {reply_here(thread)} to go on.")
         return with_report(thread, end, message.report)
     found = _news(changed=message.changed) if message.new else "What was done before is in the pull request:"
     return with_report(thread, _with_link(f"{words}{found}", message.link), message.report)
@@ -112,7 +113,7 @@ def failed(thread: Thread, message: JobFailed, message_context: MessageContext, 
     report = message.report or JobReport()
     why = f":\n{reason_quoted(report)}\n" if report.reason else "; it gives no reason. "
     words = (
-        f"{addressing(told)}The agent reports that the job failed{why}Reply here to have it try again, or "
+        f"{addressing(told)}The agent reports that the job failed{why}{reply_here(thread)} to have it try again, or "
         f"start afresh with {message_context.slash}."
     )
     return with_report(thread, paragraph(words), message.report)

@@ -17,7 +17,7 @@ from bot.domain.job_details import (
     shortened,
 )
 from bot.domain.notices.posts import QuestionAsked
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, ThreadOrigin
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.blocks import (
     MAX_TEXT,
@@ -46,7 +46,8 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     answer = shortened(report.answer.text, SHOWN_ANSWER) if report.answer else ""
     if defused(answer).strip():
         parts.append((shorten(answer, 1_500), markdown(defused(answer))))
-    texts = [changed_pages(report.changes), _failed_checks(report.failed_checks), _question(report.question)]
+    asked = _question(thread, report.question)
+    texts = [changed_pages(report.changes), _failed_checks(report.failed_checks), asked]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
     buttons += _show_all(thread, report.answer)
@@ -57,7 +58,12 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
 
 def question_asked(thread: Thread, message: QuestionAsked) -> Message:
     """What the agent wants to know, to whoever asked it for something."""
-    return paragraph(f"{person(message.person_id or thread.requester_id)} {_question(message.question)}")
+    return paragraph(f"{person(message.person_id or thread.requester_id)} {_question(thread, message.question)}")
+
+
+def reply_here(thread: Thread) -> str:
+    """How people write to the agent in a thread, as the beginning of a sentence."""
+    return "Mention Pagehand here" if thread.origin is ThreadOrigin.CONVERSATION else "Reply here"
 
 
 def reason_quoted(report: JobReport) -> str:
@@ -81,8 +87,10 @@ def _show_all(thread: Thread, answer: Answer | None) -> list[Block]:
     return [button("Show all", SHOW_ANSWER, f"{thread.id}/{answer.id}")] if answer is not None and answer.cut else []
 
 
-def _question(question: str) -> str:
-    return f"The agent asks:\n{_quoted(question, _MAX_QUESTION)}\nReply here to answer." if question else ""
+def _question(thread: Thread, question: str) -> str:
+    if not question:
+        return ""
+    return f"The agent asks:\n{_quoted(question, _MAX_QUESTION)}\n{reply_here(thread)} to answer."
 
 
 def changed_pages(changes: Changes | None) -> str:

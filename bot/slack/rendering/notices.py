@@ -12,18 +12,24 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     Notice,
     NoticeMessage,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
+    Question,
     ReactionChanged,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
     StatusRequested,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
     AgentAskedToStop,
+    ContextCut,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -46,7 +52,14 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.telling import Telling, people_told
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.slack.rendering import job_notices, job_report, personal_notices, reply_notices, request_notices
+from bot.slack.rendering import (
+    job_notices,
+    job_report,
+    personal_notices,
+    question_notices,
+    reply_notices,
+    request_notices,
+)
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
@@ -95,8 +108,8 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
             made = [personal_notices.answer(message)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
-        case StatusRequested():
-            made = [paragraph(status_text(thread, message_context, setting.follow_ups))]
+        case RequestRefused() | ReplyHeld() | ProjectAsked() | HelpRequested() | StatusRequested():
+            made = [_before_sending(message, setting)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]
         case CardChanged() | ReactionChanged():
@@ -104,6 +117,13 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
         case _:
             made = [_post(message, setting)]
     return made
+
+
+def _before_sending(message: Question | StatusRequested, setting: _Setting) -> Message:
+    thread, message_context = setting.thread, setting.message_context
+    if isinstance(message, StatusRequested):
+        return paragraph(status_text(thread, message_context, setting.follow_ups))
+    return question_notices.question(thread, message, message_context)
 
 
 def _post(post: Post, setting: _Setting) -> Message:
@@ -119,6 +139,8 @@ def _post(post: Post, setting: _Setting) -> Message:
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
             made = reply_notices.not_fully_sent(post)
+        case ContextCut():
+            made = reply_notices.context_cut(post)
         case JobStopped() | JobStillStopping() | AgentAskedToStop():
             made = _stop_news(post, setting)
         case QuestionAsked():
@@ -146,7 +168,7 @@ def _job_news(news: JobNews, setting: _Setting) -> Message:
     thread, message_context, told = setting.thread, setting.message_context, setting.told
     match news:
         case JobStarted():
-            made = job_notices.started(news)
+            made = job_notices.started(thread, news)
         case JobActiveAgain():
             made = job_notices.active_again()
         case JobFinished():

@@ -38,6 +38,33 @@ _ANSWERS = {
     ActionAnswer.NOTHING_NEW: "There is nothing new to send: what the reply says was sent, or it was deleted.",
     ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
     ActionAnswer.SEE_THREAD: "It was not sent; the thread tells why.",
+    ActionAnswer.MUTED: (
+        "This job is muted: replies are not sent, and only failures and pull requests are told. `!unmute` ends that."
+    ),
+    ActionAnswer.UNMUTED: "This job is not muted any more: replies go to the agent again.",
+    ActionAnswer.NOT_MUTED: "This job is not muted.",
+    ActionAnswer.REPLY_NOT_SENT_MUTED: (
+        "Your reply was not sent, since this job is muted. Write `!unmute`, and then write it again."
+    ),
+    ActionAnswer.STOPPED_UNSENT: "The job was stopped before it was sent.",
+    ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
+    ActionAnswer.STARTED_AGAIN: "It is being started again, as a job of its own.",
+    ActionAnswer.NOT_TO_BE_RETRIED: (
+        "It was not started again: only a job that failed, or changed nothing, can be, and only once. To change what "
+        "it did, reply in its thread."
+    ),
+    ActionAnswer.HELD_SENT: "Your reply goes to the agent.",
+    ActionAnswer.HELD_ALL_SENT: (
+        "Your reply goes to the agent, and so does all that you write in this thread from now on."
+    ),
+    ActionAnswer.HELD_DISCARDED: "Your reply was not sent.",
+    ActionAnswer.PROJECT_CHOSEN: "The project is chosen.",
+    ActionAnswer.PROJECT_SETTLED: "It is too late for that: the job was sent, or its project is not known any more.",
+    ActionAnswer.NOT_FOR_YOU: "Only somebody who asked for this job or steered it, or who was asked, can do that.",
+    ActionAnswer.SLACK_AWAY: (
+        "Slack did not answer for so long that this was given up: Pagehand could not find out whether you may ask for "
+        "it. Please try again."
+    ),
     ActionAnswer.OTHER_WORKSPACE: "Only people of the workspace this job was started in can steer it.",
     ActionAnswer.UNKNOWN_WORKSPACE: (
         "Your reply was not sent: only people of the workspace this job was started in can steer it, and Slack did not "

@@ -1,11 +1,11 @@
 """What is said about replies that held more than words, or were changed after they were sent. Pure."""
 
 from bot.domain.notices.messages import EarlierWords, ReplyEdited
-from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
 from bot.slack.rendering.blocks import SEND_NEW_WORDS, Message, button, paragraph
 from bot.slack.rendering.text import ELLIPSIS, one_line, opening, person, quote
 
-_MAX_NAME = 100
+_MAX_NAME, _MOST_NAMES = 100, 5
 _WHAT_TO_DO = "Write what matters as text in a reply, or put it where the agent can reach it and reply with the place."
 _CHANGED = {
     EarlierWords.ACCEPTED: "You changed a reply after it was sent: the agent has the earlier words.",
@@ -26,6 +26,26 @@ def not_fully_sent(message: ReplyNotFullySent) -> Message:
             f"{who}Your words go to the agent, but not {held}: Pagehand cannot pass that on yet. {_WHAT_TO_DO}"
         )
     return paragraph(f"{nothing} {held} and no words, and Pagehand cannot pass that on yet. {_WHAT_TO_DO}")
+
+
+def context_cut(message: ContextCut) -> Message:
+    """What of all that belongs to a request the agent does not get."""
+    who = f"{person(message.person_id)} " if message.person_id else ""
+    told = []
+    if message.link_only:
+        told.append(f"The agent gets the link only, not the content, of {_names(message.link_only)}.")
+    if message.cut_files:
+        told.append(f"There was no room for all of {_names(message.cut_files)}.")
+    if message.left_out:
+        told.append("There was no room for all that was said or forwarded.")
+    if message.masked:
+        told.append(f"Masked, since it looked secret: {', '.join(one_line(kind, 40) for kind in message.masked)}.")
+    return paragraph(f"{who}Your request goes to the agent. {' '.join(told)}")
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = [one_line(name, _MAX_NAME) or "a file" for name in names[:_MOST_NAMES]]
+    return ", ".join(shown) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
 def edited(message: ReplyEdited) -> Message:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from support.chaos.process_world import CHANNELS, NEW_CHANNEL, PEOPLE, RETRY_DELAYS, ProcessWorld
 from support.oracles.notice_keys import key_in_thread
 
-from bot.replies import request_id
 from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.starts import request_id
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Change, Message
 

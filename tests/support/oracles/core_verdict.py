@@ -77,6 +77,8 @@ class Model:
     """By request: how often somebody had it sent again."""
     pressed: dict[str, tuple[str, str, Person, bool]] = field(default_factory=dict)
     """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
+    stops: dict[str, tuple[str, Person, bool]] = field(default_factory=dict)
+    """By source key: the thread, who stopped its job, and whether that was acknowledged."""
     recorded: dict[str, int] = field(default_factory=dict)
     """By request: the step after which its row was seen first."""
 
@@ -125,6 +127,9 @@ class Verdict:
         yield from (
             AskedFor(key, acked, taken=0) for key, (_, acked) in self.model.starts.items() if key not in sources
         )
+        yield from (
+            AskedFor(key, acked, taken=0) for key, (_, _, acked) in self.model.stops.items() if key not in sources
+        )
         for written in self.model.replies:
             thread = self._thread_of(written)
             if thread.state.problem is not Problem.CANNOT_POST and _source(written) not in sources:
@@ -132,16 +137,26 @@ class Verdict:
                 yield AskedFor(written.text, written.acked, taken=0, explained=explained)
 
     def _asked_for(self, row: Row) -> AskedFor:
-        request_id = row["id"]
         return AskedFor(
-            request_id,
+            row["id"],
             acknowledged=True,
-            taken=self.outside.job_api.effects.count(request_id),
-            sent_again=self.model.presses[request_id],
+            taken=self._stopped(row) if row["kind"] == "stop" else self.outside.job_api.effects.count(_sent_as(row)),
+            sent_again=self.model.presses[_sent_as(row)],
             explained=self._explained(row),
             state=RequestState(row["state"]),
             turn=self._turn(row),
         )
+
+    def _stopped(self, row: Row) -> int:
+        """How often the agent was asked to stop; once, however often the job was cancelled, which may be repeated.
+        Where several stopped a job, the first one's cancel is that of all.
+        """
+        asked = self.outside.job_api.effects.count(row["id"])
+        stops = [
+            other["id"] for other in self.requests if (other["kind"], other["thread_id"]) == ("stop", row["thread_id"])
+        ]
+        cancelled = any(key.rpartition(".")[0] in stops for key in self.outside.job_api.effects)
+        return asked or int(cancelled and row["state"] != "rejected")
 
     def _explained(self, row: Row) -> bool:
         """By words about how it ended; or it waits for a start of which nobody knows whether it arrived."""
@@ -149,18 +164,20 @@ class Verdict:
         if state is RequestState.WAITING:
             return thread_id in self._uncertain_starts()
         called_off = row["kind"] == "start" and f"{thread_id}/cannot_post" in self.notices
-        own = [key for key in self.notices if key.startswith(f"{thread_id}/{row['id']}/")]
+        if row["kind"] == "stop" and f"{thread_id}/{row['id']}/nothing" in self.notices:
+            return True
+        own = [key for key in self.notices if key.startswith(f"{thread_id}/{_sent_as(row)}/")]
         in_words = any(f"/{KEYS[state]}/" in key for key in own if state in KEYS)
         return in_words or (called_off and state is RequestState.REJECTED)
 
     def _turn(self, row: Row) -> Turn | None:
         """What was withdrawn may be sent after all, when its turn is over."""
-        request_id, written_at = row["id"], row["written_at"]
+        request_id, written_at = _sent_as(row), row["written_at"]
         withdrawn = {written.ts for written in self.model.replies if not all(v.text for v in written.versions)}
         if row["kind"] != "follow_up" or request_id not in self.outside.job_api.effects or written_at in withdrawn:
             return None
         place = self.outside.job_api.effects.index(request_id)
-        recorded, sent = self.model.recorded[request_id], self.outside.sent[request_id]
+        recorded, sent = self.model.recorded[row["id"]], self.outside.sent[request_id]
         return Turn(row["thread_id"], written_at, place, recorded, sent)
 
     def _said(self, thread: Thread) -> Said:
@@ -183,6 +200,8 @@ class Verdict:
         """Where new words went out after an edit, the reaction is that of one of the two."""
         of_reply = Counter(row["written_at"] for row in self.requests)
         for row in self.requests:
+            if row["kind"] == "stop":
+                continue  # a button carries no marks
             notice = self.notices.get(f"{row['thread_id']}/{row['id'].partition('.')[0]}/mark")
             right = REACTIONS[RequestState(row["state"])]
             assert notice or row["kind"] == "start" or right is None
@@ -235,13 +254,19 @@ class Verdict:
 
     def _up_to_date(self, written: Written, request: Row) -> None:
         """What was acknowledged before a request was claimed is in it, unless that may have arrived before."""
-        words = self.outside.job_api.words.get(request["id"])
+        words = self.outside.job_api.words.get(_sent_as(request))
         if words is None or request["uncertain"]:
             return
-        assert words == request["text"]
-        sent, at = self.outside.sent[request["id"]], written.texts()[words]
+        assert words == self._words_of(_sent_as(request))
+        sent, at = self.outside.sent[_sent_as(request)], written.texts()[request["text"]]
         late = [v for v in written.versions if v.acked is not None and v.acked < sent and v.at > at]
         assert not late, f"{request['id']} went out as {words!r}, after {late}"
+
+    def _words_of(self, request_id: str) -> str:
+        """What a request says, with all that goes out with it as one message, in the order it was written."""
+        together = [row for row in self.requests if _sent_as(row) == request_id]
+        together.sort(key=lambda row: (row["written_at"], row["recorded_at"], row["id"]))
+        return "\n\n".join(row["text"] for row in together)
 
     def _notice(self, notice: Row) -> None:
         """What was given up in the thread was told to the person; what was told is told, and is as meant."""
@@ -279,6 +304,11 @@ class Verdict:
         return self.threads[cards[written.thread_ts]]
 
 
+def _sent_as(row: Row) -> str:
+    """The id of the request as which this one goes out: its own, or that of the first of a message."""
+    return str(row["merged_into"] or row["id"])
+
+
 def _source(written: Written) -> str:
     """The source key of a reply's first request."""
     return f"message/{written.channel_id}/{written.ts}"
@@ -286,4 +316,6 @@ def _source(written: Written) -> str:
 
 def _on_card(state: ThreadState) -> object:
     """What of a thread's state its card shows."""
-    return state.job, state.problem, state.problem_text, state.progress, bool(state.question)
+    times = state.work_began_at, state.work_ended_at
+    told = state.problem, state.problem_text, state.progress, bool(state.question), state.stopped_by, state.muted_by
+    return state.job, *told, *times

@@ -4,18 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
+from support.fakes.slack_reading import FakeSlackReading
 
 from bot.domain.actions import Action
 from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.new_jobs import NewJob
 from bot.domain.observe import Polling
-from bot.domain.projects import JobApiAbilities
+from bot.domain.permissions import PermissionRules
+from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.threads import Thread, WayIn
 from bot.ports import Store
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -40,6 +42,9 @@ class CoreWorld:
         self.owner = owner
         self.idempotent = False
         self.merge_seconds = 0.0
+        self.reading = FakeSlackReading()
+        self.rules = PermissionRules(team_id="T1")
+        self.projects = Projects((Project("docs"),))
         self.requesters: FakeRequesters | None = None
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
@@ -48,8 +53,16 @@ class CoreWorld:
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling()
-        self.service = Service(self.store, on_commit=lambda: None)
-        self.request_preparer = RequestPreparer(self.store, chat, project="docs", settling=self.merge_seconds)
+        modes = self.reply_mode
+        self.service = Service(self.store, on_commit=lambda: None, modes=modes)
+        self.request_preparer = RequestPreparer(
+            self.store,
+            chat,
+            PreparerSettings(self.rules, self.projects, polling, self.merge_seconds),
+            reading=self.reading.ports,
+            job_api=self.job_api,
+            people=self.people,
+        )
         self.request_sender = RequestSender(
             self.store,
             self.job_api,
@@ -63,8 +76,14 @@ class CoreWorld:
         self.job_poller = JobPoller(
             self.store, self.job_api, calls, polling=polling, **{"batch_window": 0.0, **polling_options}
         )
-        self.outbox = Outbox(self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts)
+        self.outbox = Outbox(
+            self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts, modes=modes
+        )
         return self
+
+    def reply_mode(self, channel_id: str) -> ReplyMode:
+        """Whose replies count in a channel."""
+        return self.projects.channel(channel_id).replies
 
     def abilities(self) -> JobApiAbilities:
         """What the job API can do beyond its specification."""

@@ -189,8 +189,9 @@ class Outside:
 class Process(CoreWorld):
     """One instance of Pagehand, from its start to its death. Its loops are driven piece by piece."""
 
-    def __init__(self, outside: Outside, owner: str, *, idempotent: bool) -> None:
+    def __init__(self, outside: Outside, owner: str, *, idempotent: bool, merge_seconds: float = 0.0) -> None:
         super().__init__(owner)
+        self.merge_seconds = merge_seconds
         self.outside = outside
         self.clock = outside.clock
         self.idempotent = idempotent
@@ -354,7 +355,9 @@ class _JobApiReach(_Reach):
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
         api, key = self._process.outside.job_api, idempotency_key
-        return await self._ask("cancel", key, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
+        # Each try has a key of its own, which begins with the request's id.
+        request = key.rpartition(".")[0]
+        return await self._ask("cancel", request, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
 
     def can_cancel(self, project: str) -> bool:
         return self._process.outside.job_api.can_cancel(project)

@@ -1,0 +1,69 @@
+"""Which messages in a Slack thread are meant for its job. Pure."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from bot.domain.commands import ThreadWord
+from bot.domain.projects import ReplyMode
+from bot.domain.requests import Reply
+from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
+
+ReplyModes = Callable[[str], ReplyMode]
+"""Whose replies count in a channel, by its id."""
+
+
+class ReplyMeaning(StrEnum):
+    """What is to be made of a message in a job's thread."""
+
+    SEND = "send"
+    ASK_FIRST = "ask_first"
+    """Its person is asked whether it is for the agent."""
+    MUTED = "muted"
+    """It would be sent, but the job is muted: its person is told."""
+    BETWEEN_PEOPLE = "between_people"
+    """Nothing: it is none of our business."""
+
+
+def everyone(_channel_id: str) -> ReplyMode:
+    """Everyone's replies count in every channel."""
+    return ReplyMode.EVERYONE
+
+
+def mode_of(thread: Thread, mode: ReplyMode, *, in_direct_message: bool = False) -> ReplyMode:
+    """Returns whose replies count in a thread, in a channel that has this mode. In somebody else's conversation only
+    mentions do; in a direct message all is meant for Pagehand.
+    """
+    if in_direct_message or thread.channel_id.startswith("D"):
+        return ReplyMode.EVERYONE
+    return ReplyMode.MENTIONS if thread.origin is ThreadOrigin.CONVERSATION else mode
+
+
+def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
+    """Returns what is to be made of a message. `mode` is that of the channel. A mention of Pagehand always counts."""
+    mode = mode_of(thread, mode, in_direct_message=reply.in_direct_message)
+    if mode is ReplyMode.MENTIONS and not reply.mentions_us:
+        return ReplyMeaning.BETWEEN_PEOPLE
+    if thread.state.muted_by:
+        return ReplyMeaning.MUTED
+    if mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread)):
+        return ReplyMeaning.ASK_FIRST
+    return ReplyMeaning.SEND
+
+
+def asks_for_a_job(reply: Reply) -> bool:
+    """Whether a message in a thread without a job asks for one."""
+    new = not (reply.edited_at or reply.withdrawn)
+    return new and reply.mentions_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
+
+
+def takes_part(person_id: str, thread: Thread) -> bool:
+    """Whether somebody asked for the job or has steered it."""
+    return person_id == thread.requester_id or person_id in thread.state.participants
+
+
+def with_participant(state: ThreadState, person_id: str, thread: Thread) -> tuple[str, ...]:
+    """Returns who steered the job, with one more, who is the newest now; the oldest are forgotten."""
+    if person_id == thread.requester_id:
+        return state.participants
+    others = (other for other in state.participants if other != person_id)
+    return (*others, person_id)[-MAX_PARTICIPANTS:]

@@ -1,0 +1,144 @@
+"""What becomes of a request once all is found out about it. Each function is part of one transaction, in which the
+thread is locked and the request is held.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bot.actions import ActionTerms, ActionTransaction, note_participant, save_state
+from bot.audit_trail import note
+from bot.domain.audit import AuditAction
+from bot.domain.edits import MAX_QUOTED
+from bot.domain.jobs import Problem
+from bot.domain.mentions import beginning
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    CARD_CHANGED,
+    ActionAnswer,
+    ActionAnswered,
+    NewNotice,
+    ProjectAsked,
+    RequestRefused,
+)
+from bot.domain.observe import with_problem
+from bot.domain.permissions import Refusal
+from bot.domain.preferences import Preference
+from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
+from bot.domain.reply_rules import mode_of
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.threads import Thread, WayIn
+from bot.ports import HasPreferences
+from bot.replies import reaction_notice, refuse_follow_ups
+from bot.scheduler.preparing.context import Gathered
+
+MOST_PROJECTS = 25
+"""How many projects somebody is let choose from in Slack."""
+_QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY})
+"""Where somebody said how they want to be told, what they prefer otherwise does not count."""
+
+
+class PreparerTransaction(ActionTransaction, HasPreferences, Protocol):
+    """What preparing touches."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A request that can be sent, with what goes along and the channel's mode of replies."""
+
+    request: Request
+    thread: Thread
+    gathered: Gathered
+    terms: ActionTerms
+
+    @property
+    def mode(self) -> ReplyMode:
+        """Whose replies count in the thread."""
+        return mode_of(self.thread, self.terms.projects.channel(self.thread.channel_id).replies)
+
+
+async def refuse(
+    tx: PreparerTransaction, thread: Thread, request: Request, refusal: Refusal, *, hourly_limit: int
+) -> None:
+    """Ends a request whose person may not ask for it, and tells them, privately."""
+    text = beginning(request.text, MAX_QUOTED) if request.kind in {RequestKind.START, RequestKind.FOLLOW_UP} else ""
+    message = RequestRefused(request.person_id, refusal, request.kind, text, hourly_limit)
+    await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
+    await note(tx, AuditAction.REFUSED, request, thread, reason=refusal.value)
+    await _end(tx, thread, request)
+
+
+async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+    """Ends a request about which nothing could be found out for too long, and tells its person, privately."""
+    message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY)
+    await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
+    await _end(tx, thread, request)
+
+
+async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+    await tx.requests.prepared(replace(request, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
+    if request.kind is RequestKind.FOLLOW_UP:
+        await tx.notices.add(thread.id, reaction_notice(request, None))
+    elif request.kind is RequestKind.START:
+        await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.REJECTED), poll_in=None)
+        await tx.threads.detach(thread.id)
+        await refuse_follow_ups(tx, thread.id)
+
+
+async def ask_for_project(
+    tx: PreparerTransaction, thread: Thread, request: Request, route: Ambiguous | UnknownProject
+) -> None:
+    """Has a job wait for its person to choose the project."""
+    said, names = (route.said, route.names) if isinstance(route, UnknownProject) else ("", route.candidates)
+    text = beginning(request.text, MAX_QUOTED)
+    question = ProjectAsked(request.person_id, thread.id, names[:MOST_PROJECTS], said, text)
+    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), question))
+    await tx.requests.prepared(replace(request, state=RequestState.AWAITING_PERSON))
+
+
+async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, preference: Preference) -> None:
+    """Has a job sent once its card is posted."""
+    thread, request, options = ready.thread, ready.request, ready.thread.options
+    reason = options.project_reason if options.project_reason is ProjectReason.CHOSEN else routed.reason
+    quiet = options.quiet or (preference.quiet and options.way_in not in _QUIET_AS_SAID)
+    await tx.threads.set_project(thread.id, routed.project, replace(options, project_reason=reason, quiet=quiet))
+    thread = replace(thread, project=routed.project)
+    await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=ready.gathered.context))
+    await _note_read(tx, ready)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+    await note(tx, AuditAction.ASKED, request, thread)
+    await _tell_of_cuts(tx, ready)
+
+
+async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: float) -> None:
+    """Has a follow-up sent, in its turn."""
+    thread, request = ready.thread, ready.request
+    waiting = replace(request, state=RequestState.WAITING, context=ready.gathered.context)
+    await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
+    await note(tx, AuditAction.STEERED, request, thread)
+    await _tell_of_cuts(tx, ready)
+    if ready.mode is ReplyMode.MENTIONS:
+        thread = await _note_read(tx, ready)
+    # Where only participants count, a reply that was let through once makes nobody one.
+    if ready.mode is not ReplyMode.PARTICIPANTS:
+        await note_participant(tx, thread, request.person_id, ready.terms)
+
+
+async def _note_read(tx: PreparerTransaction, ready: Ready) -> Thread:
+    """Notes up to where the Slack thread went along."""
+    thread, written_at = ready.thread, ready.request.written_at
+    if written_at <= thread.state.read_until:
+        return thread
+    state = replace(thread.state, read_until=written_at)
+    await save_state(tx, thread, state, ready.terms)
+    return replace(thread, state=state)
+
+
+async def _tell_of_cuts(tx: PreparerTransaction, ready: Ready) -> None:
+    told = ready.gathered.told_to(ready.request.person_id)
+    if told is not None:
+        await tx.notices.add(ready.thread.id, NewNotice(keys.context_cut(ready.request), told))
+
+
+def project_of(route: Route | None) -> str:
+    """The project that a request is for; empty while that is not known."""
+    return route.project if isinstance(route, Routed) else ""

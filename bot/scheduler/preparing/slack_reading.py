@@ -1,0 +1,69 @@
+"""What the preparer reads of Slack: who asks, and where."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bot.domain.channels import Channel
+from bot.domain.members import Member
+from bot.domain.permissions import PermissionRules
+from bot.errors import ChatError, ChatNotInChannel, ChatRejected, ChatUnreachable, JobApiError, JobApiUnreachable
+from bot.slack_ports import Groups, SlackReading
+
+T = TypeVar("T")
+
+
+class NotToBeHadNow(Exception):
+    """Slack, or a job API, could not be asked: it is tried again, not before `retry_after` seconds, where known."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(reason)
+
+
+@dataclass(frozen=True)
+class PersonAndPlace:
+    """Who asks, and where; None is what Slack does not say. `in_groups`: they are in one of the groups of the rules."""
+
+    member: Member | None
+    channel: Channel | None
+    in_groups: bool = False
+
+
+async def person_and_place(
+    reading: SlackReading, rules: PermissionRules, person_id: str, channel_id: str
+) -> PersonAndPlace:
+    """Asks Slack who somebody is, and what a channel is. Raises NotToBeHadNow."""
+    member, channel, groups = await asyncio.gather(
+        if_told(reading.members.member(person_id)),
+        if_told(reading.channels.channel(channel_id)),
+        if_told(_members_of(reading.groups, rules.groups)),
+    )
+    return PersonAndPlace(member, channel, in_groups=person_id in (groups or frozenset()))
+
+
+async def _members_of(groups: Groups, group_ids: frozenset[str]) -> frozenset[str]:
+    return await groups.members_of(group_ids) if group_ids else frozenset()
+
+
+async def if_told(asked: Awaitable[T]) -> T | None:
+    """What Slack answers; None where it will not tell, however often it is asked. Raises NotToBeHadNow."""
+    try:
+        return await asked
+    except (ChatRejected, ChatNotInChannel):
+        return None
+    except ChatUnreachable as error:
+        raise NotToBeHadNow(f"Slack: {error}", error.retry_after) from None
+    except ChatError as error:
+        raise NotToBeHadNow(f"Slack: {error}") from None
+
+
+async def if_taken(given: Awaitable[T]) -> T | None:
+    """What a job API answers; None where it will not have something. Raises NotToBeHadNow."""
+    try:
+        return await given
+    except JobApiUnreachable as error:
+        raise NotToBeHadNow(str(error), error.retry_after) from None
+    except JobApiError:
+        return None

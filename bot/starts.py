@@ -1,0 +1,161 @@
+"""How a job begins: recorded at once, or in an edit of the message that asked for it. Each function is part of a
+transaction.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+from uuid import NAMESPACE_URL, uuid5
+
+from bot.domain.edits import offer, revised
+from bot.domain.jobs import Problem
+from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import CARD_CHANGED
+from bot.domain.observe import with_problem
+from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState
+from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, WayIn
+from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
+
+_ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY})
+"""Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
+_RACES = 3
+"""How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
+
+
+class RequestTransaction(HasNow, HasThreads, HasRequests, HasNotices, Protocol):
+    """What recording what people ask for touches: nothing is claimed, sent or delivered by that."""
+
+
+async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
+    """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread has
+    a job and no other was asked for on purpose.
+    """
+    for _ in range(_RACES):
+        before = await tx.threads.find_newest(asked.channel_id, asked.thread_ts) if asked.thread_ts else None
+        if before is None:
+            return await _record(tx, asked, None)
+        if asked.way_in not in _ON_PURPOSE or await tx.threads.get(request_id(asked.source_key)):
+            return False
+        if await _record(tx, asked, before):
+            return True
+    return False
+
+
+async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) -> bool:
+    thread = Thread(
+        id=request_id(asked.source_key),
+        team_id=asked.person.team_id,
+        channel_id=asked.channel_id,
+        requester_id=asked.person.id,
+        prompt=asked.prompt,
+        project=before.project if before else "",
+        created_at=tx.now,
+        ts=asked.thread_ts or None,
+        number=before.number + 1 if before else 0,
+        origin=before.origin if before else asked.origin,
+        options=ThreadOptions(asked.way_in, quiet=bool(asked.quiet), project_said=asked.project_said),
+    )
+    if not await tx.threads.add(thread):
+        return False
+    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt)
+    start = replace(start, written_at=asked.message_ts, attachments=asked.attachments, context=asked.context)
+    return await tx.requests.add(start)
+
+
+def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
+    """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
+    thread of one.
+    """
+    begins = reply.thread_ts in {"", reply.message_ts}
+    if thread is not None:
+        way_in, origin = WayIn.REPLY, thread.origin
+    elif reply.in_direct_message:
+        way_in, origin = WayIn.DIRECT_MESSAGE, ThreadOrigin.REQUEST
+    else:
+        way_in, origin = WayIn.MENTION, ThreadOrigin.REQUEST if begins else ThreadOrigin.CONVERSATION
+    return NewJob(
+        person=reply.person,
+        channel_id=reply.channel_id,
+        prompt=reply.text,
+        source_key=source_key_of(reply),
+        way_in=way_in,
+        thread_ts=reply.thread_ts or reply.message_ts,
+        message_ts=reply.message_ts,
+        origin=origin,
+        attachments=reply.attachments,
+        in_shared_channel=reply.in_shared_channel,
+    )
+
+
+async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, reply: Reply) -> None:
+    """Records a newer version of the message that asked for a job: it changes what is not sent yet. What was sent stays
+    as it is, and its new words are offered as a follow-up.
+    """
+    after = revised(start, reply)
+    if after == start:
+        return
+    await tx.requests.save(after)
+    if after.state is RequestState.WITHDRAWN:
+        await _withdraw(tx, thread, start)
+    elif start.state is not after.state and after.state in NOT_SENT_YET:
+        await _start_after_all(tx, thread, after)
+    elif after.text != start.text:
+        await tx.threads.set_prompt(thread.id, after.text)
+        await _show(tx, thread, start)
+    notice = offer(after)
+    if notice is not None and after.latest_text != start.latest_text:
+        await tx.notices.add(thread.id, notice)
+
+
+async def start_caught_up(tx: RequestTransaction, before: Request, after: Request) -> None:
+    """Has a thread say what the message that asked for its job came to say while that was being sent, to no avail."""
+    thread = await tx.threads.get(after.thread_id)
+    if thread is None or after == before:
+        return
+    if after.state is RequestState.WITHDRAWN:
+        await _withdraw(tx, thread, before)
+    elif after.text != before.text:
+        await tx.threads.set_prompt(thread.id, after.text)
+        await _show(tx, thread, before)
+
+
+async def _withdraw(tx: RequestTransaction, thread: Thread, start: Request) -> None:
+    state = with_problem(thread.state, Problem.WITHDRAWN)
+    await tx.threads.save_state(thread.id, state, poll_in=None)
+    await _show(tx, thread, start)
+
+
+async def _start_after_all(tx: RequestTransaction, thread: Thread, start: Request) -> None:
+    await tx.threads.set_prompt(thread.id, start.text)
+    await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+    await _show(tx, thread, start)
+
+
+async def _show(tx: RequestTransaction, thread: Thread, before: Request) -> None:
+    """Has the card show it, where there is one or was to be one: before a start is prepared it has none."""
+    if thread.card_ts is not None or before.state in {RequestState.WAITING, RequestState.SENDING}:
+        await tx.notices.add(thread.id, CARD_CHANGED)
+
+
+def new_request(thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str) -> Request:
+    """A request that was received."""
+    return Request(
+        id=request_id(source_key),
+        thread_id=thread.id,
+        kind=kind,
+        source_key=source_key,
+        person_id=person.id,
+        text=text,
+        written_at="",
+        recorded_at=thread.created_at,
+        team_id=person.team_id,
+    )
+
+
+def source_key_of(reply: Reply) -> str:
+    """The same for all deliveries and versions of a message."""
+    return f"message/{reply.channel_id}/{reply.message_ts}"
+
+
+def request_id(source_key: str) -> str:
+    """The same delivery always makes the same id, so that a second one finds the first."""
+    return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex

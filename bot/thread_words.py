@@ -1,0 +1,51 @@
+"""Words for Pagehand itself in a job's thread (`!stop`), and replies while a job is muted. Each function is part of a
+transaction in which the thread is locked.
+"""
+
+from dataclasses import replace
+from typing import assert_never
+
+from bot.domain.commands import ThreadWord
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
+from bot.domain.requests import Reply, RequestKind
+from bot.domain.threads import Thread
+from bot.starts import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
+
+
+async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word: ThreadWord) -> None:
+    """Records what a word asks for. Whether its person may, and what comes of it, is found out later."""
+    source_key = source_key_of(reply)
+    kind = _kind(word)
+    if kind is not None:
+        request = new_request(thread, kind, source_key, reply.person, "")
+        await tx.requests.add(replace(request, written_at=reply.message_ts, recorded_at=tx.now))
+    elif word is ThreadWord.NEW:
+        await record_start(tx, job_of_reply(reply, thread))
+    else:
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), HelpRequested(reply.person.id)))
+
+
+async def tell_that_muted(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
+    """Tells somebody, once for each reply, that it is not sent since the job is muted."""
+    message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED)
+    await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
+
+
+def _kind(word: ThreadWord) -> RequestKind | None:
+    """The kind of request that a word is; None where it is none."""
+    match word:
+        case ThreadWord.STATUS:
+            return RequestKind.SHOW_STATUS
+        case ThreadWord.MUTE:
+            return RequestKind.MUTE
+        case ThreadWord.UNMUTE:
+            return RequestKind.UNMUTE
+        case ThreadWord.STOP:
+            return RequestKind.STOP
+        case ThreadWord.RETRY:
+            return RequestKind.RETRY
+        case ThreadWord.NEW | ThreadWord.HELP:
+            return None
+        case _:
+            assert_never(word)

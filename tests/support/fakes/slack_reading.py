@@ -1,0 +1,71 @@
+"""What is read of Slack before a request is sent, in memory."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.domain.channels import Channel
+from bot.domain.members import Member
+from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.thread_messages import ThreadMessage
+from bot.errors import ChatError, ChatRejected
+from bot.slack_ports import SlackReading
+
+
+@dataclass
+class FakeSlackReading:
+    """Slack as it is read. Everybody is a member of T1, and every channel is our own, but for what `members` and
+    `channels` say; `faults` are raised first, in turn. `asked` remembers what was asked.
+    """
+
+    members: dict[str, Member | None] = field(
+        default_factory=lambda: {"UEVA": Member("UEVA", "Eva", "T2", is_guest=False)}
+    )
+    channels: dict[str, Channel | None] = field(default_factory=dict)
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    threads: dict[str, list[ThreadMessage]] = field(default_factory=dict)
+    files: dict[str, FileContent] = field(default_factory=dict)
+    faults: list[ChatError] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    async def member(self, person_id: str) -> Member:
+        self._ask(f"member {person_id}")
+        member = self.members.get(person_id, Member(person_id, person_id, "T1", is_guest=False))
+        if member is None:
+            raise ChatRejected("user_not_found")
+        return member
+
+    async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
+        self._ask("groups")
+        return frozenset[str]().union(*(self.groups.get(group_id, frozenset()) for group_id in group_ids))
+
+    async def channel(self, channel_id: str) -> Channel:
+        self._ask(f"channel {channel_id}")
+        ours = Channel(channel_id, "docs", is_shared_outside=False, is_private=False)
+        channel = self.channels.get(channel_id, replace(ours, is_direct=channel_id.startswith("D")))
+        if channel is None:
+            raise ChatRejected("channel_not_found")
+        return channel
+
+    async def thread(
+        self, channel_id: str, thread_ts: str, *, after_ts: str = "", before_ts: str = "", limit: int = 51
+    ) -> Sequence[ThreadMessage]:
+        self._ask(f"thread {thread_ts}")
+        said = self.threads.get(thread_ts, [])
+        return [each for each in said if each.ts > after_ts and (not before_ts or each.ts < before_ts)][-limit:]
+
+    async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
+        self._ask(f"file {file.id}")
+        if file.id not in self.files:
+            raise ChatRejected("file_not_found")
+        content = self.files[file.id]
+        return replace(content, data=content.data[:max_bytes], complete=len(content.data) <= max_bytes)
+
+    @property
+    def ports(self) -> SlackReading:
+        """This as the preparer is given it."""
+        return SlackReading(self, self, self, self, self)
+
+    def _ask(self, what: str) -> None:
+        self.asked.append(what)
+        if self.faults:
+            raise self.faults.pop(0)
