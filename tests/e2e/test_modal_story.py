@@ -75,3 +75,17 @@ async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: 
     assert created[0].prompt.startswith("Fix the port")
     assert "[masked: GitHub token]" in created[0].prompt
     assert SECRET not in str(created)
+
+
+async def test_what_was_taken_out_of_a_context_stays_in_slack(world: AppWorld, ana: Actor) -> None:
+    """All of it, where nothing is left: the agent gets the request alone."""
+    root = await ana.say("docs", "Something between us")
+    said = await world.workspace.people["ben"].say("docs", "The port is wrong", thread_ts=root.ts)
+    await ana.shortcut("docs", said.ts, "hand_to_pagehand")
+    await shown(world, ana, "Hand to Pagehand")
+    await ana.views.enter("prompt", "Fix the port")
+    await ana.views.enter("context/message/0", None)
+    assert (await ana.views.submit()).ok
+    created = world.fake_job_api.created
+    await world.fake_job_api.until(lambda: bool(created), PATIENCE)
+    assert created[0].prompt == "Fix the port"
