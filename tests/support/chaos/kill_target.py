@@ -12,6 +12,7 @@ is `<kill or stop>:<point>#<occurrence, from 1>`.
 
 import asyncio
 import gc
+import inspect
 import json
 import os
 import select
@@ -82,8 +83,10 @@ class Pointed:
     edge: Any
     points: Points
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        call = getattr(self.edge, name)
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call: Callable[..., Any] = getattr(self.edge, name)
+        if not inspect.iscoroutinefunction(call):
+            return call  # it asks nobody: there is no point to end at
 
         async def pointed(*arguments: Any, **options: Any) -> Any:
             point = f"{_worker()}.{name}"
