@@ -92,7 +92,7 @@ class Pointed:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call: Callable[..., Any] = getattr(self.edge, name)
         if not iscoroutinefunction(call):
-            return call
+            return call  # it asks nobody: there is no point to end at
 
         async def pointed(*arguments: Any, **options: Any) -> Any:
             point = f"{_worker()}.{name}"

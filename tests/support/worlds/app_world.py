@@ -86,6 +86,7 @@ class AppWorld:
             "JOB_API_PROJECT": PROJECT,
             "JOB_API_TIMEOUT": "5",
             "DATABASE_URL": self.database_url,
+            "PAGEHAND_MERGE_SECONDS": "0",
             "PAGEHAND_POLL_FASTEST": "0.1",
             "PAGEHAND_POLL_SLOWEST": "1",
             **self.settings,
