@@ -172,15 +172,23 @@ class Outbox(Worker[ClaimedNotice]):
         notice, thread = item.notice, item.thread
         if notice.uncertain:
             found = await self._bounded(self._chat.find(thread, notice.key))
-            if found is not None:
-                return found
             self._require_lease(claimed_at)
+            if found is not None:
+                await self._bring_up_to_date(item, found)
+                return found
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups
             return await self._bounded(
                 self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain)
             )
         return await self._bounded(self._chat.post(thread, notice))
+
+    async def _bring_up_to_date(self, item: ClaimedNotice, found: str) -> None:
+        """A card that was found shows what was known when it was posted; anything else says what it is to say."""
+        if item.notice.delivery is Delivery.CARD:
+            thread = replace(item.thread, ts=item.thread.ts or found, card_ts=found)
+            plain = item.notice.without_blocks
+            await self._bounded(self._chat.update_card(thread, follow_ups=item.follow_ups, without_blocks=plain))
 
     async def _bounded(self, call: Awaitable[Answer]) -> Answer:
         try:
