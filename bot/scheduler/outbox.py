@@ -174,8 +174,7 @@ class Outbox(Worker[ClaimedNotice]):
             found = await self._bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:
-                await self._bring_up_to_date(item, found)
-                return found
+                return await self._with_newest_state(item, found)
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups
             return await self._bounded(
@@ -183,12 +182,14 @@ class Outbox(Worker[ClaimedNotice]):
             )
         return await self._bounded(self._chat.post(thread, notice))
 
-    async def _bring_up_to_date(self, item: ClaimedNotice, found: str) -> None:
-        """A card that was found shows what was known when it was posted; anything else says what it is to say."""
-        if item.notice.delivery is Delivery.CARD:
-            thread = replace(item.thread, ts=item.thread.ts or found, card_ts=found)
-            plain = item.notice.without_blocks
-            await self._bounded(self._chat.update_card(thread, follow_ups=item.follow_ups, without_blocks=plain))
+    async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
+        """A card that was found shows what was known when it was posted; a job may have been stopped since."""
+        notice = item.notice
+        if notice.delivery is Delivery.CARD:
+            thread = replace(item.thread, card_ts=found)
+            plain, counts = notice.without_blocks, item.follow_ups
+            await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
+        return found
 
     async def _bounded(self, call: Awaitable[Answer]) -> Answer:
         try:

@@ -18,7 +18,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of, takes_part
 from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.threads import Thread, ThreadOrigin, WayIn
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
@@ -153,14 +153,15 @@ class RequestPreparer(Worker[ClaimedRequest]):
         )
 
     def _part_of_thread(self, thread: Thread, request: Request) -> ThreadPart | None:
-        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation; with a
-        follow-up, where only mentions are for the agent, what was said since the last.
+        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless its
+        person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
         """
         if thread.ts is None or not (request.written_at or request.kind is RequestKind.START):
             return None
         if request.kind is RequestKind.START:
-            is_conversation = thread.origin is ThreadOrigin.CONVERSATION
-            return ThreadPart(thread.ts, before_ts=request.written_at) if is_conversation else None
+            chosen = thread.options.way_in is WayIn.SHORTCUT  # nothing, perhaps
+            gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
+            return ThreadPart(thread.ts, before_ts=request.written_at) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
             return None
         return ThreadPart(thread.ts, thread.state.read_until, request.written_at)

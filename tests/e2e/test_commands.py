@@ -447,6 +447,7 @@ class Town:
             "JOB_API_KEY": JOB_KEY,
             "JOB_API_PROJECT": "docs",
             "JOB_API_IDEMPOTENT": "true",
+            "PAGEHAND_MERGE_SECONDS": "0",
             "PAGEHAND_POLL_FASTEST": "0.2",
             "PAGEHAND_POLL_SLOWEST": "0.5",
             "PAGEHAND_LOG_LEVEL": "DEBUG",

@@ -145,6 +145,7 @@ async def a_world(
         "JOB_API_PROJECT": PROJECT,
         "JOB_API_TIMEOUT": "5",
         "DATABASE_URL": database_url,
+        "PAGEHAND_MERGE_SECONDS": "0",
         "PAGEHAND_POLL_FASTEST": "0.2",
         "PAGEHAND_POLL_SLOWEST": "1",
     }

@@ -117,6 +117,7 @@ class Scene:
             "JOB_API_KEY": KEY,
             "JOB_API_PROJECT": PROJECT,
             "JOB_API_TIMEOUT": "2",
+            "PAGEHAND_MERGE_SECONDS": "0",
             "PAGEHAND_POLL_FASTEST": "0.1",
             "PAGEHAND_POLL_SLOWEST": "0.5",
         }

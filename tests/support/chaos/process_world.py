@@ -146,6 +146,8 @@ def _environment(
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_REQUESTER": "true",
         "DATABASE_URL": database_url,
+        # A message of several whose fate is unknown is asked about under the first one's id, which no scenario knows.
+        "PAGEHAND_MERGE_SECONDS": "1" if idempotent else "0",
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",
         "HOME": str(directory),

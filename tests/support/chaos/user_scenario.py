@@ -202,7 +202,7 @@ class UserScenario:
         return self._taken(reply) or reply.request_id in self.left or reply.acked is False
 
     def _taken(self, reply: Reply) -> bool:
-        return any(message.prompt == reply.text for message in self.world.fake_job_api.messages)
+        return reply.text in self.world.fake_job_api.words_taken()
 
     async def _see(self, condition: Callable[[], object]) -> None:
         """Waits for a condition, and presses what the thread offers to press meanwhile."""

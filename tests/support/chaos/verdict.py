@@ -93,7 +93,7 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
 def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[AskedFor]:
     """Each request was taken once; or, where it cannot be known, at most once more than a person asked for."""
     created = Counter(entry.prompt.partition(" ")[0] for entry in world.fake_job_api.created)
-    taken = [message.prompt for message in world.fake_job_api.messages]
+    taken = world.fake_job_api.words_taken()
     told = explained(all_keys(world.workspace))
     requests: list[Ask | Reply] = [*scenario.asks, *scenario.replies]
     for request in requests:
@@ -145,7 +145,7 @@ def _reactions(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
         message = world.workspace.state.message(channel, reply.ts)
         open_question = scenario.unsure_about(reply.request_id) > scenario.answered[reply.request_id]
         right = {Reaction.PROBLEM if open_question else Reaction.ACCEPTED}
-        if world.process_pool.pauses and any(taken.prompt == reply.text for taken in world.fake_job_api.messages):
+        if world.process_pool.pauses and reply.text in world.fake_job_api.words_taken():
             # Who was stopped between the answer and its record comes back with the truth.
             right.add(Reaction.ACCEPTED)
         shown = sorted(name for name, people in message.reactions.items() if bot in people)

@@ -199,6 +199,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.requests.unmerge(first.id)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
+        await tx.threads.set_prompt("t1", "Do it well")
         assert await tx.threads.find_newest("C1", "1700000001.1")
         assert await tx.threads.of_person("UANA", offset=0, limit=10)
         await tx.threads.detach("nobody's")

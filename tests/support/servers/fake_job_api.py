@@ -251,6 +251,10 @@ class FakeJobApiServer:
         """The follow-ups that a job took, in their order."""
         return [message.prompt for message in self.messages if message.job_id == job_id]
 
+    def words_taken(self) -> list[str]:
+        """The follow-ups that all jobs took, in their order: each by itself, where several came as one message."""
+        return [words for message in self.messages for words in message.prompt.split("\n\n")]
+
     def polls_of(self, job_id: str) -> int:
         return sum(poll.job_id == job_id for poll in self.polls)
 

@@ -86,6 +86,7 @@ class AppWorld:
             "JOB_API_PROJECT": PROJECT,
             "JOB_API_TIMEOUT": "5",
             "DATABASE_URL": self.database_url,
+            "PAGEHAND_MERGE_SECONDS": "0",
             "PAGEHAND_POLL_FASTEST": "0.1",
             "PAGEHAND_POLL_SLOWEST": "1",
             **self.settings,
@@ -356,8 +357,8 @@ async def a_world(
     edge_timings: EdgeTimings | None = None,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
-    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`: seconds
-    within which a modal has to be opened. `without`: scopes that the app was not installed with.
+    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`:
+    seconds for opening a modal. `without`: scopes that the app was not installed with.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))

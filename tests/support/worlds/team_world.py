@@ -86,6 +86,7 @@ async def _start_bot(directory: Path, workspace: WorkspaceServer, job_api_url: s
             "JOB_API_IDEMPOTENT": "true",
             "JOB_API_REQUESTER": "true",
             "DATABASE_URL": f"sqlite:///{directory / 'pagehand.sqlite3'}",
+            "PAGEHAND_MERGE_SECONDS": "0",
             "PAGEHAND_POLL_FASTEST": "0.5",
             "PAGEHAND_POLL_SLOWEST": "5",
         }

@@ -1,0 +1,105 @@
+"""Requests that go out as one message, and stops among them, on real databases."""
+
+from dataclasses import replace
+
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, get_request, settle, watched
+
+from bot.domain.requests import RequestKind, RequestState
+from bot.ports import Store, Transaction
+from bot.store_ports import ClaimedRequest
+
+FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
+
+
+async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
+    """The first follow-up, claimed, with these."""
+    [claimed] = await claim_requests(store)
+
+    async def merge(tx: Transaction) -> None:
+        following = {request.id: request for request in await tx.requests.following(claimed.request)}
+        await tx.requests.merge(claimed.request, [following[name] for name in others], "one", lease=LEASE)
+
+    await store.transact(merge)
+    return claimed
+
+
+async def test_what_goes_along_is_claimed_and_counted_like_the_first(store: Store) -> None:
+    """It is nobody else's, and what comes after waits for all of it."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    second = await get_request(store, f"t1-{SECOND}")
+    assert (second.state, second.attempts, second.merged_into) == (RequestState.SENDING, 1, f"t1-{FIRST}")
+    await settle(store, f"t1-{FIRST}", RequestState.ACCEPTED)
+    assert not await claim_requests(store), "the second is still on its way"
+    await settle(store, f"t1-{SECOND}", RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{THIRD}"]
+
+
+async def test_after_the_lease_the_first_is_taken_over_and_finds_the_same_others(
+    store: Store, clock: FakeClock
+) -> None:
+    """None of them is taken by itself; and when they are taken again, it is known that they may have arrived."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    clock.advance(LEASE + 1)
+    [again] = await claim_requests(store, "two")
+    assert (again.request.id, again.uncertain) == (f"t1-{FIRST}", True)
+
+    async def merge(tx: Transaction) -> list[str]:
+        others = await tx.requests.merged_into(again.request.id)
+        await tx.requests.merge(again.request, others, "two", lease=LEASE)
+        return [request.id for request in others]
+
+    assert await store.transact(merge) == [f"t1-{SECOND}"]
+    assert (await get_request(store, f"t1-{SECOND}")).uncertain
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
+
+
+async def test_what_is_separated_again_goes_out_by_itself(store: Store) -> None:
+    """In its order."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    await store.transact(lambda tx: tx.requests.unmerge(f"t1-{FIRST}"))
+    for name in (SECOND, FIRST):
+        await settle(store, f"t1-{name}", RequestState.WAITING)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{FIRST}"]
+    await settle(store, f"t1-{FIRST}", RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
+
+
+async def test_what_had_ended_can_go_out_with_the_first_once_more(store: Store) -> None:
+    """Somebody had it sent again: an ended row is open again."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    for name in (FIRST, SECOND):
+        await settle(store, f"t1-{name}", RequestState.UNCERTAIN, uncertain=True)
+    await settle(store, f"t1-{FIRST}", RequestState.WAITING, afresh=True)
+    [again] = await claim_requests(store)
+
+    async def merge(tx: Transaction) -> None:
+        others = await tx.requests.merged_into(again.request.id)
+        await tx.requests.merge(again.request, others, "one", lease=LEASE)
+
+    await store.transact(merge)
+    assert (await get_request(store, f"t1-{SECOND}")).state is RequestState.SENDING
+
+
+async def test_a_stop_is_taken_before_what_waits_and_after_what_is_under_way(store: Store) -> None:
+    """Though it has no place among the messages."""
+    await watched(store)
+    stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")
+    await add(store, *map(a_follow_up, (FIRST, SECOND)))
+    [claimed] = await claim_requests(store)
+    await add(store, stop)
+    assert not await claim_requests(store)
+    await settle(store, claimed.request.id, RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-stop"]
+    assert not await claim_requests(store)
+    await settle(store, "t1-stop", RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
+    assert [each.id for each in await store.transact(lambda tx: tx.requests.stops("t1"))] == ["t1-stop"]
