@@ -150,3 +150,18 @@ async def test_the_card_counts_the_follow_ups_that_went_out_and_those_that_wait(
     world.job_api.faults = []
     await world.pass_time(300)
     assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=2)
+
+
+async def test_a_card_that_is_found_again_is_brought_up_to_date(world: CoreWorld) -> None:
+    """Since it was posted the job may have been muted, stopped, or withdrawn."""
+    doubts = iter([ChatUncertain("timeout")])
+
+    def after(call: str, thread: Thread | None) -> None:
+        error = next(doubts, None) if call == "post_card" else None
+        if error is not None:
+            raise error
+
+    world.chat.after = after
+    await world.service.start(IN_THREAD)
+    await world.pass_time(30)
+    assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1

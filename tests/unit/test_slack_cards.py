@@ -249,6 +249,12 @@ def test_any_notice_is_harmless_and_within_slacks_limits(
         assert not (without_blocks and made.blocks)
 
 
+def test_an_outage_with_two_long_reasons_fits_into_its_paragraph() -> None:
+    """Ours and the job API's, each of characters that grow when they are escaped."""
+    for made in say(OutageStarted(Problem.OUT_OF_REACH, "<!channel>" * 100, "&lt;" * 500, waiting=LONG)):
+        assert_sendable(made)
+
+
 def test_half_a_character_makes_no_button_that_slack_refuses() -> None:
     for made in say(RequestUncertain(replace(FOLLOW_UP, request_id="\ud83d"))):
         assert_sendable(made)

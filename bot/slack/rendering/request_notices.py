@@ -149,4 +149,4 @@ def _to(request: RequestSummary) -> str:
 
 def _in_its_words(text: str) -> str:
     own = opening(text, characters=MAX_REASON, lines=10)[0]
-    return f"\nThe job API said:\n{quote(pieces(own, 2_000)[0])}" if own else ""
+    return f"\nThe job API said:\n{quote(pieces(own, 1_500)[0])}" if own else ""
