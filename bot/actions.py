@@ -188,7 +188,7 @@ async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> b
     start = await tx.requests.find_start(thread.id)
     if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
         return False
-    answer = ActionAnswer.SEE_THREAD if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
+    answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
     if start.state in _NOT_SENT and not start.uncertain:
         answer = ActionAnswer.STOPPED_UNSENT
         await _end_start(tx, thread, start)

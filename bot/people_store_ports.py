@@ -28,6 +28,9 @@ class Audit(Protocol):
     async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
         """How often somebody did one of these since a time."""
 
+    async def earliest(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> float | None:
+        """When somebody first did one of these since a time; None where they did not."""
+
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         """Entries of a time, oldest first: those from `since` on, of that very moment only those of a higher number
         than `after`, which is 0 for the first page. The next page begins with the last one's time and number.

@@ -153,6 +153,7 @@ async def catch_up(tx: RequestTransaction, request: Request) -> None:
     elif after.state is not request.state:
         of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
         await _react_to_withdrawal(tx, after, of_reply[:-1])
+        await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts what waits
     if (notice := offer(after)) is not None:
         await tx.notices.add(after.thread_id, notice)
 
@@ -179,6 +180,8 @@ async def _revise(
         await _explain(tx, after, reply.attachments)
     elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
         await _react_to_withdrawal(tx, after, before[:-1])
+        if thread.card_ts is not None:
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
         await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
     notice = offer(after)
@@ -215,7 +218,6 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
     """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
-    await tx.notices.add(request.thread_id, CARD_CHANGED)  # it counts what waits
 
 
 async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:

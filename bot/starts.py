@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
 
+from bot.domain.command_options import NO_OPTIONS, WrongOption, split_options
 from bot.domain.edits import offer, revised
 from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
@@ -63,8 +64,10 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
 
 def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
-    thread of one.
+    thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.
     """
+    split = split_options(reply.text)
+    options, prompt = (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
     begins = reply.thread_ts in {"", reply.message_ts}
     if thread is not None:
         way_in, origin = WayIn.REPLY, thread.origin
@@ -75,9 +78,11 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     return NewJob(
         person=reply.person,
         channel_id=reply.channel_id,
-        prompt=reply.text,
+        prompt=prompt,
         source_key=source_key_of(reply),
         way_in=way_in,
+        project_said=options.project,
+        quiet=options.quiet or None,
         thread_ts=reply.thread_ts or reply.message_ts,
         message_ts=reply.message_ts,
         origin=origin,

@@ -28,7 +28,8 @@ class HomeContent:
         page: Which page of their jobs, from 0.
         jobs: Those of the page, newest first.
         has_older: There are others on the next page.
-        waiting: Jobs that wait for this person.
+        waiting: Jobs that wait for this person: the agent asks something.
+        undecided: Jobs that wait for this person's choice of their project.
         preference: Their defaults.
         health: The parts of Pagehand; empty for whoever is no administrator.
         updated_at: When this was found out, in seconds since the epoch.
@@ -39,6 +40,7 @@ class HomeContent:
     jobs: Sequence[Thread] = ()
     has_older: bool = False
     waiting: Sequence[Thread] = ()
+    undecided: Sequence[Thread] = ()
     preference: Preference = field(default_factory=Preference)
     health: Sequence[PartHealth] = ()
     updated_at: float = 0.0
@@ -50,9 +52,14 @@ def waits_for_person(thread: Thread) -> bool:
     return job is not None and bool(thread.state.question) and job.status in {ACTIVE, COMPLETED, FAILED}
 
 
+def may_be_undecided(thread: Thread) -> bool:
+    """Whether the job's project is not known: it is being found out, or its person was asked."""
+    return thread.state.job is None and thread.state.problem is None and not thread.project
+
+
 def can_be_retried(thread: Thread) -> bool:
-    """Whether it makes sense to ask for the same job again: it failed, changed nothing, or may not have arrived."""
+    """Whether it makes sense to ask for the same job again: it failed, came to nothing, or may not have arrived."""
     job, problem = thread.state.job, thread.state.problem
     if job is None:
-        return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST}
+        return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST, Problem.STOPPED}
     return job.status == FAILED or (job.status in {COMPLETED, ARCHIVED} and not job.pr_link)

@@ -4,10 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
+from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
 from bot.people_store_ports import ClaimedHome
-from bot.ports import HasHomes, HasNow, HasPreferences, HasThreads, Store
+from bot.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import Members, Views
@@ -18,9 +20,10 @@ _AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
 """Seconds till a Home that could not be shown is tried again."""
 _LOOKED_THROUGH = 50
 """A person's newest jobs, in which is looked for what waits for them."""
+_MOST_UNDECIDED = 10
 
 
-class HomeTransaction(HasNow, HasThreads, HasPreferences, HasHomes, Protocol):
+class HomeTransaction(HasNow, HasThreads, HasRequests, HasPreferences, HasHomes, Protocol):
     """What a Home touches."""
 
 
@@ -98,7 +101,15 @@ async def _content(tx: HomeTransaction, item: ClaimedHome, health: Sequence[Part
         jobs=jobs[:JOBS_A_PAGE],
         has_older=len(jobs) > JOBS_A_PAGE,
         waiting=[thread for thread in newest if waits_for_person(thread)],
+        undecided=await _undecided(tx, newest),
         preference=await tx.preferences.get(person_id),
         health=health,
         updated_at=tx.now,
     )
+
+
+async def _undecided(tx: HomeTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
+    """Returns those whose person was asked for the project."""
+    candidates = [thread for thread in threads if may_be_undecided(thread)][:_MOST_UNDECIDED]
+    starts = [(thread, await tx.requests.find_start(thread.id)) for thread in candidates]
+    return [thread for thread, start in starts if start and start.state is RequestState.AWAITING_PERSON]

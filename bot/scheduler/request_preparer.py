@@ -3,6 +3,7 @@ along, and records what becomes of it.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of, takes_part
 from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.threads import Thread, ThreadOrigin, WayIn
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
@@ -43,6 +44,8 @@ BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 HOUR = 3600.0
 _COUNTED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """What the hourly limit is about: what makes work for the agent."""
+_LIMITED = (AuditAction.ASKED, AuditAction.STEERED)
+"""The same, as the audit trail has it."""
 _BY_REACTION = "reaction/"
 """How the source keys of reactions begin."""
 
@@ -150,14 +153,15 @@ class RequestPreparer(Worker[ClaimedRequest]):
         )
 
     def _part_of_thread(self, thread: Thread, request: Request) -> ThreadPart | None:
-        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation; with a
-        follow-up, where only mentions are for the agent, what was said since the last.
+        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless its
+        person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
         """
         if thread.ts is None or not (request.written_at or request.kind is RequestKind.START):
             return None
         if request.kind is RequestKind.START:
-            is_conversation = thread.origin is ThreadOrigin.CONVERSATION
-            return ThreadPart(thread.ts, before_ts=request.written_at) if is_conversation else None
+            chosen = thread.options.way_in is WayIn.SHORTCUT  # nothing, perhaps
+            gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
+            return ThreadPart(thread.ts, before_ts=request.written_at) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
             return None
         return ThreadPart(thread.ts, thread.state.read_until, request.written_at)
@@ -213,7 +217,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         asked = await self._asked_last_hour(tx, request)
         refused = self._refusal(thread, request, found, asked_last_hour=asked)
         if refused is not None:
-            await refuse(tx, thread, request, refused, hourly_limit=self._rules.hourly_limit)
+            free_at = await self._free_at(tx, request) if refused is Refusal.TOO_MANY else None
+            await refuse(tx, thread, request, refused, hourly_limit=self._rules.hourly_limit, free_at=free_at)
             return
         terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
         match request.kind:
@@ -227,8 +232,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _asked_last_hour(self, tx: PreparerTransaction, request: Request) -> int:
         if not self._rules.hourly_limit or request.kind not in _COUNTED:
             return 0
-        actions = (AuditAction.ASKED, AuditAction.STEERED)
-        return await tx.audit.count(request.person_id, actions, since=tx.now - HOUR)
+        return await tx.audit.count(request.person_id, _LIMITED, since=tx.now - HOUR)
+
+    async def _free_at(self, tx: PreparerTransaction, request: Request) -> int | None:
+        """When the first of what somebody asked for within the last hour does not count any more."""
+        earliest = await tx.audit.earliest(request.person_id, _LIMITED, since=tx.now - HOUR)
+        return None if earliest is None else math.ceil(earliest + HOUR)
 
     async def _have_sent(self, tx: PreparerTransaction, item: ClaimedRequest, ready: Ready, found: FoundOut) -> None:
         thread, request = ready.thread, ready.request

@@ -19,15 +19,13 @@ _LONGEST = 300
 """Characters of a field that the log shows."""
 
 _ADD = insert(audit)
-_COUNT = (
-    select(func.count().label("found"))
-    .select_from(audit)
-    .where(
-        audit.c.person_id == bindparam("person"),
-        audit.c.at >= bindparam("since"),
-        audit.c.action.in_(bindparam("actions", expanding=True)),
-    )
+_DONE_SINCE = (
+    audit.c.person_id == bindparam("person"),
+    audit.c.at >= bindparam("since"),
+    audit.c.action.in_(bindparam("actions", expanding=True)),
 )
+_COUNT = select(func.count().label("found")).select_from(audit).where(*_DONE_SINCE)
+_EARLIEST = select(audit.c.at).where(*_DONE_SINCE).order_by(audit.c.at).limit(1)
 _READ = (
     select(audit)
     .where(
@@ -60,6 +58,10 @@ class Audit:
     async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
         rows = await self._session.rows(_COUNT, person=person_id, since=since, actions=list(actions))
         return int(rows[0]["found"])
+
+    async def earliest(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> float | None:
+        rows = await self._session.rows(_EARLIEST, person=person_id, since=since, actions=list(actions))
+        return float(rows[0][audit.c.at]) if rows else None
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         rows = await self._session.rows(_READ, since=since, until=until, after=after, most=limit)

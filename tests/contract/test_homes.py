@@ -7,13 +7,14 @@ from functools import partial
 import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.slack_world import slack_world
-from support.worlds.store_world import a_thread
+from support.worlds.store_world import a_start, a_thread
 
 from bot.domain.home import HomeContent
 from bot.domain.jobs import Job
 from bot.domain.members import Member
 from bot.domain.mentions import mention
 from bot.domain.preferences import Preference
+from bot.domain.requests import Request, RequestState
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports import Store, Transaction
@@ -88,8 +89,10 @@ async def asked(world: HomeWorld, count: int) -> None:
         await world.store.transact(partial(_add, thread=thread))
 
 
-async def _add(tx: Transaction, *, thread: Thread) -> None:
+async def _add(tx: Transaction, *, thread: Thread, start: Request | None = None) -> None:
     await tx.threads.add(thread)
+    if start is not None:
+        await tx.requests.add(start)
 
 
 async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> None:
@@ -127,6 +130,16 @@ async def test_what_waits_for_a_person_is_there_on_every_page(world: HomeWorld) 
     (content,) = await world.work()
     assert [thread.id for thread in content.waiting] == ["t0"]
     assert "t0" not in {thread.id for thread in content.jobs}
+
+
+async def test_a_job_whose_project_nobody_has_chosen_waits_for_its_person(world: HomeWorld) -> None:
+    """One of which it is being found out does not."""
+    for name, state in (("t0", RequestState.AWAITING_PERSON), ("t1", RequestState.RECEIVED)):
+        thread, start = a_thread(name, project=""), a_start(name, state=state)
+        await world.store.transact(partial(_add, thread=thread, start=start))
+    await world.service.open_home("UANA")
+    (content,) = await world.work()
+    assert [thread.id for thread in content.undecided] == ["t0"]
 
 
 async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> None:

@@ -138,8 +138,8 @@ async def test_a_file_that_is_too_large_is_not_sent() -> None:
             await api.upload("docs", bytes(MAX_UPLOAD_BYTES + 1), name="a", mimetype="image/png")
 
 
-async def test_a_project_that_is_to_be_left_alone_gets_no_files_either() -> None:
-    """Nor a request while its upload was told to wait."""
+async def test_uploads_that_are_to_wait_hold_back_uploads_only() -> None:
+    """Their limit is not that of creates and messages."""
     calls = list[str]()
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -153,4 +153,4 @@ async def test_a_project_that_is_to_be_left_alone_gets_no_files_either() -> None
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")
         with pytest.raises(JobApiBusy):
             await api.create("docs", "x", idempotency_key="k")
-    assert calls == ["PUT"]
+    assert calls == ["PUT", "POST"]

@@ -75,3 +75,44 @@ async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: 
     assert created[0].prompt.startswith("Fix the port")
     assert "[masked: GitHub token]" in created[0].prompt
     assert SECRET not in str(created)
+
+
+async def test_what_was_taken_out_of_a_context_stays_in_slack(world: AppWorld, ana: Actor) -> None:
+    """All of it, where nothing is left: the agent gets the request alone."""
+    root = await ana.say("docs", "Something between us")
+    said = await world.workspace.people["ben"].say("docs", "The port is wrong", thread_ts=root.ts)
+    await ana.shortcut("docs", said.ts, "hand_to_pagehand")
+    await shown(world, ana, "Hand to Pagehand")
+    await ana.views.enter("prompt", "Fix the port")
+    await ana.views.enter("context/message/0", None)
+    assert (await ana.views.submit()).ok
+    created = world.fake_job_api.created
+    await world.fake_job_api.until(lambda: bool(created), PATIENCE)
+    assert created[0].prompt == "Fix the port"
+
+
+async def test_a_follow_up_of_a_modal_is_sent_like_any_other(world: AppWorld, ana: Actor) -> None:
+    """Once, after what was written before it; nothing waits for a mark that it cannot have."""
+    (job,) = await world.begin("Fix the guides")
+    card = await world.card("Fix the guides")
+    await world.reply("Fix the guides", "And the FAQ", person="ben")
+    await ana.press("docs", card, "follow_up")
+    await shown(world, ana, "Follow up")
+    await ana.views.enter("prompt", "And the manual")
+    assert (await ana.views.submit()).ok
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.told(job)) == 2, PATIENCE)
+    assert world.fake_job_api.told(job) == ["And the FAQ", "And the manual"]
+    await world.settled()
+
+
+async def test_a_failed_job_is_tried_again_from_home(world: AppWorld, ana: Actor) -> None:
+    """Home tells of the failure by itself, since it was opened once; the retry shows there as well."""
+    await ana.views.open_home()
+    (job,) = await world.begin("Fix the guides")
+    await home_says(world, ana, "*Fix the guides*", "Active: the agent is at work")
+    world.fake_job_api.show(job, "failed")
+    await home_says(world, ana, "*Failed*", "'home_retry'")
+    assert (await ana.views.press("home_retry")).ok
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 2, PATIENCE)
+    assert [each.prompt for each in world.fake_job_api.created] == ["Fix the guides"] * 2
+    await home_says(world, ana, "Active: the agent is at work")

@@ -167,6 +167,8 @@ def test_of_many_changed_pages_the_first_are_named() -> None:
         (with_state(Job("j1", "archived")), ["Retry"]),
         (with_state(problem=Problem.REJECTED), ["Retry"]),
         (with_state(problem=Problem.UNCERTAIN), ["Retry"]),
+        (with_state(problem=Problem.STOPPED), ["Retry"]),
+        (with_state(problem=Problem.WITHDRAWN), []),
         (with_state(Job("j1", "active"), problem=Problem.GONE), []),
         (with_state(Job("j1", "active"), stopped_by="U0BEN"), ["Follow up…"]),
     ],

@@ -28,8 +28,10 @@ async def test_what_is_typed_while_a_text_is_saved_is_saved_once_as_it_is_at_las
         for text in ("Fi", "Fix", "Fix it"):
             keeper.keep(ANA, text, view_id="V1")
         keeper.keep(BEN, "Other", view_id="V2")
+        assert await keeper.text(ANA) == "Fix it"
         world.service.gate.set()
         await world.app.drain(5)
+        assert await keeper.text(ANA) == "Fix it"
         assert sorted(saved(world)) == [
             ("U0ANA", "job/C1", "F"),
             ("U0ANA", "job/C1", "Fix it"),

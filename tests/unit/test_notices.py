@@ -14,15 +14,20 @@ from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
+    HelpRequested,
     JobIdRequested,
     PostNotDelivered,
+    ProjectAsked,
     PromptRequested,
     ReplyEdited,
+    ReplyHeld,
+    RequestRefused,
     StatusRequested,
 )
 from bot.domain.notices.people import addressed_to, map_texts, person_of, texts_of
 from bot.domain.notices.posts import (
     AccessDenied,
+    ContextCut,
     Delivery,
     JobFailed,
     OutageStarted,
@@ -41,8 +46,16 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     OutageStarted: {"waiting.text"},
     AccessDenied: {"waiting.text"},
     ReplyNotFullySent: {"file_names"},
+    ContextCut: {"link_only", "cut_files"},
+    RequestRefused: {"text"},
+    ReplyHeld: {"text"},
+    ProjectAsked: {"text"},
     ReplyEdited: {"text"},
     PromptRequested: {"prompt"},
+    ContextCut: {"link_only", "cut_files"},
+    RequestRefused: {"text"},
+    ReplyHeld: {"text"},
+    ProjectAsked: {"text"},
 }
 """Where people's texts are; all that is not listed is ours, or some machine's."""
 PERSONAL = (
@@ -54,6 +67,10 @@ PERSONAL = (
     ActionAnswered,
     JobIdRequested,
     StatusRequested,
+    RequestRefused,
+    ReplyHeld,
+    ProjectAsked,
+    HelpRequested,
 )
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 

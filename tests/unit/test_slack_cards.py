@@ -21,6 +21,8 @@ from bot.domain.job_details import (
 )
 from bot.domain.jobs import Job, Problem
 from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
     CardChanged,
     CardNotPosted,
     EarlierWords,
@@ -30,6 +32,7 @@ from bot.domain.notices.messages import (
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
+    RequestRefused,
     StatusRequested,
 )
 from bot.domain.notices.posts import (
@@ -45,6 +48,7 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import RejectionReason, RequestKind
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState, WayIn
@@ -630,3 +634,27 @@ def test_help_names_the_command_and_the_marks() -> None:
     words = help_text(MessageContext(command="/pages"))
     for expected in ("`/pages ", "`//`", ":eyes:", ":white_check_mark:", ":warning:"):
         assert expected in words
+
+
+def test_who_asked_for_too_much_is_told_when_they_may_ask_again() -> None:
+    """In their own zone; where it is not known, in a while."""
+    refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
+    words = said(refused)
+    assert words.startswith("No job was started: you have asked for 5 things within the last hour")
+    assert "Please ask again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;" in words
+    assert "Please ask again in a while." in said(replace(refused, free_at=None))
+
+
+@pytest.mark.parametrize("why", Refusal)
+def test_whoever_is_refused_learns_why_and_what_to_do(why: Refusal) -> None:
+    """No braces are left, and it ends as a sentence."""
+    words = said(RequestRefused("U0ANA", why, RequestKind.FOLLOW_UP))
+    assert words.startswith("Your reply was not sent: ")
+    assert words.endswith(".")
+    assert "{" not in words.replace("{time}", "")
+
+
+@pytest.mark.parametrize("answer", ActionAnswer)
+def test_every_action_has_its_answer(answer: ActionAnswer) -> None:
+    """In a sentence or two."""
+    assert said(ActionAnswered("U0ANA", answer)).endswith(".")

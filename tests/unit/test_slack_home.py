@@ -79,6 +79,9 @@ def test_what_waits_for_this_person_stands_first() -> None:
     assert blocks.index("Waiting for you") < blocks.index("Your jobs")
     assert "• Fix the guides: the agent asks something · <https://a.example/t|answer it>" in blocks
     assert "• …" in shown(HomeContent("U1", waiting=[asked] * 9))
+    undecided = shown(HomeContent("U1", undecided=[asked, replace(asked, channel_id="D1")]))
+    assert "• Fix the guides: which project is it for? You were asked in <#C1>" in undecided
+    assert "You were asked in your direct messages" in undecided
 
 
 def test_what_is_not_sent_yet_says_why() -> None:
@@ -130,6 +133,7 @@ def test_slack_takes_it_whatever_people_and_agents_wrote(prompt: str, words: str
         jobs=[state, finished][: jobs % 3] * 5,
         has_older=True,
         waiting=[finished] * jobs,
+        undecided=[state] * jobs,
         preference=Preference(words),
         health=[PartHealth(words, 1.0, prompt * 5)] * parts,
         updated_at=1.5,

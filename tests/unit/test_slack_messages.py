@@ -12,10 +12,11 @@ from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listen
 
 from bot.domain.commands import ThreadWord
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person
+from bot.domain.requests import Person, Reply
 from bot.domain.threads import ThreadOrigin, WayIn
 from bot.errors import StoreUnavailable
 from bot.slack.receiving.slack_app import SlackApp
+from bot.starts import job_of_reply
 
 ANA = Person("U0ANA", "T1")
 TS = "1700000002.000100"
@@ -226,6 +227,31 @@ async def test_another_job_in_a_thread_is_recorded_with_its_prompt(world: Listen
     await world.take(event(text=f"<@{BOT}> new Fix the index"))
     (reply,) = world.service.received
     assert (reply.word, reply.text, reply.mentions_us) == (ThreadWord.NEW, "Fix the index", True)
+
+
+@pytest.mark.parametrize("text", ["!new project: Fix it", "!new quiet quiet Fix it", "!new quiet"])
+async def test_another_job_with_an_option_that_cannot_be_understood_is_answered(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    await world.take(event(text=text))
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "quiet", "prompt"),
+    [
+        ("project:guides quiet Fix it", "guides", True, "Fix it"),
+        ("Fix it", "", None, "Fix it"),
+        ("project: Fix it", "", None, "project: Fix it"),
+    ],
+)
+def test_options_count_wherever_a_message_asks_for_a_job(
+    text: str, project: str, *, quiet: bool | None, prompt: str
+) -> None:
+    job = job_of_reply(Reply(ANA, "C1", "1700000001.000100", TS, text, mentions_us=True), None)
+    assert (job.project_said, job.quiet, job.prompt) == (project, quiet, prompt)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ class ActionAnswer(StrEnum):
     STOPPED_UNSENT = "stopped_unsent"
     """The job was not sent yet, and will not be."""
     NOTHING_TO_STOP = "nothing_to_stop"
+    STOP_UNCERTAIN = "stop_uncertain"
+    """It is not known whether the job was started, so that there is nothing that could be stopped."""
     STARTED_AGAIN = "started_again"
     NOT_TO_BE_RETRIED = "not_to_be_retried"
     """The job did not fail, or it was tried again already."""
@@ -152,12 +154,15 @@ class AnswerRequested(_ToPerson):
 
 @dataclass(frozen=True)
 class RequestRefused(_ToPerson):
-    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour."""
+    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour,
+    and `free_at` when they may ask for something again, in seconds since the epoch.
+    """
 
     refusal: Refusal
     wanted: RequestKind
     text: str = ""
     limit: int = 0
+    free_at: int | None = None
     kind: Literal["request_refused"] = field(default="request_refused", kw_only=True)
 
 

@@ -57,11 +57,17 @@ class Ready:
 
 
 async def refuse(
-    tx: PreparerTransaction, thread: Thread, request: Request, refusal: Refusal, *, hourly_limit: int
+    tx: PreparerTransaction,
+    thread: Thread,
+    request: Request,
+    refusal: Refusal,
+    *,
+    hourly_limit: int,
+    free_at: int | None = None,
 ) -> None:
     """Ends a request whose person may not ask for it, and tells them, privately."""
     text = beginning(request.text, MAX_QUOTED) if request.kind in {RequestKind.START, RequestKind.FOLLOW_UP} else ""
-    message = RequestRefused(request.person_id, refusal, request.kind, text, hourly_limit)
+    message = RequestRefused(request.person_id, refusal, request.kind, text, hourly_limit, free_at)
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
     await note(tx, AuditAction.REFUSED, request, thread, reason=refusal.value)
     await _end(tx, thread, request)
@@ -114,6 +120,8 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=ready.gathered.context)
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
+    if thread.card_ts is not None and (thread.state.job is None or thread.state.problem is not None):
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it may wait for long, and the card counts what waits
     await note(tx, AuditAction.STEERED, request, thread)
     await _tell_of_cuts(tx, ready)
     if ready.mode is ReplyMode.MENTIONS:

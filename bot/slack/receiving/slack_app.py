@@ -26,7 +26,6 @@ from bot.slack.receiving.listeners import (
     reactions,
     shortcuts,
 )
-from bot.slack.receiving.modals.draft_keeper import DraftKeeper
 from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.fields import payload_kind
@@ -119,7 +118,7 @@ class SlackApp:
 
 def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpener) -> None:
     service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
-    modals.ModalListeners(service, recorder, opener, DraftKeeper(service, recorder), identity).register(app)
+    modals.ModalListeners(service, recorder, opener, identity).register(app)
     shortcuts.register(app, opener, identity=identity)
     home.register(app, service, recorder, opener, identity=identity)
 

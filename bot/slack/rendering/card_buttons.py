@@ -19,7 +19,16 @@ from bot.slack.rendering.blocks import (
 )
 from bot.slack.rendering.text import safe_url
 
-_NOT_STARTED = frozenset({Problem.REJECTED, Problem.UNCERTAIN, Problem.CANNOT_POST, Problem.GONE})
+_NOT_STARTED = frozenset(
+    {
+        Problem.REJECTED,
+        Problem.UNCERTAIN,
+        Problem.CANNOT_POST,
+        Problem.GONE,
+        Problem.STOPPED,
+        Problem.WITHDRAWN,
+    }
+)
 
 
 def card_buttons(thread: Thread) -> list[Block]:

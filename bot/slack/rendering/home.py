@@ -29,7 +29,7 @@ def home_view(
     return {
         "type": "home",
         "blocks": [
-            *_waiting(content.waiting, links),
+            *_waiting(content, links),
             _header("Your jobs"),
             *_jobs(content, links, message_context),
             *_pages(content),
@@ -43,14 +43,19 @@ def home_view(
     }
 
 
-def _waiting(threads: Sequence[Thread], links: Mapping[str, str]) -> list[Block]:
-    """What the agent asks stands first: nothing goes on before it is answered."""
-    if not threads:
-        return []
+def _waiting(content: HomeContent, links: Mapping[str, str]) -> list[Block]:
+    """What this person has to do stands first: nothing goes on before that."""
     lines = [
-        f"• {_prompt(thread)}: the agent asks something{_link(links.get(thread.id), 'answer it')}" for thread in threads
+        f"• {_prompt(thread)}: the agent asks something{_link(links.get(thread.id), 'answer it')}"
+        for thread in content.waiting
     ]
-    more = ["• …"] if len(threads) > _MOST_WAITING else []
+    lines += [
+        f"• {_prompt(thread)}: which project is it for? You were asked {_where(thread.channel_id)}"
+        for thread in content.undecided
+    ]
+    if not lines:
+        return []
+    more = ["• …"] if len(lines) > _MOST_WAITING else []
     return [_header("Waiting for you"), section("\n".join([*lines[:_MOST_WAITING], *more]))]
 
 
@@ -118,6 +123,10 @@ def _part(part: PartHealth) -> str:
     minutes = int(part.failing_seconds // _MINUTE)
     since = f"for {minutes} minutes" if minutes > 1 else "since a moment ago"
     return f":warning: {name} gets nowhere {since}: {one_line(part.reason, 150)}"
+
+
+def _where(channel_id: str) -> str:
+    return "in your direct messages" if channel_id.startswith("D") else f"in <#{one_line(channel_id, 50)}>"
 
 
 def _prompt(thread: Thread) -> str:

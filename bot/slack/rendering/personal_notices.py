@@ -48,6 +48,9 @@ _ANSWERS = {
     ),
     ActionAnswer.STOPPED_UNSENT: "The job was stopped before it was sent.",
     ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
+    ActionAnswer.STOP_UNCERTAIN: (
+        "It is not known whether the job was started, so Pagehand knows nothing to stop. The thread tells what to do."
+    ),
     ActionAnswer.STARTED_AGAIN: "It is being started again, as a job of its own.",
     ActionAnswer.NOT_TO_BE_RETRIED: (
         "It was not started again: only a job that failed, or changed nothing, can be, and only once. To change what "

@@ -17,6 +17,7 @@ from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT_BUTTONS,
     DISCARD_HELD,
     MAX_OPTION_VALUE,
+    MAX_VALUE,
     SEND_ALL_HELD,
     SEND_HELD,
     Block,
@@ -26,7 +27,7 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, displayable, one_line, opening, quote
+from bot.slack.rendering.text import ELLIPSIS, displayable, moment, one_line, opening, quote
 
 _LABEL = 75
 """Slack's limit for the words on a button."""
@@ -42,7 +43,7 @@ _WHY = {
     Refusal.CHANNEL_NOT_ON_THE_LIST: "Pagehand is for certain channels only, and this is none of them. Do it in one of "
     "those, or ask {ask} to add this one.",
     Refusal.TOO_MANY: "you have asked for {limit} things within the last hour, and that is as much as one person may. "
-    "Please wait a while.",
+    "Please ask again {later}.",
     Refusal.PERSON_UNKNOWN: "Slack does not say who you are, so Pagehand cannot tell whether you may. Try again in a "
     "while; if that does not help, ask {ask} to check that the app is granted the scope users:read.",
     Refusal.CHANNEL_UNKNOWN: "Slack does not say what kind of channel this is, so Pagehand cannot tell whether it may "
@@ -72,13 +73,16 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
 
 
 def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
-    why = _WHY[message.refusal].format(ask=message_context.ask, bot=message_context.bot, limit=message.limit)
+    later = "in a while" if message.free_at is None else f"after {moment(message.free_at)}"
+    why = _WHY[message.refusal].format(
+        ask=message_context.ask, bot=message_context.bot, limit=message.limit, later=later
+    )
     said = f"\nYou wrote:\n{_quoted(message.text)}" if message.text.strip() else ""
     return paragraph(f"{_WANTED.get(message.wanted, 'That was not done')}: {why}{said}")
 
 
 def _held(message: ReplyHeld) -> Message:
-    request = message.request_id
+    request = message.request_id[:MAX_VALUE]
     buttons = (
         button("Send", SEND_HELD, request),
         button("Send all of mine here", SEND_ALL_HELD, request),

@@ -50,8 +50,9 @@ class SlackViews(Views):
     async def publish_home(self, content: HomeContent) -> None:
         """See Views."""
         jobs, waiting = await self._named(content.jobs), await self._named(content.waiting)
+        undecided = await self._named(content.undecided)
         links = await self._permalinks({thread.id: thread for thread in (*jobs, *waiting)}.values())
-        shown = replace(content, jobs=jobs, waiting=waiting)
+        shown = replace(content, jobs=jobs, waiting=waiting, undecided=undecided)
         view = home_view(shown, links, self._message_context, projects=self._projects)
         await call(self._client.views_publish(user_id=content.person_id, view=view))
 

@@ -199,6 +199,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.requests.unmerge(first.id)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
+        await tx.threads.set_prompt("t1", "Do it well")
         assert await tx.threads.find_newest("C1", "1700000001.1")
         assert await tx.threads.of_person("UANA", offset=0, limit=10)
         await tx.threads.detach("nobody's")
@@ -210,6 +211,7 @@ async def _people(store: Store, clock: FakeClock) -> None:
     async def work(tx: Transaction) -> None:
         await tx.audit.add(AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1"))
         assert await tx.audit.count("UANA", [AuditAction.ASKED], since=tx.now)
+        assert await tx.audit.earliest("UANA", [AuditAction.ASKED], since=tx.now) == tx.now
         assert await tx.audit.read(since=tx.now, until=tx.now + 1, after=0, limit=10)
         await tx.drafts.save("UANA", "C1", "Fix")
         assert await tx.drafts.get("UANA", "C1") == "Fix"

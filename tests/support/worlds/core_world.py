@@ -140,9 +140,9 @@ class CoreWorld:
         await self.service.receive(Reply(person, channel, thread_ts, at, text))
         await self.prepare()
 
-    async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str) -> None:
-        """Somebody presses a button about a request; recorded, and looked at."""
-        await self.service.act(Action(person, kind, key, argument=argument))
+    async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str, thread_id: str = "") -> None:
+        """Somebody presses a button about a request, or about the job of a thread; recorded, and looked at."""
+        await self.service.act(Action(person, kind, key, argument=argument, thread_id=thread_id))
         await self.prepare()
 
     async def press_send_again(self, person: Person, request_id: str, *, key: str) -> None:

@@ -15,7 +15,7 @@ from bot.domain.secret_masking import mask_secrets
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin, WayIn
 from bot.runtime.json_fields import first_item_at, text_at
-from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
+from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import command_user, interaction_user
 from bot.slack.receiving.payloads.fields import workspace_id
@@ -53,7 +53,6 @@ class ModalListeners:
     service: ServicePort
     recorder: RequestRecorder
     opener: ModalOpener
-    drafts: DraftKeeper
     identity: Identity
 
     def register(self, app: AsyncApp) -> None:
@@ -124,7 +123,7 @@ class ModalListeners:
             return _errors({Input.PROMPT: NOT_RECORDED_HERE})
         if outcome is RecordingOutcome.LATE:
             return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
-        self.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
+        self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
         return {}
 
     # -- what people do before they submit ----------------------------------------------------------------------------
@@ -132,7 +131,7 @@ class ModalListeners:
     async def _on_typed(self, body: dict[str, Any], ack: AsyncAck) -> None:
         person, typed = interaction_user(body, self.identity), text_at(first_item_at(body, "actions"), "value")
         if person.id:
-            self.drafts.keep(DraftKey(person.id, place_of(body).draft_key), typed, view_id=view_id(body))
+            self.opener.drafts.keep(DraftKey(person.id, place_of(body).draft_key), typed, view_id=view_id(body))
         await ack()
 
     async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:

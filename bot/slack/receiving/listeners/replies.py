@@ -2,12 +2,13 @@
 
 from typing import assert_never
 
-from bot.domain.commands import Aside, FollowUp, NoWords, ThreadWord, Word, parse_reply
+from bot.domain.command_options import WrongOption
+from bot.domain.commands import Aside, Blank, FollowUp, NoWords, ThreadWord, Word, parse_prompt, parse_reply
 from bot.domain.requests import Reply
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import tell
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import unknown_job
+from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, wrong_option
 from bot.slack.rendering.help import help_text
 
 
@@ -31,7 +32,10 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
         case Word(ThreadWord.HELP):
             await _help(message, dependencies)
         case Word(word, prompt):
-            await _record(_reply(message, prompt, word), message, dependencies)
+            if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
+                tell(message, wrong, dependencies)
+            else:
+                await _record(_reply(message, prompt, word), message, dependencies)
         case _:
             assert_never(said)
 
@@ -55,6 +59,14 @@ async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
     reply = _reply(message, "", ThreadWord.HELP)
     if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
         tell(message, help_text(dependencies.message_context), dependencies)
+
+
+def _wrong_in(prompt: str, dependencies: Dependencies) -> str:
+    """Returns what is wrong with what asks for another job, in words; nothing where it can be started."""
+    asked = parse_prompt(prompt)
+    if isinstance(asked, WrongOption):
+        return wrong_option(asked, dependencies.message_context)
+    return task_missing(dependencies.message_context) if isinstance(asked, Blank) else ""
 
 
 def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) -> Reply:

@@ -27,9 +27,13 @@ class DraftKeeper:
     def __init__(self, service: ServicePort, recorder: RequestRecorder) -> None:
         self._service = service
         self._recorder = recorder
-        self._newest: dict[DraftKey, str] = {}
-        self._being_saved: set[DraftKey] = set()
+        self._unsaved: dict[DraftKey, str] = {}
         self._submitted: OrderedDict[str, None] = OrderedDict()
+
+    async def text(self, key: DraftKey) -> str:
+        """Returns what was typed last, saved or not. Raises StoreError."""
+        unsaved = self._unsaved.get(key)
+        return await self._service.draft(key.person_id, key.place) if unsaved is None else unsaved
 
     def keep(self, key: DraftKey, text: str, *, view_id: str) -> None:
         """Keeps a text. What was typed into a view that was submitted meanwhile comes too late."""
@@ -44,16 +48,18 @@ class DraftKeeper:
         self._save(key, "")
 
     def _save(self, key: DraftKey, text: str) -> None:
-        self._newest[key] = text
-        if key not in self._being_saved:
-            self._being_saved.add(key)
+        is_being_saved = key in self._unsaved
+        self._unsaved[key] = text
+        if not is_being_saved:
             self._recorder.in_background(self._save_newest(key), name="keeping a draft")
 
     async def _save_newest(self, key: DraftKey) -> None:
+        saved: str | None = None
         try:
-            while (text := self._newest.pop(key, None)) is not None:
+            while (text := self._unsaved[key]) != saved:
                 await self._service.save_draft(key.person_id, key.place, text)
+                saved = text
         except StoreError as error:
             logger.warning("a draft is not kept: %s", type(error).__name__)
         finally:
-            self._being_saved.discard(key)
+            del self._unsaved[key]

@@ -12,6 +12,7 @@ from bot.domain.preferences import Preference
 from bot.domain.requests import Person
 from bot.errors import ChatError, StoreError
 from bot.ports import People
+from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
@@ -45,13 +46,14 @@ class ModalEdges:
 
 
 class ModalOpener:
-    """One for an app. Each method returns at once."""
+    """One for an app. Each method returns at once. `drafts` are what the modals begin with."""
 
     def __init__(self, service: ServicePort, recorder: RequestRecorder, edges: ModalEdges) -> None:
         self._service = service
         self._recorder = recorder
         self._views = edges.views
         self._projects = edges.projects
+        self.drafts = DraftKeeper(service, recorder)
         self._context = HandOverContext(edges.conversations, edges.people)
 
     def new_job(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
@@ -134,7 +136,7 @@ class ModalOpener:
     async def _drafted(self, person: Person, place: ModalPlace) -> Drafted:
         """Returns what was typed before; without it, where the database is away, people can type all the same."""
         try:
-            text = await self._service.draft(person.id, place.draft_key)
+            text = await self.drafts.text(DraftKey(person.id, place.draft_key))
             return Drafted(text, await self._service.preference(person.id))
         except StoreError as error:
             logger.warning("a modal is opened without its draft: %s", type(error).__name__)

@@ -1,6 +1,5 @@
-"""Pagehand's modals and Home in a real browser, with the whole bot behind them."""
+"""From a message, and from Home, to a job: a real browser, with the whole bot behind it."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,11 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
-from sqlalchemy import text
 from support.worlds.app_world import AppWorld, a_world
-from support.worlds.browser_page import ANA, DOCS, Desk, messages, write
-
-from bot.slack.rendering.modals import PROMPT_MISSING
+from support.worlds.browser_page import ANA, DOCS, Desk, messages
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 PATIENCE_MS = 30_000
@@ -37,37 +33,6 @@ async def desk(world: AppWorld, browser: Browser) -> AsyncIterator[Desk]:
 
 def modal(page: Page, title: str) -> Locator:
     return page.locator("dialog[open]").filter(has=page.get_by_role("heading", name=title))
-
-
-async def until_kept(world: AppWorld, draft: str) -> None:
-    """Waits till this is kept; the test's time limit bounds it."""
-    kept: object = None
-    while kept != draft:
-        async with world.engine.connect() as connection:
-            kept = (await connection.execute(text("SELECT text FROM drafts"))).scalar()
-        await asyncio.sleep(0.01)
-
-
-async def test_a_modal_with_an_error_loses_nothing(world: AppWorld, desk: Desk) -> None:
-    """Nor does one that was closed; at last it becomes a job."""
-    page = await desk.open(ANA, DOCS)
-    await write(page, "/docs")
-    shown = modal(page, "New job")
-    await expect(shown.get_by_label("What should be done?")).to_be_focused()
-    await page.keyboard.type("   ")
-    await shown.get_by_label("Quietly").check()
-    await shown.get_by_role("button", name="Start").click()
-    await expect(shown.get_by_label("What should be done?")).to_have_accessible_description(re.compile(PROMPT_MISSING))
-    await expect(shown.get_by_label("Quietly")).to_be_checked()
-    await shown.get_by_label("What should be done?").fill("Explain the ports")
-    await page.keyboard.press("Escape")
-    await expect(shown).to_have_count(0)
-    await until_kept(world, "Explain the ports")
-    await write(page, "/docs")
-    await expect(shown.get_by_label("What should be done?")).to_have_value("Explain the ports")
-    await shown.get_by_role("button", name="Start").click()
-    await expect(shown).to_have_count(0)
-    await expect(messages(page).last).to_contain_text("Explain the ports", timeout=PATIENCE_MS)
 
 
 async def test_a_message_is_handed_over_with_its_secret_masked(world: AppWorld, desk: Desk) -> None:

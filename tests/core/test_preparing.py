@@ -1,0 +1,337 @@
+"""What is found out about a request before it is sent: who may, for which project, what goes along."""
+
+from dataclasses import replace
+
+import pytest
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+
+from bot.domain.actions import Action
+from bot.domain.audit import AuditAction
+from bot.domain.channels import Channel
+from bot.domain.members import Member
+from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import ProjectAsked, RequestRefused
+from bot.domain.notices.posts import ContextCut, RequestUncertain
+from bot.domain.permissions import PermissionRules, Refusal
+from bot.domain.preferences import Preference
+from bot.domain.projects import Project, ProjectReason, Projects
+from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind
+from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.threads import WayIn
+from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+
+AT = [f"170000000{n}.000200" for n in range(1, 10)]
+OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)
+GUEST = Member("UANA", "Ana", "T1", is_guest=True)
+SHARED = Channel("C1", "docs", is_shared_outside=True, is_private=False)
+TEXT, IMAGE = SlackFile("F1", "notes.md", "text/markdown"), SlackFile("F2", "a.png", "image/png")
+
+
+async def audited(world: CoreWorld) -> list[tuple[str, str, str]]:
+    """What the audit trail tells, in order."""
+    entries = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
+    return [(each.entry.action.value, each.entry.person.id, each.entry.reason) for each in entries]
+
+
+def projects(world: CoreWorld, *all_: Project) -> None:
+    world.projects = Projects(all_ or (Project("guides", words=("guide",)), Project("manual", words=("manual",))))
+    world.assemble()
+
+
+# -- who may ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "channel", "rules", "refused"),
+    [
+        (GUEST, None, {}, Refusal.GUEST),
+        (OUTSIDER, None, {}, Refusal.OTHER_ORGANIZATION),
+        (replace(OUTSIDER, team_id=""), None, {}, Refusal.PERSON_UNKNOWN),
+        (None, SHARED, {}, Refusal.SHARED_CHANNEL),
+        (None, None, {"people": frozenset({"UBEN"})}, Refusal.NOT_ON_THE_LIST),
+        (None, None, {"groups": frozenset({"S1"})}, Refusal.NOT_ON_THE_LIST),
+        (None, None, {"channels": frozenset({"C2"})}, Refusal.CHANNEL_NOT_ON_THE_LIST),
+    ],
+    ids=lambda value: value.value if isinstance(value, Refusal) else "",
+)
+async def test_who_may_not_is_told_privately_and_nothing_else_happens(
+    world: CoreWorld, member: Member | None, channel: Channel | None, rules: dict[str, frozenset[str]], refused: Refusal
+) -> None:
+    """With what they asked for; the audit trail has the reason."""
+    world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it
+    world.reading.members |= {"UANA": member} if member else {}
+    world.reading.channels |= {"C1": channel} if channel else {}
+    world.assemble()
+    await world.start()
+    await world.settle()
+    assert world.chat.messages == []
+    assert world.job_api.created == []
+    assert world.chat.told == [RequestRefused("UANA", refused, RequestKind.START, "Do it")]
+    assert await audited(world) == [("refused", "UANA", refused.value)]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"allow_guests": True, "allow_shared_channels": True},
+        {"allow_guests": True, "allow_shared_channels": True, "people": frozenset({"UANA"})},
+        {"allow_guests": True, "allow_shared_channels": True, "people": frozenset({"UX"}), "groups": frozenset({"S1"})},
+    ],
+)
+async def test_who_is_allowed_may(world: CoreWorld, rules: dict[str, object]) -> None:
+    world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it
+    world.reading.members["UANA"], world.reading.channels["C1"] = GUEST, SHARED
+    world.reading.groups["S1"] = frozenset({"UANA"})
+    world.assemble()
+    await world.started()
+    assert world.job_api.created == ["Do it"]
+    assert await audited(world) == [("asked", "UANA", "")]
+
+
+async def test_what_slack_never_tells_is_refused(world: CoreWorld) -> None:
+    """A scope that is missing does not come by waiting."""
+    world.reading.faults = [ChatMissingScope(("users:read",))]
+    await world.start()
+    await world.settle()
+    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.PERSON_UNKNOWN]
+
+
+async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.reading.members["UBEN"] = replace(GUEST, id="UBEN")
+    await world.reply(ts, "more", AT[0], BEN)
+    await world.service.revise(Reply(BEN, "C1", ts, AT[0], "even more", edited_at=AT[1]))
+    await world.pass_time(5)
+    assert world.job_api.messages == {}
+    assert world.chat.reactions == {}
+    assert world.chat.told == [RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, "more")]
+
+
+async def test_an_hour_has_a_limit_for_each_person(world: CoreWorld) -> None:
+    """What is stopped or muted does not count, and the next hour is another one."""
+    world.rules = PermissionRules("T1", hourly_limit=2)
+    world.assemble()
+    ts = await world.started()
+    for number in range(3):
+        await world.reply(ts, f"{number}", AT[number])
+    await world.reply(ts, "mine", AT[3], BEN)
+    await world.press(RequestKind.SHOW_STATUS, ANA, "", key="s", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["0", "mine"]
+    refused = [(each.person_id, each.refusal, each.limit) for each in world.chat.told_as(RequestRefused)]
+    assert refused == [("UANA", Refusal.TOO_MANY, 2)] * 2
+    world.clock.advance(3_600)
+    await world.reply(ts, "later", AT[4])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"][-1] == "later"
+
+
+async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
+    ts = await world.started()
+    thread = await world.thread(ts)
+    for kind in (RequestKind.MUTE, RequestKind.STOP, RequestKind.RETRY, RequestKind.SHOW_STATUS):
+        await world.press(kind, EVA, "", key=kind.value, thread_id=thread.id)
+    await world.settle()
+    assert {(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)} == {
+        ("UEVA", Refusal.OTHER_ORGANIZATION)
+    }
+    assert len(world.chat.told) == 4
+    assert (await world.thread(ts)).state.muted_by == ""
+
+
+# -- when Slack is away -----------------------------------------------------------------------------------------------
+
+
+async def test_what_slack_cannot_be_asked_about_waits(world: CoreWorld) -> None:
+    """And is sent once, when it can."""
+    world.reading.faults = [ChatUnreachable("down")] * 4
+    await world.start()
+    await world.settle()
+    assert world.chat.messages == []
+    await world.pass_time(30)
+    assert world.job_api.created == ["Do it"]
+    assert world.chat.told == []
+
+
+async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) -> None:
+    world.reading.faults = [ChatUnreachable("down")] * 200
+    await world.start()
+    await world.pass_time(60)
+    assert world.request_preparer.status().failing_seconds > 0
+    await world.pass_time(1_200)
+    assert world.job_api.created == []
+    assert world.chat.messages == []
+    assert world.chat.answers() == ["slack_away"]
+
+
+@pytest.mark.parametrize("moment", ["reading", "read"])
+async def test_a_process_that_dies_while_it_prepares_loses_nothing(world: CoreWorld, moment: str) -> None:
+    """The next one does it again; what was recorded before is not."""
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_preparer.claim(10)
+    slow = world.request_preparer
+    if moment == "read":
+        await slow.process(item, claimed_at)
+    world.restart("two")
+    await world.pass_time(60)
+    assert world.job_api.created == ["Do it"]
+    await slow.process(item, claimed_at)
+    await world.pass_time(60)
+    assert world.job_api.created == ["Do it"]
+    assert [each[0] for each in await audited(world)] == ["asked"]
+
+
+# -- for which project ------------------------------------------------------------------------------------------------
+
+
+async def test_words_route_to_a_project(world: CoreWorld) -> None:
+    projects(world)
+    ts = await world.started("Mend the manual")
+    thread = await world.thread(ts)
+    assert (thread.project, thread.options.project_reason) == ("manual", ProjectReason.WORDS)
+    assert world.job_api.projects == ["manual"]
+
+
+async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice(world: CoreWorld) -> None:
+    projects(world)
+    await world.start("Mend the guide and the manual")
+    await world.pass_time(30)
+    assert world.chat.messages == []
+    (asked,) = world.chat.told_as(ProjectAsked)
+    assert (asked.person_id, asked.projects, asked.said) == ("UANA", ("guides", "manual"), "")
+    for person, name in ((BEN, "manual"), (ANA, "nothing"), (ANA, "guides"), (ANA, "manual")):
+        await world.press(RequestKind.CHOOSE_PROJECT, person, name, key=f"{person.id}{name}", thread_id=asked.thread_id)
+    await world.pass_time(5)
+    assert world.job_api.projects == ["manual"]
+    assert world.chat.answers() == ["not_for_you", "project_settled", "project_chosen", "project_chosen"]
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="late", thread_id=asked.thread_id)
+    await world.settle()
+    assert world.chat.answers()[-1] == "project_settled"
+
+
+async def test_a_project_that_there_is_not_is_asked_about_and_one_that_is_preferred_is_not(world: CoreWorld) -> None:
+    projects(world)
+    await world.service.save_preference("UANA", Preference(project="guides", quiet=True))
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, project_said="guidse"))
+    await world.settle()
+    (asked,) = world.chat.told_as(ProjectAsked)
+    assert (asked.said, asked.projects) == ("guidse", ("guides", "manual"))
+    ts = await world.started("Do it", key="k2")
+    thread = await world.thread(ts)
+    assert (thread.project, thread.options.project_reason) == ("guides", ProjectReason.DEFAULT)
+    assert thread.options.quiet
+
+
+# -- what goes along --------------------------------------------------------------------------------------------------
+
+
+async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes_them(world: CoreWorld) -> None:
+    """Secrets in it are masked, and that is told."""
+    world.job_api.files_taken = True
+    world.reading.files = {
+        "F1": FileContent(b"password: hunter2hunter2 and ghp_" + b"a1B2" * 9, "text/markdown"),
+        "F2": FileContent(b"\x89PNG\x00", "image/png"),
+    }
+    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT, IMAGE))))
+    await world.pass_time(5)
+    (created,) = world.job_api.created
+    assert "ghp_" not in created
+    assert list(world.job_api.uploads.values()) == [b"\x89PNG\x00"]
+    (files,) = world.job_api.files.values()
+    assert [file.name for file in files] == ["a.png"]
+    (told,) = world.chat.posted_as(ContextCut)
+    assert told.link_only == ()
+    assert "GitHub token" in told.masked
+
+
+@pytest.mark.parametrize("takes_files", [True, False])
+async def test_of_what_the_project_does_not_take_the_agent_gets_the_link(
+    world: CoreWorld, *, takes_files: bool
+) -> None:
+    world.job_api.files_taken = takes_files
+    world.job_api.faults = [JobApiRejected("413")] if takes_files else []
+    world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
+    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((IMAGE,))))
+    await world.pass_time(5)
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
+    assert "You get the link only" in world.job_api.created[0]
+
+
+async def test_a_file_waits_for_a_job_api_that_is_away(world: CoreWorld) -> None:
+    world.job_api.files_taken = True
+    world.job_api.faults = [JobApiUnreachable("down")]
+    world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
+    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((IMAGE,))))
+    await world.pass_time(10)
+    assert [file.name for file in world.job_api.files[world.job_api.created[0]]] == ["a.png"]
+
+
+async def test_what_its_person_chose_goes_along_as_it_is(world: CoreWorld) -> None:
+    """A request by the message shortcut: they have seen and edited it."""
+    asked = NewJob(ANA, "C1", "Fix it", "k", WayIn.SHORTCUT, thread_ts=AT[0], context=RequestContext("> edited"))
+    await world.service.start(asked)
+    await world.pass_time(5)
+    assert "> edited" in world.job_api.created[0]
+    assert not [call for call in world.reading.asked if call.startswith("thread")]
+
+
+# -- stop and retry ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_stop_before_the_job_was_sent_sends_nothing(world: CoreWorld) -> None:
+    """The card and the thread say so, also to those who replied."""
+    world.job_api.faults = [JobApiUnreachable("down")]
+    ts = await world.started()
+    await world.reply(ts, "and this", AT[0], BEN)
+    await world.press(RequestKind.STOP, BEN, "", key="p1", thread_id=(await world.thread(ts)).id)
+    await world.press(RequestKind.STOP, BEN, "", key="p2", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(100)
+    assert world.job_api.created == []
+    assert world.chat.answers() == ["stopped_unsent", "nothing_to_stop"]
+    assert world.chat.said(ts) == ["request_rejected", "request_rejected"]
+    assert (await world.thread(ts)).state.problem == "stopped"
+    assert [each[:2] for each in await audited(world)][-1] == ("stopped", "UBEN")
+
+
+async def test_a_job_that_failed_is_tried_again_once_as_a_job_of_its_own(world: CoreWorld) -> None:
+    ts = await world.started()
+    thread = await world.thread(ts)
+    await world.press(RequestKind.RETRY, BEN, "", key="p0", thread_id=thread.id)
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(5)
+    for press in ("p1", "p2"):
+        await world.press(RequestKind.RETRY, BEN, "", key=press, thread_id=thread.id)
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Do it"]
+    assert world.chat.answers() == ["not_to_be_retried", "started_again", "not_to_be_retried"]
+    newest = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
+    assert newest is not None
+    assert (newest.number, newest.requester_id, newest.options.way_in) == (1, "UBEN", WayIn.RETRY)
+    assert AuditAction.RETRIED.value in [each[0] for each in await audited(world)]
+
+
+async def test_a_retry_of_what_may_have_arrived_sends_it_again(world: CoreWorld) -> None:
+    world.job_api.after = [JobApiUncertain("timeout")]
+    ts = await world.started()
+    assert world.chat.posted_as(RequestUncertain)
+    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Do it"]
+    assert world.chat.answers() == ["sent_again"]
+
+
+async def test_a_home_changes_with_the_card(world: CoreWorld) -> None:
+    await world.service.open_home("UANA")
+    await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
+    await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
+    await world.started()
+    world.clock.advance(3)
+    claimed = await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
+    assert [home.person_id for home in claimed] == ["UANA"]
+
+
+async def test_a_word_of_somebody_else_about_an_action_that_is_none_does_nothing(world: CoreWorld) -> None:
+    """A card that is no job's."""
+    await world.service.act(Action(ANA, RequestKind.STOP, "k", channel_id="C1", card_ts="1.1"))
+    assert await world.step(world.request_preparer) == 0

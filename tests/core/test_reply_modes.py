@@ -1,0 +1,231 @@
+"""Which messages in a Slack thread go to its job, and what starts one."""
+
+from dataclasses import replace
+
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+
+from bot.domain.actions import Action
+from bot.domain.commands import ThreadWord
+from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, StatusRequested
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests import Person, Reply, RequestKind
+from bot.domain.thread_messages import ThreadMessage
+
+CLEO = Person("UCLEO", "T1")
+ROOT = "1700000000.000100"
+AT = [f"170000000{n}.000200" for n in range(1, 10)]
+
+
+def in_mode(world: CoreWorld, mode: ReplyMode) -> None:
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=mode))
+    world.assemble()
+
+
+def said(person: Person, text: str, at: str, *, thread_ts: str = ROOT, mentions: bool = True) -> Reply:
+    return Reply(person, "C1", thread_ts, at, text, mentions_us=mentions)
+
+
+async def conversation(world: CoreWorld) -> str:
+    """A job that somebody asked for by a mention in others' conversation; returns its id."""
+    world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
+    assert await world.service.receive(said(ANA, "Fix it", AT[0]))
+    await world.settle()
+    return "job-1"
+
+
+async def test_a_mention_in_somebody_elses_thread_starts_a_job_that_takes_the_thread_along(world: CoreWorld) -> None:
+    """The card is a reply there; what was said is marked off from what was asked."""
+    await conversation(world)
+    (created,) = world.job_api.created
+    assert created.startswith("Fix it\n\nWhat follows")
+    assert "> The guide is wrong" in created
+    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
+    thread = await world.thread(card.ts)
+    assert (thread.ts, thread.prompt, thread.number) == (ROOT, "Fix it", 0)
+
+
+async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreWorld) -> None:
+    """And the next mention carries what was said since the last, without what the agent has."""
+    await conversation(world)
+    world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Both guides", AT[1])]
+    assert await world.service.receive(said(CLEO, "Both guides", AT[1], mentions=False))
+    assert await world.service.receive(said(BEN, "and do that", AT[2]))
+    await world.pass_time(5)
+    (sent,) = world.job_api.messages["job-1"]
+    assert sent.startswith("and do that\n\n")
+    assert "> Both guides" in sent
+    assert "The guide is wrong" not in sent
+    assert world.chat.reactions == {AT[2]: Reaction.ACCEPTED}
+    assert world.chat.told == []
+
+
+async def test_the_same_mention_starts_one_job_however_often_it_comes(world: CoreWorld) -> None:
+    mention = said(ANA, "Fix it", AT[0])
+    for _ in range(3):
+        assert await world.service.receive(mention)
+        await world.settle()
+    assert len(world.job_api.created) == 1
+    assert world.job_api.messages == {}
+
+
+async def test_two_mentions_at_once_become_one_job_and_one_follow_up(world: CoreWorld) -> None:
+    await world.service.receive(said(ANA, "Fix it", AT[0]))
+    await world.service.receive(said(BEN, "and the manual", AT[1]))
+    await world.pass_time(5)
+    assert [prompt.partition("\n")[0] for prompt in world.job_api.created] == ["Fix it"]
+    assert [prompt.partition("\n")[0] for prompt in world.job_api.messages["job-1"]] == ["and the manual"]
+
+
+async def test_a_mention_while_another_card_is_on_its_way_is_not_lost(world: CoreWorld) -> None:
+    """It could be a reply to that card, whose place is not known yet."""
+    await world.start()
+    assert await world.service.receive(said(BEN, "Fix it", AT[0], thread_ts="1700000000.000900"))
+    assert world.job_api.created == []
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Fix it"]
+
+
+async def test_what_mentions_nobody_in_a_thread_without_a_job_is_nothing(world: CoreWorld) -> None:
+    assert not await world.service.receive(said(ANA, "Fix it", AT[0], mentions=False))
+    assert not await world.service.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
+    assert not await world.service.revise(replace(said(ANA, "Fix it", AT[0]), edited_at=AT[1]))
+
+
+async def test_among_participants_others_are_asked_first(world: CoreWorld) -> None:
+    """Once for each reply; what they send once makes them no participant."""
+    in_mode(world, ReplyMode.PARTICIPANTS)
+    ts = await world.started()
+    await world.reply(ts, "first", AT[0])
+    for _ in range(2):
+        await world.reply(ts, "shorter", AT[1], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first"]
+    (held,) = world.chat.told_as(ReplyHeld)
+    assert (held.person_id, held.text) == ("UBEN", "shorter")
+    await world.press(RequestKind.SEND_HELD, CLEO, held.request_id, key="p1")
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p3")
+    await world.reply(ts, "much shorter", AT[2], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "shorter"]
+    assert world.chat.reactions == {AT[0]: Reaction.ACCEPTED, AT[1]: Reaction.ACCEPTED}
+    assert world.chat.answers() == ["not_for_you", "held_sent", "nothing_new"]
+    assert len(world.chat.told_as(ReplyHeld)) == 2
+
+
+async def test_sending_all_of_mine_makes_somebody_a_participant(world: CoreWorld) -> None:
+    in_mode(world, ReplyMode.PARTICIPANTS)
+    ts = await world.started()
+    for text, at in (("one", AT[0]), ("two", AT[1])):
+        await world.reply(ts, text, at, BEN)
+    await world.settle()
+    await world.press(RequestKind.SEND_ALL_HELD, BEN, world.chat.told_as(ReplyHeld)[0].request_id, key="p1")
+    await world.reply(ts, "three", AT[2], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["one", "two", "three"]
+    assert (await world.thread(ts)).state.participants == ("UBEN",)
+
+
+async def test_a_held_reply_can_be_discarded(world: CoreWorld) -> None:
+    in_mode(world, ReplyMode.PARTICIPANTS)
+    ts = await world.started()
+    await world.reply(ts, "hm", AT[0], BEN)
+    await world.settle()
+    (held,) = world.chat.told_as(ReplyHeld)
+    await world.press(RequestKind.DISCARD_HELD, BEN, held.request_id, key="p1")
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
+    await world.pass_time(5)
+    assert world.job_api.messages == {}
+    assert world.chat.answers() == ["held_discarded", "nothing_new"]
+
+
+async def test_a_muted_job_gets_no_replies_and_says_so_once_for_each(world: CoreWorld) -> None:
+    ts = await world.started()
+    await word(world, ts, ThreadWord.MUTE, AT[0])
+    await world.settle()
+    for _ in range(2):
+        await world.reply(ts, "among us", AT[1], BEN)
+    await world.settle()
+    await word(world, ts, ThreadWord.UNMUTE, AT[2])
+    await world.reply(ts, "for the agent", AT[3], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["for the agent"]
+    assert world.chat.answers() == ["muted", "reply_not_sent_muted", "unmuted"]
+
+
+async def word(world: CoreWorld, ts: str, said: ThreadWord, at: str, *by: Person, text: str = "") -> None:
+    """Somebody writes a word for Pagehand in a thread."""
+    await world.service.receive(Reply(by[0] if by else ANA, "C1", ts, at, text, word=said))
+    await world.prepare()
+
+
+async def test_words_for_pagehand_are_no_follow_ups(world: CoreWorld) -> None:
+    ts = await world.started()
+    await word(world, ts, ThreadWord.STATUS, AT[0], BEN)
+    await word(world, ts, ThreadWord.HELP, AT[1], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages == {}
+    assert world.chat.told == [StatusRequested("UBEN"), HelpRequested("UBEN")]
+
+
+async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: CoreWorld) -> None:
+    """An edit of a reply to the older job stays with that one."""
+    ts = await world.started()
+    await world.reply(ts, "for the first", AT[0])
+    await world.pass_time(5)
+    await word(world, ts, ThreadWord.NEW, AT[1], BEN, text="Another")
+    await world.pass_time(5)
+    await world.reply(ts, "for the second", AT[2])
+    await world.service.revise(Reply(ANA, "C1", ts, AT[0], "gone", edited_at=AT[3], withdrawn=True))
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Another"]
+    assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["for the second"]}
+    cards = [posted for posted in world.chat.messages if posted.kind == "card_changed"]
+    assert [(await world.thread(card.ts)).number for card in cards] == [0, 1]
+
+
+async def test_a_mention_can_be_changed_till_it_is_sent(world: CoreWorld) -> None:
+    """And afterwards its new words are offered as a follow-up."""
+    await world.service.receive(said(ANA, "Fix it", AT[0]))
+    await world.service.revise(replace(said(ANA, "Fix all", AT[0]), edited_at=AT[1]))
+    await world.settle()
+    assert world.job_api.created == ["Fix all"]
+    card = next(posted for posted in world.chat.messages if posted.kind == "card_changed")
+    assert (await world.thread(card.ts)).prompt == "Fix all"
+    await world.service.revise(replace(said(ANA, "Fix most", AT[0]), edited_at=AT[2]))
+    await world.settle()
+    assert world.chat.told_to() == [("UANA", "reply_edited")]
+    start = world.chat.told[0].request_id  # type: ignore[union-attr]  # it is an offer
+    await world.press_send_new_words(ANA, start, key="p1")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["Fix most"]
+
+
+async def test_a_mention_that_is_deleted_before_it_is_sent_starts_nothing(world: CoreWorld) -> None:
+    await world.service.receive(said(ANA, "Fix it", AT[0]))
+    await world.prepare()
+    await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
+    await world.pass_time(5)
+    assert world.job_api.created == []
+
+
+async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: CoreWorld) -> None:
+    await world.service.receive(said(EVA, "Fix it", AT[0]))
+    await world.pass_time(5)
+    assert world.job_api.created == []
+    assert world.chat.messages == []
+    assert world.chat.told_to() == [("UEVA", "request_refused")]
+    assert await world.service.receive(said(ANA, "Fix it", AT[1]))
+    await world.pass_time(5)
+    assert world.job_api.created == ["Fix it"]
+
+
+async def test_a_stop_by_a_reaction_is_for_those_who_take_part(world: CoreWorld) -> None:
+    ts = await world.started()
+    for person in (BEN, ANA):
+        key = f"reaction/C1/{ts}/{person.id}/1"
+        await world.service.act(Action(person, RequestKind.STOP, key, channel_id="C1", card_ts=ts))
+    world.job_api.cancels = True
+    await world.pass_time(5)
+    assert world.chat.answers()[0] == "not_for_you"
+    assert world.job_api.cancelled == ["job-1"]

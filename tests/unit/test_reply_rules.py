@@ -1,0 +1,86 @@
+"""Which messages in a Slack thread are meant for its job: what holds for all of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.projects import ReplyMode
+from bot.domain.reply_rules import ReplyMeaning, asks_for_a_job, meaning, takes_part, with_participant
+from bot.domain.requests import Person, Reply
+from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
+
+PEOPLE = st.sampled_from(["UANA", "UBEN", "UCLEO", "UDORA"])
+MODES = st.sampled_from(ReplyMode)
+REPLIES = st.builds(
+    Reply,
+    st.builds(Person, PEOPLE, st.just("T1")),
+    st.sampled_from(["C1", "D1"]),
+    st.just("1.1"),
+    st.just("2.1"),
+    st.sampled_from(["", "words"]),
+    mentions_us=st.booleans(),
+    in_direct_message=st.booleans(),
+)
+THREADS = st.builds(
+    Thread,
+    st.just("t1"),
+    st.just("T1"),
+    st.sampled_from(["C1", "D1"]),
+    PEOPLE,
+    st.just("Do it"),
+    st.just("docs"),
+    st.just(0.0),
+    origin=st.sampled_from(ThreadOrigin),
+    state=st.builds(
+        ThreadState,
+        muted_by=st.sampled_from(["", "", "UANA"]),
+        participants=st.lists(PEOPLE, unique=True).map(tuple),
+    ),
+)
+
+
+@given(REPLIES, THREADS, MODES)
+def test_a_mention_always_counts(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
+    """It is sent, unless the job is muted: that is told."""
+    if reply.mentions_us:
+        expected = ReplyMeaning.MUTED if thread.state.muted_by else ReplyMeaning.SEND
+        assert meaning(reply, thread, mode) is expected
+
+
+@given(REPLIES, THREADS, MODES)
+def test_in_somebody_elses_conversation_only_mentions_count(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
+    """Whatever the channel's mode, and nobody is asked or told anything."""
+    elsewhere = not (reply.in_direct_message or thread.channel_id == "D1")
+    if thread.origin is ThreadOrigin.CONVERSATION and elsewhere and not reply.mentions_us:
+        assert meaning(reply, thread, mode) is ReplyMeaning.BETWEEN_PEOPLE
+
+
+@given(REPLIES, THREADS, MODES)
+def test_nothing_is_sent_while_a_job_is_muted(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
+    """Nor is anybody asked whether to."""
+    if thread.state.muted_by:
+        assert meaning(reply, thread, mode) in {ReplyMeaning.MUTED, ReplyMeaning.BETWEEN_PEOPLE}
+
+
+@given(REPLIES, THREADS, MODES)
+def test_only_strangers_are_asked_and_only_where_participants_count(
+    reply: Reply, thread: Thread, mode: ReplyMode
+) -> None:
+    """Who asked for the job, or has steered it, is never asked."""
+    if meaning(reply, thread, mode) is ReplyMeaning.ASK_FIRST:
+        assert mode is ReplyMode.PARTICIPANTS
+        assert not takes_part(reply.person.id, thread)
+
+
+@given(THREADS, PEOPLE)
+def test_whoever_steers_is_the_newest_participant_and_there_are_not_too_many(thread: Thread, person_id: str) -> None:
+    """Nobody is there twice, and who asked is none of them."""
+    after = with_participant(thread.state, person_id, thread)
+    assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
+    assert person_id == thread.requester_id or after[-1] == person_id
+    assert set(after) == set(thread.state.participants) | ({person_id} - {thread.requester_id})
+
+
+@given(REPLIES)
+def test_a_job_is_asked_for_by_a_mention_with_words_alone(reply: Reply) -> None:
+    """A lone mention, or words without one, ask for none."""
+    assert asks_for_a_job(reply) == (reply.mentions_us and bool(reply.text))
