@@ -1,6 +1,7 @@
 """What somebody writes in quick succession goes out as one message, each reply with its own mark."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
@@ -8,6 +9,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.notices.messages import Reaction
 from bot.domain.requests import Person, Reply, Request, RequestContext, RequestState, UploadedFile
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.ports import Transaction
 
 JOB = "job-1"
 T = 1_700_000_100
@@ -180,6 +182,10 @@ async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> 
     assert (await world.thread(ts)).state.asker_id == BEN.id
 
 
+async def _prepare(request: Request, tx: Transaction) -> None:
+    await tx.requests.prepared(request)
+
+
 @pytest.mark.parametrize("takes_files", [True, False])
 async def test_what_goes_with_each_of_them_goes_with_the_message(
     world: CoreWorld, ts: str, *, takes_files: bool
@@ -190,7 +196,7 @@ async def test_what_goes_with_each_of_them_goes_with_the_message(
     await write(world, ts, ("One", 1), ("Two", 2))
     for request, context in zip(await rows(world, ts), ("Ben: yes", "Cleo: no"), strict=True):
         prepared = replace(request, context=RequestContext(context, (file,)))
-        await world.store.transact(lambda tx, prepared=prepared: tx.requests.prepared(prepared))
+        await world.store.transact(partial(_prepare, prepared))
     await world.settle()
     (sent,) = world.job_api.messages[JOB]
     assert sent.startswith("One\n\nTwo\n\nWhat follows")
