@@ -60,6 +60,13 @@ from bot.store.store import open_store
 LINK = "https://git.example/pull/7"
 WHOSE = {"person": "UBEN", "request": "r1", "kind": "follow_up", "text": "More \x02@U7\x03"}
 FOLLOW_UP = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More \x02@U7\x03")
+UNKNOWN_THEN = {
+    RejectionReason.ACCEPTED_WHILE_ARCHIVED,
+    RejectionReason.NOT_PERMITTED,
+    RejectionReason.NOTHING_TO_STOP,
+    RejectionReason.STOPPED,
+}
+"""Reasons that no row of the old form holds under these words."""
 WAITING = RequestSummary("", "UBEN", RequestKind.FOLLOW_UP, "More \x02@U7\x03")
 """Of a request that waits for the end of an outage, its id was not kept."""
 
@@ -114,7 +121,7 @@ OLD_NOTICES: list[tuple[str, str, dict[str, str], NoticeMessage]] = [
     *(
         ("post", "refused", {**WHOSE, "reason": old, "words": "no"}, RequestRejected(FOLLOW_UP, new, "no"))
         for old, new in {
-            **{reason.value: reason for reason in RejectionReason if reason != "accepted_while_archived"},
+            **{reason.value: reason for reason in RejectionReason if reason not in UNKNOWN_THEN},
             "taken_archived": RejectionReason.ACCEPTED_WHILE_ARCHIVED,
             "of long ago": RejectionReason.OTHER,
         }.items()

@@ -1,11 +1,15 @@
 """What somebody writes in quick succession goes out as one message, each reply with its own mark."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import Person, Reply, Request, RequestState
+from bot.domain.requests import Person, Reply, Request, RequestContext, RequestState, UploadedFile
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.ports import Transaction
 
 JOB = "job-1"
 T = 1_700_000_100
@@ -176,3 +180,25 @@ async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> 
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
     assert (await world.thread(ts)).state.asker_id == BEN.id
+
+
+async def _prepare(request: Request, tx: Transaction) -> None:
+    await tx.requests.prepared(request)
+
+
+@pytest.mark.parametrize("takes_files", [True, False])
+async def test_what_goes_with_each_of_them_goes_with_the_message(
+    world: CoreWorld, ts: str, *, takes_files: bool
+) -> None:
+    """Marked off from the words of the person; files only where the job API takes them."""
+    world.job_api.files_taken = takes_files
+    file = UploadedFile("f1", "a.png", "image/png")
+    await write(world, ts, ("One", 1), ("Two", 2))
+    for request, context in zip(await rows(world, ts), ("Ben: yes", "Cleo: no"), strict=True):
+        prepared = replace(request, context=RequestContext(context, (file,)))
+        await world.store.transact(partial(_prepare, prepared))
+    await world.settle()
+    (sent,) = world.job_api.messages[JOB]
+    assert sent.startswith("One\n\nTwo\n\nWhat follows")
+    assert "Ben: yes\n\nCleo: no" in sent
+    assert world.job_api.files[sent] == ((file,) if takes_files else ())

@@ -74,12 +74,14 @@ async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: Ap
         [[projects]]
         name = "guides"
         project = "{PROJECT}"
+        words = ["write"]
 
         [[projects]]
         name = "api"
         project = "{PROJECT}"
         url = "{away.url}"
         key_file = "key"
+        words = ["say it"]
         """
     )
     instance = await world.start(PAGEHAND_PROJECTS=str(file), JOB_API_PROJECT="")
@@ -91,8 +93,7 @@ async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: Ap
     assert isinstance(parts, dict)
     assert {"job API of guides": "works", "job API of api": "works"}.items() <= parts.items()
 
-    await world.sql("UPDATE threads SET project = 'api'")
-    await world.hurry()
+    await world.ask("Say it")
 
     async def shows() -> bool:
         parts = instance.app.health.report()["parts"]
@@ -101,3 +102,5 @@ async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: Ap
         return str(parts["job API of api"]).startswith("has not worked")
 
     await world.until_true(shows)
+    assert (await world.state("Say it")).project == "api"
+    assert [each.prompt for each in world.fake_job_api.created] == ["Write it"]
