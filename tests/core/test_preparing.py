@@ -58,7 +58,7 @@ async def test_who_may_not_is_told_privately_and_nothing_else_happens(
     world: CoreWorld, member: Member | None, channel: Channel | None, rules: dict[str, frozenset[str]], refused: Refusal
 ) -> None:
     """With what they asked for; the audit trail has the reason."""
-    world.rules = PermissionRules("T1", **rules)
+    world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it
     world.reading.members |= {"UANA": member} if member else {}
     world.reading.channels |= {"C1": channel} if channel else {}
     world.assemble()
@@ -159,7 +159,8 @@ async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) ->
     await world.pass_time(60)
     assert world.request_preparer.status().failing_seconds > 0
     await world.pass_time(1_200)
-    assert world.job_api.created == world.chat.messages == []
+    assert world.job_api.created == []
+    assert world.chat.messages == []
     assert world.chat.answers() == ["slack_away"]
 
 

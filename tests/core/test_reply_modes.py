@@ -212,7 +212,8 @@ async def test_a_mention_that_is_deleted_before_it_is_sent_starts_nothing(world:
 async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: CoreWorld) -> None:
     await world.service.receive(said(EVA, "Fix it", AT[0]))
     await world.pass_time(5)
-    assert world.job_api.created == world.chat.messages == []
+    assert world.job_api.created == []
+    assert world.chat.messages == []
     assert world.chat.told_to() == [("UEVA", "request_refused")]
     assert await world.service.receive(said(ANA, "Fix it", AT[1]))
     await world.pass_time(5)

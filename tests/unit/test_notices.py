@@ -52,10 +52,6 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     ProjectAsked: {"text"},
     ReplyEdited: {"text"},
     PromptRequested: {"prompt"},
-    ContextCut: {"link_only", "cut_files"},
-    RequestRefused: {"text"},
-    ReplyHeld: {"text"},
-    ProjectAsked: {"text"},
 }
 """Where people's texts are; all that is not listed is ours, or some machine's."""
 PERSONAL = (

@@ -1,18 +1,27 @@
 """The points at which processes are killed or stopped: before and after each remote call and each commit."""
 
+from inspect import iscoroutinefunction
+
 from bot.ports import Chat, JobApi
+from bot.slack_ports import Channels, Members
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
 _POLLING = "get"
 
 
-def _calls(port: type) -> tuple[str, ...]:
-    return tuple(name for name in vars(port) if not name.startswith("_"))
+_NOT_IN_THE_SCENARIO = frozenset({"cancel", "upload"})
+"""Calls that the people of the scenario give no reason for."""
+
+
+def _calls(*ports: type) -> tuple[str, ...]:
+    """What is called remotely: whatever is awaited."""
+    return tuple(name for port in ports for name, call in vars(port).items() if iscoroutinefunction(call))
 
 
 CALLED = {
-    "request_sender": tuple(call for call in _calls(JobApi) if call != _POLLING),
+    "request_preparer": _calls(Members, Channels),
+    "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING} | _NOT_IN_THE_SCENARIO),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
 }
@@ -23,7 +32,7 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
-SELDOM = frozenset({"create", "find", "tell", "join"})
+SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel"})
 """Calls that a process makes so seldom that it ends at the first of them."""
 
 

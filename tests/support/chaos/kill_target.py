@@ -4,15 +4,14 @@
 imports everything once and then forks a process for each line on its standard input, since an import costs over a
 second of CPU and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
 
-A point is `<worker>.<call>.<moment>`. The workers are request_sender, job_poller, outbox, and listener for whatever
-Slack sets off. The calls are those of the job API and the chat, with the moments before and after; and `take` and
-`record`, the transactions that claim work and all others, with the moments committing and committed. PAGEHAND_END_AT
-is `<kill or stop>:<point>#<occurrence, from 1>`.
+A point is `<worker>.<call>.<moment>`. The workers are request_preparer, request_sender, job_poller, outbox, and
+listener for whatever Slack sets off. The calls are those of the job API, the chat, and what is read of Slack, with the
+moments before and after; and `take` and `record`, the transactions that claim work and all others, with the moments
+committing and committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
 import gc
-import inspect
 import json
 import os
 import select
@@ -21,7 +20,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar, cast
 
 from bot import app
@@ -29,14 +29,22 @@ from bot.config import load
 from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
+from bot.slack_ports import Channels, Members
 
 T = TypeVar("T")
 
 END_AT = "PAGEHAND_END_AT"
-WORKERS = {"RequestSender": "request_sender", "JobPoller": "job_poller", "Outbox": "outbox"}
+WORKERS = {
+    "RequestPreparer": "request_preparer",
+    "RequestSender": "request_sender",
+    "JobPoller": "job_poller",
+    "Outbox": "outbox",
+}
 """By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
-BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck"})
-"""The names of the tasks that nobody in Slack sets off and that are no workers: they pass points of their own."""
+BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck", "HomePublisher"})
+"""The names of tasks that nobody in Slack sets off and that take no requests or notices: they pass points of their
+own.
+"""
 LATE = frozenset({"post", "post_card", "get"})
 """The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
@@ -78,14 +86,14 @@ _report_to = 2
 
 @dataclass
 class Pointed:
-    """An edge whose every call passes a point before and after."""
+    """An edge whose every remote call passes a point before and after."""
 
     edge: Any
     points: Points
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call: Callable[..., Any] = getattr(self.edge, name)
-        if not inspect.iscoroutinefunction(call):
+        if not iscoroutinefunction(call):
             return call  # it asks nobody: there is no point to end at
 
         async def pointed(*arguments: Any, **options: Any) -> Any:
@@ -149,6 +157,8 @@ def run(environment: Mapping[str, str]) -> None:
         edges.store = PointedStore(edges.store, points)
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))
+        members, channels = Pointed(edges.reading.members, points), Pointed(edges.reading.channels, points)
+        edges.reading = replace(edges.reading, members=cast("Members", members), channels=cast("Channels", channels))
 
     config = load(environment)
     configure_logging(config.log_level, config.secrets)
