@@ -120,8 +120,8 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=ready.gathered.context)
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
-    if thread.card_ts is not None and (thread.state.job is None or thread.state.problem is not None):
-        await tx.notices.add(thread.id, CARD_CHANGED)  # it may wait for long, and the card counts what waits
+    if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     await note(tx, AuditAction.STEERED, request, thread)
     await _tell_of_cuts(tx, ready)
     if ready.mode is ReplyMode.MENTIONS:
@@ -129,6 +129,15 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     # Where only participants count, a reply that was let through once makes nobody one.
     if ready.mode is not ReplyMode.PARTICIPANTS:
         await note_participant(tx, thread, request.person_id, ready.terms)
+
+
+async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
+    """Whether a follow-up that waits now may do so for longer than a moment: one before it does, or the job has not
+    begun, or there is a problem.
+    """
+    if thread.state.job is None or thread.state.problem is not None:
+        return True
+    return len(await tx.requests.waiting_follow_ups(thread.id)) > 1
 
 
 async def _note_read(tx: PreparerTransaction, ready: Ready) -> Thread:

@@ -1,0 +1,69 @@
+"""Who is told of a job's end, and how loudly."""
+
+from pathlib import Path
+
+import pytest
+from support.servers.fake_job_api import Operation, refusing
+from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld
+
+CHANNELS = """
+[[projects]]
+name = "docs"
+project = "docs"
+
+[[channels]]
+id = "C0DOCS001"
+broadcast = true
+
+[[channels]]
+id = "C0GENERAL"
+mention = false
+"""
+
+
+@pytest.fixture
+async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
+    """Ends are shown in #docs besides, and mention nobody in #general."""
+    file = scratch / "projects.toml"
+    file.write_text(CHANNELS)
+    return await open_world(PAGEHAND_PROJECTS=str(file))
+
+
+async def test_a_channel_can_see_the_end_besides(world: WaysInWorld) -> None:
+    """The one with the pull request, once."""
+    job = await world.finished()
+    ended = await world.said("Finished.", thread_ts=job.ts)
+    assert ended.subtype == "thread_broadcast"
+    assert world.ana.mention in ended.text
+    others = [message for message in world.messages(thread_ts=job.ts) if message.ts != ended.ts]
+    assert not [message for message in others if message.subtype == "thread_broadcast"]
+
+
+async def test_quietly_the_channel_sees_nothing_of_it(world: WaysInWorld) -> None:
+    """Whoever asks quietly means that, too."""
+    await world.ana.command("docs", "/docs", "quiet Fix the guides")
+    created, card = await world.job("Fix the guides"), await world.card()
+    world.job_api.show(created.job_id, "completed", LINK)
+    ended = await world.said("Finished.", thread_ts=card.ts)
+    assert ended.subtype is None
+    assert world.ana.mention not in ended.text
+
+
+async def test_a_channel_can_do_without_mentions(world: WaysInWorld) -> None:
+    """The end is told all the same."""
+    job = await world.begun(channel="general")
+    world.job_api.show(job.id, "completed", LINK)
+    ended = await world.said("Finished.", channel="general", thread_ts=job.ts)
+    assert (ended.subtype, world.ana.mention in ended.text) == (None, False)
+
+
+async def test_waiting_is_explained_once_and_the_card_counts(world: WaysInWorld) -> None:
+    """What for, and until when: in one sentence, however many wait."""
+    job = await world.begun()
+    world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.MESSAGE)
+    await world.ana.say("docs", "And the manual", thread_ts=job.ts)
+    told = await world.said("allowance is used up, at least until", thread_ts=job.ts)
+    await world.ben.say("docs", "And the index", thread_ts=job.ts)
+    await world.until(lambda: "Follow-ups: 2 waiting" in job.card.text, "both on the card")
+    explained = [message for message in world.messages(thread_ts=job.ts) if "allowance" in message.text]
+    assert [message.ts for message in explained if message.ts != job.ts] == [told.ts]

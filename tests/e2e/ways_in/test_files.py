@@ -1,0 +1,102 @@
+"""Files with a request: quoted, named, or given to our own job server; nothing is dropped without a word."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from support.worlds.jobserver_world import KEY, JobServerWorld, git, make_bare, running
+from support.worlds.ways_in_world import OpenWorld, WaysInWorld
+
+from bot.slack.rendering.blocks import STOP_JOB
+from bot.workspace.model.files import Upload
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+PORTS = Upload("ports.md", "# Ports\n\n8443, \N{EURO SIGN}\n".encode())
+COPIES_FILES = """
+import pathlib, re, shutil, sys
+for path in re.findall(r"^- (/\\S+) \\(", sys.stdin.read(), re.MULTILINE):
+    shutil.copy(path, ".")
+"""
+NEVER_ENDS = """
+import time
+time.sleep(3600)
+"""
+
+
+async def test_text_is_quoted_and_an_image_is_named_with_its_link(world: WaysInWorld) -> None:
+    """The agent is told that it gets the link only, and so is whoever attached it."""
+    asked = await world.ana.say("docs", f"{world.bot} use these", files=[PORTS, Upload("look.png", PICTURE)])
+    prompt = (await world.job("use these")).prompt
+    assert "~~~\n# Ports\n\n8443, \N{EURO SIGN}\n" in prompt
+    assert "look.png (http" in prompt
+    assert "You get the link only" in prompt
+    told = await world.said("The agent gets the link only", thread_ts=asked.ts)
+    assert "look.png" in told.text
+    assert "ports.md" not in told.text
+
+
+async def test_a_reply_carries_its_files_too(world: WaysInWorld) -> None:
+    """Also one without words."""
+    job = await world.begun()
+    await world.ana.say("docs", "As here", thread_ts=job.ts, files=[PORTS])
+    await world.steered(job.id, "As here")
+    assert "# Ports" in world.job_api.told(job.id)[0]
+    alone = await world.ana.say("docs", "", thread_ts=job.ts, files=[Upload("index.md", b"# Index\n")])
+    await world.job_api.until(lambda: len(world.job_api.told(job.id)) == 2)
+    assert "# Index" in world.job_api.told(job.id)[1]
+    await world.marked(alone, "white_check_mark")
+
+
+async def test_what_was_pasted_as_a_secret_is_masked_in_files_and_said(world: WaysInWorld) -> None:
+    """What others wrote leaves Slack without keys."""
+    key = "ghp" + "_" + "a1B2" * 9
+    root = await world.ben.say("docs", f"It needs {key}")
+    await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
+    prompt = (await world.job("write that down")).prompt
+    assert "> It needs [masked: GitHub token]" in prompt
+    assert key not in prompt
+    await world.said("Masked, since it looked secret: GitHub token", thread_ts=root.ts)
+
+
+async def test_without_the_scope_files_are_named_only(open_world: OpenWorld) -> None:
+    """And the job starts."""
+    world = await open_world(without=("files:read",))
+    await world.ana.say("docs", f"{world.bot} use this", files=[PORTS])
+    prompt = (await world.job("use this")).prompt
+    assert "ports.md" in prompt
+    assert "8443" not in prompt
+
+
+async def test_our_job_server_gets_the_file_itself(open_world: OpenWorld, tmp_path: Path) -> None:
+    """And the agent has it."""
+    async with _job_server(tmp_path, COPIES_FILES) as server:
+        world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_FILES="true")
+        asked = await world.ana.say("docs", f"{world.bot} use this", files=[Upload("look.png", PICTURE)])
+        ended = await world.said("There is a pull request", thread_ts=asked.ts)
+        assert "look.png" in ended.text
+        branch = next(branch for branch in server.branches() if branch != "main")
+        assert "look.png" in git(server.repository, "ls-tree", "--name-only", branch).split()
+        assert "link only" not in "".join(message.text for message in world.messages(thread_ts=asked.ts))
+
+
+async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: Path) -> None:
+    """Within the seconds that it promises; the thread tells by whom."""
+    async with _job_server(tmp_path, NEVER_ENDS) as server:
+        world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_CANCEL="true")
+        await world.ana.command("docs", "/docs", "Never end")
+        card = await world.card("Active: the agent is at work")
+        await world.ana.press("docs", card.ts, STOP_JOB)
+        assert world.ana.mention in (await world.said("Stopped by", thread_ts=card.ts)).text
+
+
+@asynccontextmanager
+async def _job_server(directory: Path, program: str) -> AsyncIterator[JobServerWorld]:
+    """Ours, with this program as its editor."""
+    repository = make_bare(directory / "r.git", {"docs/start.md": "# Start\n"})
+    path = directory / "program.py"
+    path.write_text(program)
+    command = json.dumps([sys.executable, str(path)])
+    async with running(repository, directory / "data", editor="command", command=command) as server:
+        yield server
