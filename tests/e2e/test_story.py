@@ -1,6 +1,5 @@
 """The whole product on one machine: the demo's workspace, bot and job server, with a real browser or without one."""
 
-import os
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Request, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import git
+from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
 from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
@@ -29,8 +29,6 @@ CARD_STATES = (
     "Active: the agent is at work",
     "Finished with a pull request",
 )
-PICTURES = Path(__file__).parents[2] / ".github"
-TAKEN_FOR_README = os.environ.get("PAGEHAND_SCREENSHOTS") == "1"
 
 
 @dataclass
@@ -113,9 +111,9 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     await page.goto(f"{alone.workspace.origin}/#as={ANA}&channel={DOCS}")
     await _ask(page)
     await _steer(page)
-    await _take_picture(page, pictures / "thread.png", 900)
+    await take_picture(page, pictures / "thread.png", 900)
     tab = await _open_pull_request(page, context)
-    await _take_picture(tab, pictures / "pull-request.png", 1200)
+    await take_picture(tab, pictures / "pull-request.png", 1200)
     assert "brightness and colour." in _page(alone, "main", "docs/guides/scenes.md")
     await tab.get_by_role("button", name="Merge").click()
     await expect(tab.locator(".head")).to_contain_text("merged")
@@ -165,15 +163,6 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
     await expect(tab.locator("tr.added").filter(has_text="Ask us anything.")).to_be_visible()
     await expect(tab.get_by_role("table", name="Changes in docs/troubleshooting.md")).to_have_count(0)
     return tab
-
-
-async def _take_picture(page: Page, path: Path, height: int) -> None:
-    """The page from its top, without the pointer resting on anything."""
-    await page.mouse.move(0, 0)
-    await page.set_viewport_size({"width": 1280, "height": height})
-    await page.screenshot(path=path, animations="disabled", caret="hide")
-    if TAKEN_FOR_README:
-        assert os.path.getsize(path) < 300_000  # noqa: PTH202,ASYNC240 - no more than a moment
 
 
 @pytest.mark.browser

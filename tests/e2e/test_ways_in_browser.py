@@ -1,0 +1,182 @@
+"""The main ways in as people meet them: the whole bot, at the workspace's page in a real browser.
+
+One world for all; each test keeps to messages of its own.
+"""
+
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+from support.scratch import IN_MEMORY
+from support.worlds.browser_page import ANA, DOCS, GIA, Desk, messages, replies, write
+from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
+from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
+
+from bot.slack.rendering.modals import PROMPT_MISSING
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+SECRET = "ghp" + "_" + "a1B2" * 9
+PROJECTS = f"""
+[[projects]]
+name = "guides"
+project = "prj_guides"
+channels = ["{DOCS}"]
+cancel = true
+
+[[projects]]
+name = "api"
+project = "prj_api"
+"""
+PATIENCE_MS = 20_000
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world() -> AsyncIterator[WaysInWorld]:
+    """Two projects; jobs of #docs are for the first, whose job API can cancel."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
+        file = Path(directory) / "projects.toml"
+        file.write_text(PROJECTS)
+        async with ways_in_world(Path(directory), PAGEHAND_PROJECTS=str(file)) as world:
+            world.job_api.projects = {"prj_guides", "prj_api"}
+            yield world
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def desk(browser: Browser, world: WaysInWorld) -> AsyncIterator[Desk]:
+    """Somebody at the page; the test fails for whatever the page must not do."""
+    context = await browser.new_context(
+        color_scheme="light", locale="en-US", timezone_id="UTC", device_scale_factor=1.5
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    desk = Desk(context, world.workspace.origin)
+    yield desk
+    await context.close()
+    for name in ("ana", "gia"):
+        if world.workspace.people[name].views.top is not None:
+            await world.workspace.people[name].views.close(clear=True)  # a test that failed must not fail the next
+    assert desk.faults == []
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    return PICTURES if TAKEN_FOR_README else tmp_path
+
+
+def modal(page: Page) -> Locator:
+    return page.locator("dialog[open]")
+
+
+def row(page: Page, ts: str) -> Locator:
+    return messages(page).and_(page.locator(f'[data-ts="{ts}"]'))
+
+
+async def open_thread(page: Page, ts: str) -> None:
+    await row(page, ts).get_by_test_id("open-thread").click()
+
+
+async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+    """The modal keeps what was typed; the card's buttons do what they say."""
+    page = await desk.open(ANA, DOCS)
+    await write(page, "/docs")
+    prompt = modal(page).get_by_label("What should be done?")
+    await prompt.fill(" \n ")
+    await modal(page).get_by_role("button", name="Start").click()
+    await expect(prompt).to_have_accessible_description(re.compile(re.escape(PROMPT_MISSING)))
+    await prompt.fill("Explain in the quick start how to change the port")
+    await page.keyboard.press("Escape")
+    await expect(modal(page)).to_have_count(0)
+    await write(page, "/docs")
+    await expect(prompt).to_have_value("Explain in the quick start how to change the port")
+    await take_picture(page, pictures / "modal.png", 700)
+    await modal(page).get_by_role("button", name="Start").click()
+    await expect(modal(page)).to_have_count(0)
+    card = await world.card("Active: the agent is at work")
+    await row(page, card.ts).get_by_role("button", name="Stop").click()
+    await page.get_by_role("button", name="Stop it").click()
+    await open_thread(page, card.ts)
+    await expect(replies(page).last).to_contain_text("Stopped by @ana")
+    await row(page, card.ts).get_by_role("button", name="Retry").click()
+    await expect(replies(page).last).to_contain_text("The agent has started")
+    assert len(world.job_api.created) == 2
+
+
+async def test_a_message_is_handed_over_with_its_secret_masked(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+    """What is shown is what is sent, and the answer comes where the question was."""
+    question = await world.ben.say("docs", f"My key is {SECRET}. The guide names port 8080: wrong, it is 8443.")
+    page = await desk.open(ANA, DOCS)
+    await row(page, question.ts).hover()
+    await row(page, question.ts).get_by_test_id("more-actions").click()
+    await page.get_by_role("menuitem", name="Hand to Pagehand").click()
+    context = modal(page).get_by_label("Context, as the agent gets it")
+    await expect(context).to_have_value(re.compile(r"My key is \[masked: GitHub token\]\."))
+    await expect(modal(page)).to_contain_text("Masked, so that it stays in Slack: GitHub token.")
+    await modal(page).get_by_label("What should be done?").fill("Put the right port into the guide")
+    await take_picture(page, pictures / "shortcut.png", 800)
+    await modal(page).get_by_role("button", name="Start").click()
+    await open_thread(page, question.ts)
+    await expect(replies(page).last).to_contain_text("The agent has started")
+    assert SECRET not in (await world.job("Put the right port into the guide")).prompt
+
+
+async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk) -> None:
+    """The thread goes along; words that were changed after they were sent are offered as a follow-up."""
+    question = await world.ben.say("docs", "Where is the glossary?")
+    await world.ben.say("docs", "It is gone", thread_ts=question.ts)
+    page = await desk.open(ANA, DOCS)
+    await open_thread(page, question.ts)
+    await write(page, "@pagehand bring it back", "thread-composer")
+    created = await world.job("bring it back")
+    assert created.prompt.index("> Where is the glossary?") < created.prompt.index("> It is gone")
+    await expect(replies(page).last).to_contain_text("The agent has started")
+    mine = replies(page).filter(has_text="bring it back").first
+    await mine.hover()
+    await mine.get_by_role("button", name="Edit message").click()
+    await page.get_by_label("Edit message").fill("@pagehand bring it back, with examples")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Send the new words").click()
+    await world.steered(created.job_id, "bring it back, with examples")
+
+
+async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, desk: Desk) -> None:
+    """Its writer is asked for which; replies in its thread steer the job."""
+    page = await desk.open(ANA)
+    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
+    await write(page, "Describe the new endpoint")
+    await page.get_by_role("button", name="api", exact=True).click()
+    created = await world.job("Describe the new endpoint")
+    assert created.project == "prj_api"
+    card = await world.card("Project: api (chosen by", channel="ana")
+    await open_thread(page, str(card.thread_ts))
+    await expect(replies(page).last).to_contain_text("The agent has started")
+    await write(page, "And the old one", "thread-composer")
+    await world.steered(created.job_id, "And the old one")
+
+
+async def test_home_shows_ones_jobs(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+    """Each with where it stands; defaults and the health below."""
+    job = await world.begun('Replace "colour" with "color" in the guides')
+    world.job_api.show(job.id, "completed", LINK)
+    await world.said("Finished.", thread_ts=job.ts)
+    page = await desk.open(ANA)
+    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
+    await page.get_by_test_id("tab-home").click()
+    home = page.get_by_test_id("home")
+    await expect(home).to_contain_text("Your jobs")
+    await expect(home).to_contain_text('Replace "colour" with "color" in the guides')
+    await expect(home.get_by_role("link", name="pull request").first).to_have_attribute("href", LINK)
+    await expect(home).to_contain_text("How Pagehand is")
+    await take_picture(page, pictures / "home.png", 900)
+
+
+async def test_a_guest_is_refused_politely(world: WaysInWorld, desk: Desk) -> None:
+    """Nobody else sees it, and nothing starts."""
+    jobs = len(world.job_api.created)
+    page = await desk.open(GIA, DOCS)
+    await write(page, "/docs Fix it as a guest")
+    told = messages(page).filter(has_text="guests of this workspace may not use Pagehand")
+    await expect(told).to_contain_text("Fix it as a guest")
+    assert len(world.job_api.created) == jobs

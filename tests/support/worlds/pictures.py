@@ -1,0 +1,21 @@
+"""Pictures of the page for the README: tests take them, with PAGEHAND_SCREENSHOTS=1 where the README has them."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from playwright.async_api import Page
+
+TAKEN_FOR_README = os.environ.get("PAGEHAND_SCREENSHOTS") == "1"
+PICTURES = Path(__file__).parents[3] / ".github"
+MOST_BYTES = 300_000
+
+
+async def take_picture(page: Page, path: Path, height: int) -> None:
+    """The page from its top, without the pointer resting on anything."""
+    await page.mouse.move(0, 0)
+    await page.set_viewport_size({"width": 1280, "height": height})
+    await page.screenshot(path=path, animations="disabled", caret="hide")
+    if TAKEN_FOR_README:
+        taken = await asyncio.to_thread(path.stat)
+        assert taken.st_size < MOST_BYTES
