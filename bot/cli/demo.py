@@ -58,9 +58,11 @@ async def _browse(directory: Path, ports: Ports) -> None:
     async with running_demo(directory, ports) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
         click.echo(f"In #{CHANNEL}, type:\n\n    /docs {EXAMPLE}\n")
+        click.echo("Then reply in the card's thread to steer the job, and click the pull request.\n")
         click.echo(
-            "Then reply in the card's thread to steer the job, and click the pull request. Ctrl-C ends the demo."
+            "Or mention @Pagehand in a thread, hand over a message from its menu, open Pagehand's Home; or act as"
         )
+        click.echo("Gia, who is a guest, to see a refusal. Ctrl-C ends the demo.")
         with suppress(asyncio.CancelledError):  # Ctrl-C is how a demo is to end
             await asyncio.Event().wait()
     click.echo("\nEnded.")

@@ -18,6 +18,7 @@ from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
 from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
+from bot.workspace.model.files import Upload
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROMPT = 'Replace "colour" with "color" in the guides'
@@ -57,7 +58,7 @@ NOTE_WHAT_PASSES = """
     const note = (words) => words && window.passed.at(-1) !== words && window.passed.push(words);
     new MutationObserver(() => {
         const card = document.querySelector('[data-testid="messages"] [data-testid="message"]:not([data-ephemeral])');
-        note(card?.querySelectorAll('.section')[1]?.textContent);
+        note(card?.querySelector('.section')?.textContent);
         for (const chip of document.querySelectorAll('[data-testid="reaction"]')) note(chip.dataset.name);
     }).observe(document, {childList: true, subtree: true, characterData: true});
 """
@@ -175,7 +176,7 @@ async def test_a_prompt_is_shown_as_it_was_typed_and_calls_nobody(shared: Demo, 
     await expect(shown).to_have_text(typed)
     await expect(shown.locator(".mention, strong, em, b, s, code")).to_have_count(0)
     everything = [message.text + str(message.blocks) for message in shared.workspace.channels.messages("docs")]
-    assert not [text for text in everything if "<!" in text]
+    assert not [text for text in everything if "<!" in text.replace("<!date^", "")]
     await _told(shared, "docs", card.ts, "Finished without a pull request")
 
 
@@ -184,7 +185,9 @@ async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_noti
     card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
     await _told(shared, "docs", card.ts, "Finished. There is a pull request")
     assert "Ask @ben first." in str(card.blocks)
-    reply = await ben.say("docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts)
+    reply = await shared.workspace.people["ana"].say(
+        "docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts
+    )
     assert gia.id in reply.text
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     branch = _branch_with(shared, "docs/people.md")
@@ -252,17 +255,17 @@ async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo)
 async def test_new_words_after_sending_are_offered_to_their_author_alone(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
     await _told(shared, "docs", card.ts, "Finished. There is a pull request")
-    gia = shared.workspace.people["gia"]
-    reply = await gia.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
+    ben = shared.workspace.people["ben"]
+    reply = await ben.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     shared.workspace.state.edit(
-        reply, gia.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
+        reply, ben.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
     )
-    await gia.edit("docs", reply.ts, "Add a page called Late with the text: Two.")
-    offer = await _told_alone(shared, "docs", "Do you want to send that as a follow-up?", "gia")
+    await ben.edit("docs", reply.ts, "Add a page called Late with the text: Two.")
+    offer = await _told_alone(shared, "docs", "Do you want to send that as a follow-up?", "ben")
     assert "Add a page called Late" in offer.text
-    assert (await gia.press("docs", offer.ts, "send_new_words")).ok
-    await _told_alone(shared, "docs", "on their way", "gia")
+    assert (await ben.press("docs", offer.ts, "send_new_words")).ok
+    await _told_alone(shared, "docs", "on their way", "ben")
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed", nth=1)
     assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
     assert list(reply.reactions) == ["white_check_mark"]
@@ -270,21 +273,18 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
     assert [m.ts for m in offers if "send_new_words" in str(m.blocks)] == [offer.ts]
 
 
-async def test_what_a_reply_holds_besides_words_is_explained_in_the_thread(shared: Demo) -> None:
+async def test_a_file_goes_to_the_agent_itself(shared: Demo) -> None:
+    """With the reply that it came with; the job server keeps it, and nothing is said to be left out."""
     card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
     await _told(shared, "docs", card.ts, "Finished. There is a pull request")
-    ben = shared.workspace.people["ben"]
-    alone = await ben.say("docs", "", thread_ts=card.ts, files=["a <b>.png", "c.png"])
-    told = await _told(shared, "docs", card.ts, "holds 2 files (a &lt;b&gt;.png, c.png) and no words")
-    assert told.text.startswith(ben.mention)
-    beside = await ben.say(
-        "docs", "@pagehand Add a page called Beside with the text: Two.", thread_ts=card.ts, files=["d.png"]
-    )
-    await _told(shared, "docs", card.ts, "Your words go to the agent, but not 1 file (d.png)")
+    words, picture = "Add a page called Beside with the text: Two.", Upload("d.png", b"\x89PNG\r\n\x1a\n")
+    sent = await shared.workspace.people["ben"].say("docs", words, thread_ts=card.ts, files=[picture])
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
-    assert [list(message.reactions) for message in (alone, beside)] == [["warning"], ["white_check_mark"]]
-    said = [message.text for message in shared.workspace.channels.thread("docs", card.ts)]
-    assert len([text for text in said if "cannot pass that on yet" in text]) == 2
+    assert list(sent.reactions) == ["white_check_mark"]
+    said = "".join(message.text for message in shared.workspace.channels.thread("docs", card.ts))
+    assert "link only" not in said
+    uploads = shared.repository.parent / "jobserver" / "uploads"
+    assert picture.content in [path.read_bytes() for path in uploads.iterdir()]
 
 
 async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
@@ -308,27 +308,59 @@ async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
     assert "to copy" not in str(shared.workspace.people["ana"].ephemerals("docs"))
 
 
-async def test_a_partner_is_told_that_their_reply_is_not_sent(shared: Demo) -> None:
-    card = await _asked(shared, "partners", "Add a page called Partners with the text: Ours.")
-    await _told(shared, "partners", card.ts, "Finished. There is a pull request")
-    emil = shared.workspace.people["emil"]
-    reply = await emil.say("partners", "Add a page called Theirs with the text: No.", thread_ts=card.ts)
-    await _told_alone(shared, "partners", "workspace this job was started in", "emil")
-    sent = await shared.workspace.people["ana"].say(
-        "partners", "Add a page called Last with the text: 3.", thread_ts=card.ts
-    )
-    await _told(shared, "partners", card.ts, "Finished again. The pull request was changed")
-    assert list(sent.reactions) == ["white_check_mark"]
-    assert reply.reactions == {}
-    assert "Theirs" not in git(shared.repository, "log", "--format=%B", _branch_with(shared, "docs/partners.md"))
+async def test_a_channel_shared_with_partners_is_off(shared: Demo) -> None:
+    """Whoever asks there, of whichever organization, is told so alone; nothing starts."""
+    jobs, people = _jobs(shared), shared.workspace.people
+    await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
+    await _told_alone(shared, "partners", "people of other organizations are in this channel")
+    await people["emil"].say("partners", "@pagehand Add a page called Theirs with the text: No.")
+    await _told_alone(shared, "partners", "only people of the workspace", "emil")
+    assert _jobs(shared) == jobs
 
 
-async def test_the_command_alone_explains_itself(shared: Demo) -> None:
-    before = len(shared.workspace.channels.messages("docs"))
-    for words in ("", "help"):
-        answer = await shared.workspace.people["ben"].command("docs", "/docs", words)
-        assert "/docs" in answer.text
-        assert "//" in answer.text
+async def test_a_guest_sees_why_nothing_starts(shared: Demo) -> None:
+    """By a command, a mention and a direct message."""
+    jobs, gia = _jobs(shared), shared.workspace.people["gia"]
+    await gia.command("docs", "/docs", "By a command")
+    await gia.say("docs", "@pagehand By a mention")
+    for words in ("By a command", "By a mention"):
+        told = await _told_alone(shared, "docs", words, "gia")
+        assert "guests of this workspace may not" in told.text
+    await gia.say("pagehand", "By a direct message")
+    await _told_alone(shared, "pagehand", "By a direct message", "gia")
+    assert _jobs(shared) == jobs
+
+
+async def test_every_way_in_is_there_by_itself(shared: Demo) -> None:
+    """The demo's app has the scopes, events and shortcuts for all of them."""
+    ana = shared.workspace.people["ana"]
+    mention = await ana.say("docs", "@pagehand Add a page called Mentions with the text: One.")
+    await _told(shared, "docs", mention.ts, "Finished. There is a pull request")
+    direct = await ana.say("pagehand", "Add a page called Directly with the text: One.")
+    await _told(shared, "ana", direct.ts, "Finished. There is a pull request")
+    await ana.shortcut("docs", mention.ts, "hand_to_pagehand")
+    await _modal(shared, "Hand to Pagehand")
+    await ana.global_shortcut("new_task")
+    await _modal(shared, "New job")
+    await ana.views.open_home()
+    await shared.workspace.changes.wait_for(lambda: "called Directly" in str(ana.views.home()), PATIENCE)
+
+
+async def _modal(shown: Demo, title: str) -> None:
+    """Waits for one of Ana's, and closes it."""
+    views = shown.workspace.people["ana"].views
+    await shown.workspace.changes.wait_for(lambda: views.top is not None and views.top.title == title, PATIENCE)
+    await views.close(clear=True)
+
+
+async def test_the_command_alone_opens_a_form_and_help_explains(shared: Demo) -> None:
+    """Neither is to be seen in the channel."""
+    before, ana = len(shared.workspace.channels.messages("docs")), shared.workspace.people["ana"]
+    answer = await ana.command("docs", "/docs", "help")
+    assert "/docs" in answer.text
+    assert "//" in answer.text
+    assert (await ana.command("docs", "/docs")).ok
+    await _modal(shared, "New job")
     assert len(shared.workspace.channels.messages("docs")) == before
 
 

@@ -47,8 +47,8 @@ _WHY = {
     Refusal.PERSON_UNKNOWN: "Slack does not say who you are, so Pagehand cannot tell whether you may. Try again in a "
     "while; if that does not help, ask {ask} to check that the app is granted the scope users:read.",
     Refusal.CHANNEL_UNKNOWN: "Slack does not say what kind of channel this is, so Pagehand cannot tell whether it may "
-    "work here. Invite {bot} and try again; if that does not help, ask {ask} to check that the app is granted the "
-    "scopes channels:read, groups:read and im:read.",
+    "work here. Invite it with `/invite` {bot} and try again; if that does not help, ask {ask} to check that the app "
+    "is granted the scopes channels:read, groups:read and im:read.",
 }
 _WANTED = {
     RequestKind.START: "No job was started",
