@@ -172,15 +172,24 @@ class Outbox(Worker[ClaimedNotice]):
         notice, thread = item.notice, item.thread
         if notice.uncertain:
             found = await self._bounded(self._chat.find(thread, notice.key))
-            if found is not None:
-                return found
             self._require_lease(claimed_at)
+            if found is not None:
+                return await self._with_newest_state(item, found)
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups
             return await self._bounded(
                 self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain)
             )
         return await self._bounded(self._chat.post(thread, notice))
+
+    async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
+        """A card that was found shows what was known when it was posted; a job may have been stopped since."""
+        notice = item.notice
+        if notice.delivery is Delivery.CARD:
+            thread = replace(item.thread, card_ts=found)
+            plain, counts = notice.without_blocks, item.follow_ups
+            await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
+        return found
 
     async def _bounded(self, call: Awaitable[Answer]) -> Answer:
         try:

@@ -58,9 +58,9 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
     old: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    before = old.clock.now() - 90 * 24 * 3600.0
-    noted = await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
     steps, transact = 0, old.store.transact
+    until = old.clock.time - 90 * DAY
+    entries = await transact(lambda tx: tx.audit.read(since=0.0, until=until, after=0, limit=100))
 
     async def counted(work: object) -> object:
         nonlocal steps
@@ -71,8 +71,8 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
     running = asyncio.create_task(one_by_one(old).run())
     await logged(caplog, "3 finished jobs older than 90 days were deleted")
     running.cancel()
-    assert noted, "what people did is as old as their jobs"
-    assert steps == 4 + len(noted) + 4, "one a step, and a look that finds nothing, for jobs, the trail and all others"
+    assert entries
+    assert steps == 4 + len(entries) + 4, "one a step, and a look that finds nothing, of each of the five kinds"
     assert await prompts(old) == ["running"]
     assert "planted" not in caplog.text
 

@@ -84,3 +84,14 @@ async def test_what_asks_for_nothing_is_helped_privately(world: AppWorld, ana: A
     await world.workspace.changes.wait_for(lambda: "Pagehand hands a documentation task" in world.told("ana"), PATIENCE)
     assert world.told("ben") == ""
     assert world.fake_job_api.created == []
+
+
+async def test_new_words_of_a_mention_are_offered_once_it_was_sent(world: AppWorld, ana: Actor) -> None:
+    """What the agent has stays as it was: whoever edits is asked whether the new words go after it."""
+    name = world.workspace.app.name
+    asked = await ana.say("docs", f"@{name} Explain the prots")
+    await begun(world, "Explain the prots")
+    await card_in(world, "docs", asked.ts)
+    await ana.edit("docs", asked.ts, f"@{name} Explain the ports")
+    await world.workspace.changes.wait_for(lambda: "Explain the ports" in world.told("ana"), PATIENCE)
+    assert world.told("ben") == ""

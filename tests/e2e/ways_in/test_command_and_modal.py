@@ -54,9 +54,9 @@ async def test_an_error_is_at_its_field_and_loses_no_text(world: WaysInWorld) ->
     await world.ana.views.enter("prompt", "\n ")
     assert (await world.ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
     await world.ana.views.enter("prompt", "Fix the guides")
-    assert world.ana.views.top is view
+    assert world.ana.views.stack() == [view]
     assert (await world.ana.views.submit()).ok
-    assert world.ana.views.top is None
+    assert world.ana.views.stack() == []
     await world.job("Fix the guides")
 
 

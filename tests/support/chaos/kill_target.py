@@ -42,7 +42,9 @@ WORKERS = {
 }
 """By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
 BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck", "HomePublisher"})
-"""The names of the tasks that nobody in Slack sets off and that take no requests: their points are their own."""
+"""The names of tasks that nobody in Slack sets off and that take no requests or notices: they pass points of their
+own.
+"""
 LATE = frozenset({"post", "post_card", "get"})
 """The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}

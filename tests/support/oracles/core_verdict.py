@@ -149,8 +149,11 @@ class Verdict:
 
     def _stopped(self, row: Row) -> int:
         """How often the agent was asked to stop; once, however often the job was cancelled, which may be repeated.
-        Where several stopped a job, the first one's cancel is that of all.
+        Where several stopped a job, the first one's cancel is that of all. A job that was not sent is stopped by
+        Pagehand alone, which answers.
         """
+        if f"{row['thread_id']}/{row['source_key']}" in self.notices:
+            return 1
         asked = self.outside.job_api.effects.count(row["id"])
         stops = [
             other["id"] for other in self.requests if (other["kind"], other["thread_id"]) == ("stop", row["thread_id"])

@@ -357,8 +357,8 @@ async def a_world(
     edge_timings: EdgeTimings | None = None,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
-    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`: seconds
-    within which a modal has to be opened. `without`: scopes that the app was not installed with.
+    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`:
+    seconds for opening a modal. `without`: scopes that the app was not installed with.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))

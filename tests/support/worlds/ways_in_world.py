@@ -19,7 +19,7 @@ from bot.workspace.people import Actor
 from bot.workspace.server import WorkspaceServer
 
 Found = TypeVar("Found")
-PATIENCE = 8.0
+PATIENCE = 30.0
 """Seconds; far more than anything here takes."""
 PEOPLE = ("ana", "ben", "gia")
 """Those who have a direct conversation with the app."""
@@ -108,11 +108,11 @@ class WaysInWorld:
         return "\n".join(lines)
 
     async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "", after: str = "") -> Message:
-        """Waits for a message of Pagehand's with these words, later than `after`, a `ts`."""
+        """Waits for a message of Pagehand's with these words that is no card, later than `after`, a `ts`."""
 
         def found() -> Message | None:
             for message in self.messages(channel, thread_ts):
-                if message.ts > after and message.bot_id and words in message.text:
+                if message.ts > after and message.bot_id and words in message.text and not _is_card(message):
                     return message
             return None
 
@@ -133,7 +133,7 @@ class WaysInWorld:
 
     def cards(self, channel: str = "docs") -> list[Message]:
         """All cards of a channel, the oldest first."""
-        return [message for message in self.messages(channel) if key_of(message).endswith("/card")]
+        return [message for message in self.messages(channel) if _is_card(message)]
 
     async def told(self, person: Actor, words: str) -> Message:
         """Waits for words that this person alone sees, in any channel or directly."""
@@ -228,6 +228,10 @@ class WaysInWorld:
         return job
 
 
+def _is_card(message: Message) -> bool:
+    return key_of(message).endswith("/card")
+
+
 def labels(message: Message | View) -> list[str]:
     """What stands on the buttons of a message, in order; a menu has none."""
     rows = [block["elements"] for block in message.blocks or [] if block["type"] == "actions"]
@@ -243,8 +247,8 @@ def text_of(blocks: Sequence[Block] | None) -> str:
 async def ways_in_world(directory: Path, *, without: Sequence[str] = (), **settings: str) -> AsyncIterator[WaysInWorld]:
     """All of it, running. Replies go out each by itself, unless the settings say otherwise."""
     database_url = f"sqlite:///{directory}/pagehand.sqlite3"
-    settings = {"PAGEHAND_MERGE_SECONDS": "0", **settings}
-    slack = a_world(database_url, redeliver_after=20.0, trigger_lifetime=60.0, without=without, **settings)
+    slack = a_world(database_url, redeliver_after=20.0, trigger_lifetime=60.0, without=without)
     async with slack as app:
+        app.settings |= {"PAGEHAND_MERGE_SECONDS": "0", **settings}
         await app.start()
         yield WaysInWorld(app)

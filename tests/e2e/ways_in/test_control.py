@@ -1,0 +1,127 @@
+"""Words for Pagehand in a job's thread, the card's buttons, and edits of the message that asked."""
+
+from support.worlds.ways_in_world import LINK, WaysInWorld, labels
+
+from bot.slack.rendering.blocks import CARD_MENU, FOLLOW_UP, RETRY_JOB, SEND_NEW_WORDS, MenuItem, menu_value
+
+
+async def test_status_is_told_to_whoever_asks(world: WaysInWorld) -> None:
+    """Nobody else sees it, and the agent gets nothing."""
+    job = await world.begun()
+    await world.ben.say("docs", "!status", thread_ts=job.ts)
+    await world.told(world.ben, "Active: the agent is at work")
+    await world.ben.say("docs", "Go on", thread_ts=job.ts)
+    await world.steered(job.id, "Go on")
+
+
+async def test_help_is_told_to_whoever_asks(world: WaysInWorld) -> None:
+    """The words for the thread, privately."""
+    job = await world.begun()
+    await world.ben.say("docs", "!help", thread_ts=job.ts)
+    assert "!mute" in (await world.told(world.ben, "!stop")).text
+
+
+async def test_a_muted_job_takes_no_replies_and_tells_only_what_matters(world: WaysInWorld) -> None:
+    """Its card says so; `!unmute` ends it."""
+    job = await world.begun()
+    await world.ben.say("docs", "!mute", thread_ts=job.ts)
+    await world.card("Muted: by")
+    await world.ana.say("docs", "Not now", thread_ts=job.ts)
+    await world.told(world.ana, "this job is muted")
+    world.job_api.show(job.id, "completed", LINK)
+    ended = await world.said("Finished.", thread_ts=job.ts)
+    assert world.ana.mention not in ended.text
+    await world.ben.say("docs", "!unmute", thread_ts=job.ts)
+    await world.told(world.ben, "not muted any more")
+    await world.ana.say("docs", "And the manual", thread_ts=job.ts)
+    await world.steered(job.id, "And the manual")
+
+
+async def test_a_failed_job_is_tried_again_as_a_job_of_its_own(world: WaysInWorld) -> None:
+    """By its button, once; the new card is in the same thread."""
+    job = await world.begun()
+    world.job_api.show(job.id, "failed")
+    await world.said("the job failed", thread_ts=job.ts)
+    await world.until(lambda: "Retry" in labels(job.card), "the button")
+    assert (await world.ben.press("docs", job.ts, RETRY_JOB)).ok
+    await world.until(lambda: len(world.cards()) == 2, "the second card")
+    assert world.cards()[1].thread_ts == job.ts
+    await world.job_api.until(lambda: len(world.job_api.created) == 2)
+    assert {created.prompt for created in world.job_api.created} == {"Fix the guides"}
+
+
+async def test_a_word_retries_as_the_button_does(world: WaysInWorld) -> None:
+    """And is refused in words while the job is at work."""
+    job = await world.begun()
+    await world.ben.say("docs", "!retry", thread_ts=job.ts)
+    await world.told(world.ben, "was not started again")
+    world.job_api.show(job.id, "completed", None)
+    await world.said("Finished without a pull request", thread_ts=job.ts)
+    await world.ben.say("docs", "!retry", thread_ts=job.ts)
+    await world.job_api.until(lambda: len(world.job_api.created) == 2)
+
+
+async def test_new_starts_another_job_in_the_thread(world: WaysInWorld) -> None:
+    """Its card is a reply there."""
+    job = await world.begun()
+    await world.ben.say("docs", "!new Translate the guides", thread_ts=job.ts)
+    await world.job("Translate the guides")
+    assert (await world.card("asked: Translate the guides\n")).thread_ts == job.ts
+
+
+async def test_the_card_has_what_can_be_done(world: WaysInWorld) -> None:
+    """Stop while it works, follow up in a modal, the whole request, its id; the pull request at the end."""
+    job = await world.begun()
+    assert labels(job.card) == ["Stop", "Follow up…"]
+    assert (await world.ben.press("docs", job.ts, FOLLOW_UP)).ok
+    await world.modal(world.ben, "Follow up")
+    await world.ben.views.enter("prompt", "And the manual")
+    assert (await world.ben.views.submit()).ok
+    await world.steered(job.id, "And the manual")
+    await world.until(lambda: "Follow-ups: 1 sent" in job.card.text, "the count")
+    thread_id = (await world.app.sql("SELECT id FROM threads"))[0][0]
+    await world.ben.press("docs", job.ts, CARD_MENU, value=menu_value(MenuItem.JOB_ID, thread_id))
+    await world.told(world.ben, job.id)
+    await world.ben.press("docs", job.ts, CARD_MENU, value=menu_value(MenuItem.WHOLE_REQUEST, thread_id))
+    await world.told(world.ben, "The whole request:")
+    world.job_api.show(job.id, "completed", LINK)
+    await world.until(lambda: labels(job.card) == ["Open the pull request", "Follow up…"], "the button of the end")
+
+
+async def test_who_asked_and_who_steered_are_told_of_the_end(world: WaysInWorld) -> None:
+    """Each once, in one message."""
+    job = await world.begun()
+    await world.ben.say("docs", "And the manual", thread_ts=job.ts)
+    await world.steered(job.id, "And the manual")
+    world.job_api.show(job.id, "completed", LINK)
+    ended = (await world.said("Finished", thread_ts=job.ts)).text
+    assert (ended.count(world.ana.mention), ended.count(world.ben.mention)) == (1, 1)
+
+
+async def test_new_words_of_the_message_that_asked_are_offered(world: WaysInWorld) -> None:
+    """After the job was sent, to its writer alone; as a follow-up."""
+    asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
+    created = await world.job("Fix the guides")
+    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.ana.edit("docs", asked.ts, f"{world.bot} Fix the guides and the manual")
+    offer = await world.told(world.ana, "Do you want to send that as a follow-up?")
+    assert (await world.ana.press("docs", offer.ts, SEND_NEW_WORDS)).ok
+    await world.steered(created.job_id, "Fix the guides and the manual")
+    assert len(world.job_api.created) == 1
+
+
+async def test_a_message_that_is_edited_or_deleted_in_time_asks_for_what_it_says_then(world: WaysInWorld) -> None:
+    """While the job API is away: the job is created from the new words, and what was deleted never is."""
+    await world.job_api.stop()
+    edited = await world.ana.say("docs", f"{world.bot} Fix the guids")
+    deleted = await world.ana.say("docs", f"{world.bot} Fix the manual")
+    await world.card("asked: Fix the guids\n")
+    await world.card("asked: Fix the manual\n")
+    await world.ana.edit("docs", edited.ts, f"{world.bot} Fix the guides")
+    await world.ana.delete("docs", deleted.ts)
+    await world.card("asked: Fix the guides\n")
+    await world.job_api.start()
+    await world.app.hurry()
+    await world.job("Fix the guides")
+    await world.app.settled()
+    assert len(world.job_api.created) == 1

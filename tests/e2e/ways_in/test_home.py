@@ -1,0 +1,81 @@
+"""Home: somebody's jobs, their defaults, and for administrators how Pagehand is."""
+
+from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
+
+from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
+
+
+async def test_a_person_with_no_jobs_sees_how_to_begin_and_can(world: WaysInWorld) -> None:
+    """By an example, and by a button."""
+    await world.ben.views.open_home()
+    await world.home(world.ben, "You have not handed over a job yet")
+    await world.ben.views.press(HOME_START)
+    await world.modal(world.ben, "New job")
+    await world.ben.views.enter("prompt", "Fix the guides")
+    await world.ben.views.enter("channel", "docs")
+    assert (await world.ben.views.submit()).ok
+    home = await world.home(world.ben, "Fix the guides", without="You have not handed over")
+    assert "How Pagehand is" not in text_of(home.blocks)
+
+
+async def test_home_follows_its_jobs(world: WaysInWorld) -> None:
+    """State, pull request, the thread's address; ended badly, a retry."""
+    await world.ana.views.open_home()
+    job = await world.begun()
+    await world.home(world.ana, "Active: the agent is at work")
+    world.job_api.show(job.id, "completed", LINK)
+    home = await world.home(world.ana, f"<{LINK}|pull request>")
+    assert "|thread>" in text_of(home.blocks)
+    failed = await world.begun("Fix the manual")
+    world.job_api.show(failed.id, "failed")
+    await world.home(world.ana, "*Failed*")
+    assert (await world.ana.views.press(HOME_RETRY)).ok
+    await world.job_api.until(lambda: len(world.job_api.created) == 3)
+    assert world.job_api.created[2].prompt == "Fix the manual"
+
+
+async def test_jobs_are_shown_ten_a_page_the_newest_first(world: WaysInWorld) -> None:
+    """With a way to the others and back."""
+    for number in range(11):
+        await world.ana.command("docs", "/docs", f"Job number {number:02}")
+    await world.job_api.until(lambda: len(world.job_api.created) == 11)
+    await world.ana.views.open_home()
+    home = text_of((await world.home(world.ana, "Job number 10", without="Job number 00")).blocks)
+    assert home.index("Job number 10") < home.index("Job number 01")
+    await world.ana.views.press(HOME_OLDER)
+    home_with_oldest = await world.home(world.ana, "Job number 00", without="Job number 10")
+    assert labels(home_with_oldest)[0] == "Newer"
+    await world.ana.views.press(HOME_NEWER)
+    await world.home(world.ana, "Job number 10", without="Job number 00")
+
+
+async def test_ones_defaults_are_kept_and_count(world: WaysInWorld) -> None:
+    """Quietly, from the next job on."""
+    await world.ana.views.open_home()
+    await world.home(world.ana, "you are mentioned when a job ends")
+    await world.ana.views.press(HOME_DEFAULTS)
+    await world.modal(world.ana, "Your defaults")
+    await world.ana.views.enter("telling", "quiet")
+    assert (await world.ana.views.submit()).ok
+    await world.home(world.ana, "nobody is mentioned when a job ends")
+    job = await world.finished()
+    assert world.ana.mention not in (await world.said("Finished.", thread_ts=job.ts)).text
+
+
+async def test_administrators_see_how_each_part_is(world: WaysInWorld) -> None:
+    """Ana is one."""
+    await world.ana.views.open_home()
+    home = text_of((await world.home(world.ana, "How Pagehand is")).blocks)
+    assert ":white_check_mark: job poller" in home
+
+
+async def test_what_the_agent_asks_stands_first(world: WaysInWorld) -> None:
+    """Till somebody has answered."""
+    await world.ana.views.open_home()
+    job = await world.begun()
+    world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})
+    home = text_of((await world.home(world.ana, "the agent asks something")).blocks)
+    assert home.index("Waiting for you") < home.index("Your jobs")
+    await world.ana.say("docs", "All of them", thread_ts=job.ts)
+    await world.steered(job.id, "All of them")
+    await world.home(world.ana, "Your jobs", without="Waiting for you")

@@ -1,0 +1,98 @@
+"""Mentions: a job from a message of its own, in somebody else's thread, and beside another job."""
+
+from support.worlds.ways_in_world import LINK, WaysInWorld
+
+from bot.domain.commands import ThreadWord
+from bot.workspace.model.entities import Message
+
+
+async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> None:
+    """The card is below the message that asked; replies there need no mention."""
+    asked = await world.ana.say("docs", f"{world.bot} quiet Fix the guides")
+    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
+    assert (created.prompt, card.thread_ts) == ("Fix the guides", asked.ts)
+    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.ben.say("docs", "And the manual", thread_ts=asked.ts)
+    await world.steered(created.job_id, "And the manual")
+    world.job_api.show(created.job_id, "completed", LINK)
+    await world.said("Finished.", thread_ts=asked.ts)
+
+
+async def test_a_message_that_comes_as_two_events_starts_one_job(world: WaysInWorld) -> None:
+    """By its channel and ts, whichever comes first; so is a follow-up one."""
+    world.workspace.faults.reorder_envelope("events_api")
+    asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
+    created = await world.job("Fix the guides")
+    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.ben.say("docs", f"And the manual, {world.bot}", thread_ts=asked.ts)
+    await world.steered(created.job_id, "And the manual,")
+    await world.workspace.deliveries.settled()
+    assert sorted(_events_of(world, asked)) == ["app_mention", "message"]
+    assert len(world.cards()) == len(world.job_api.created) == 1
+
+
+def _events_of(world: WaysInWorld, message: Message) -> list[str]:
+    """The kinds of events by which the app was told of a message."""
+    payloads = [record.envelope.payload for record in world.workspace.deliveries.records]
+    return [payload["event"]["type"] for payload in payloads if payload.get("event", {}).get("ts") == message.ts]
+
+
+async def _conversation(world: WaysInWorld) -> Message:
+    root = await world.ben.say("docs", "The port in the guide is wrong, @ana")
+    await world.ana.say("docs", "Is it <8443>?", thread_ts=root.ts)
+    await world.ben.say("docs", "Yes", thread_ts=root.ts)
+    return root
+
+
+async def test_a_mention_in_a_thread_takes_the_thread_along(world: WaysInWorld) -> None:
+    """Oldest first, names instead of ids, marked off from the request; the answer is there."""
+    root = await _conversation(world)
+    await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
+    prompt = (await world.job("fix that")).prompt
+    lines = ["fix that", "BEGINNING OF CONTEXT", "ben, ", "> The port in the guide is wrong, @ana", "ana, "]
+    lines += ["> Is it <8443>?", "> Yes", "END OF CONTEXT"]
+    places = [prompt.rindex(line) if line.startswith("END") else prompt.index(line) for line in lines]
+    assert places == sorted(places)
+    assert "<@U" not in prompt
+    assert prompt.count("fix that") == 1
+    assert (await world.card()).thread_ts == root.ts
+
+
+async def test_in_that_thread_a_mention_is_a_follow_up_and_other_words_are_not_sent(world: WaysInWorld) -> None:
+    """One job, whoever mentions it."""
+    root = await _conversation(world)
+    await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
+    created = await world.job("fix that")
+    await world.said("The agent has started", thread_ts=root.ts)
+    await world.ben.say("docs", "I would have done it", thread_ts=root.ts)
+    await world.ben.say("docs", f"{world.bot} in the manual, too", thread_ts=root.ts)
+    await world.steered(created.job_id, "in the manual, too")
+    assert len(world.job_api.created) == 1
+
+
+async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
+    """On purpose; replies then go to the newest."""
+    job = await world.begun()
+    await world.ana.say("docs", f"{world.bot} {ThreadWord.NEW} Translate the guides", thread_ts=job.ts)
+    second = await world.job("Translate the guides")
+    card = await world.card("asked: Translate the guides\n")
+    assert (card.thread_ts, len(world.cards())) == (job.ts, 2)
+    await world.until(lambda: _started(world, job.ts) == 2, "the start of the second")
+    await world.ben.say("docs", "into French", thread_ts=job.ts)
+    await world.steered(second.job_id, "into French")
+    assert world.job_api.told(job.id) == []
+
+
+def _started(world: WaysInWorld, ts: str) -> int:
+    return sum("The agent has started" in message.text for message in world.messages(thread_ts=ts))
+
+
+async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: WaysInWorld) -> None:
+    """With whose they are."""
+    said = await world.ben.say("general", "The port is 8443")
+    root = await world.ben.forward("general", said.ts, "docs", text="Look at this")
+    await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
+    prompt = (await world.job("write that down")).prompt
+    assert "> Look at this" in prompt
+    assert "> The port is 8443" in prompt
+    assert "A message of ben" in prompt

@@ -1,0 +1,97 @@
+"""Two projects: which one a job is for, how the card says so, and what each keeps to itself."""
+
+from pathlib import Path
+
+import pytest
+from support.servers.fake_job_api import Operation, refusing
+from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
+
+from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS
+
+FILE = """
+[[projects]]
+name = "guides"
+project = "prj_guides"
+words = ["install guide", "tutorial"]
+
+[[projects]]
+name = "api"
+project = "prj_api"
+channels = ["C0GENERAL"]
+words = ["endpoint"]
+"""
+
+
+@pytest.fixture
+async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
+    """Two projects of one job API."""
+    file = scratch / "projects.toml"
+    file.write_text(FILE)
+    world = await open_world(PAGEHAND_PROJECTS=str(file))
+    world.job_api.projects = {"prj_guides", "prj_api"}
+    return world
+
+
+async def test_a_project_that_is_named_goes_before_all(world: WaysInWorld) -> None:
+    """By the command's option, in capitals or not."""
+    await world.ana.command("general", "/docs", "project:Guides Describe each endpoint")
+    assert (await world.job("Describe each endpoint")).project == "prj_guides"
+    await world.card("Project: guides (named in the request)", channel="general")
+
+
+async def test_a_project_can_be_the_channels(world: WaysInWorld) -> None:
+    """Before words count."""
+    await world.ana.command("general", "/docs", "Rewrite the tutorial")
+    assert (await world.job("Rewrite the tutorial")).project == "prj_api"
+    await world.card("Project: api (this channel's)", channel="general")
+
+
+async def test_a_project_can_be_told_by_words(world: WaysInWorld) -> None:
+    """Whole words alone; a later job in the thread is for the same."""
+    asked = await world.ana.say("docs", f"{world.bot} rewrite the Install  Guide")
+    assert (await world.job("rewrite the Install  Guide")).project == "prj_guides"
+    await world.card("Project: guides (by words of the request)")
+    await world.ana.say("docs", f"{world.bot} new Translate it", thread_ts=asked.ts)
+    assert (await world.job("Translate it")).project == "prj_guides"
+    await world.card("Project: guides (as for the job before in this thread)")
+
+
+@pytest.mark.parametrize("prompt", ["Fix it", "Rewrite the tutorial of each endpoint"])
+async def test_where_nothing_decides_the_person_is_asked(world: WaysInWorld, prompt: str) -> None:
+    """By buttons, privately; also where two rules match. Nothing is sent before, and the text is kept."""
+    await world.ana.command("docs", "/docs", prompt)
+    asked = await world.told(world.ana, "Which project is this for?")
+    assert labels(asked) == ["guides", "api"]
+    assert world.job_api.created == []
+    assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[1])).ok
+    assert (await world.job(prompt)).project == "prj_api"
+    card = await world.card("Project: api (chosen by")
+    assert f"asked: {prompt}\n" in card.text
+
+
+async def test_a_name_that_is_no_projects_is_asked_about(world: WaysInWorld) -> None:
+    """The text is kept."""
+    await world.ana.command("docs", "/docs", "project:handbook Fix it")
+    asked = await world.told(world.ana, "There is no project called handbook.")
+    await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[0])
+    assert (await world.job("Fix it")).project == "prj_guides"
+
+
+async def test_the_modal_asks_for_the_project(world: WaysInWorld) -> None:
+    """What was chosen there counts as named."""
+    await world.ana.command("docs", "/docs")
+    await world.modal(world.ana, "New job")
+    await world.ana.views.enter("prompt", "Fix it")
+    await world.ana.views.enter("project", "api")
+    assert (await world.ana.views.submit()).ok
+    assert (await world.job("Fix it")).project == "prj_api"
+
+
+async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> None:
+    """One has used up its allowance; the other's jobs start."""
+    world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.CREATE, prompt="For the guides")
+    await world.ana.command("docs", "/docs", "project:guides For the guides")
+    await world.card("hourly allowance is used up")
+    await world.ana.command("docs", "/docs", "project:api For the API")
+    assert (await world.job("For the API")).project == "prj_api"
+    assert [created.prompt for created in world.job_api.created] == ["For the API"]

@@ -1,0 +1,92 @@
+"""Stop: by the button, by a word, by a reaction; where the job API can cancel, and where it cannot."""
+
+import pytest
+from support.servers.fake_job_api import Operation, slow
+from support.worlds.ways_in_world import Job, OpenWorld, WaysInWorld
+
+from bot.domain.stopping import STOP_WORDS
+from bot.slack.rendering.blocks import STOP_JOB
+
+CAN_CANCEL = {"JOB_API_CANCEL": "true"}
+
+
+async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
+    match how:
+        case "button":
+            assert (await world.ben.press("docs", job.ts, STOP_JOB)).ok
+        case "word":
+            await world.ben.say("docs", "!stop", thread_ts=job.ts)
+        case "reaction":
+            await world.ana.react("docs", job.ts, "x")
+
+
+@pytest.mark.parametrize("how", ["button", "word", "reaction"])
+async def test_a_job_is_cancelled_where_that_can_be_done(open_world: OpenWorld, how: str) -> None:
+    """The thread tells by whom; a reply takes the work up again."""
+    world = await open_world(**CAN_CANCEL)
+    job = await world.begun()
+    await _stop(world, job, how)
+    told = await world.said("Stopped by", thread_ts=job.ts)
+    assert (world.ana if how == "reaction" else world.ben).mention in told.text
+    assert set(world.job_api.cancelled) == {job.id}
+    assert world.job_api.told(job.id) == []
+    await world.ana.say("docs", "Go on, but not the index", thread_ts=job.ts)
+    await world.steered(job.id, "Go on, but not the index")
+
+
+@pytest.mark.parametrize("how", ["button", "word"])
+async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that_is_worth(
+    world: WaysInWorld, how: str
+) -> None:
+    """Nobody claims that it has stopped."""
+    job = await world.begun()
+    await _stop(world, job, how)
+    await world.said("The job API has no way to stop a job.", thread_ts=job.ts)
+    await world.steered(job.id, STOP_WORDS)
+    assert world.job_api.cancelled == []
+    assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
+
+
+async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(open_world: OpenWorld) -> None:
+    """It is for work begun before it; what waits, or arrives meanwhile, goes out once the job has ended."""
+    world = await open_world(**CAN_CANCEL)
+    job = await world.begun()
+    world.job_api.fail(slow(3.0), Operation.MESSAGE)
+    await world.ana.say("docs", "And the manual", thread_ts=job.ts)
+    await world.job_api.until(lambda: world.job_api.told(job.id) == ["And the manual"])
+    await world.ana.say("docs", "And the index", thread_ts=job.ts)
+    await world.ana.say("docs", "!stop", thread_ts=job.ts)
+    await world.ana.say("docs", "Only the glossary", thread_ts=job.ts)
+    told = (await world.said("Stopped by", thread_ts=job.ts)).ts
+    await world.steered(job.id, "And the manual", "And the index", "Only the glossary")
+    assert set(world.job_api.cancelled) == {job.id}
+    assert (await world.said("at work again", thread_ts=job.ts)).ts > told
+
+
+async def test_a_reaction_of_somebody_who_has_no_part_in_it_stops_nothing(open_world: OpenWorld) -> None:
+    """Nor does another reaction, nor one on another message."""
+    world = await open_world(**CAN_CANCEL)
+    job = await world.begun()
+    started = await world.said("The agent has started", thread_ts=job.ts)
+    await world.ben.react("docs", job.ts, "x")
+    await world.ana.react("docs", job.ts, "tada")
+    await world.ana.react("docs", started.ts, "x")
+    await world.ana.say("docs", "Go on", thread_ts=job.ts)
+    await world.steered(job.id, "Go on")
+    assert world.job_api.cancelled == []
+
+
+async def test_what_has_ended_cannot_be_stopped(open_world: OpenWorld) -> None:
+    """Whoever tries is told, alone."""
+    world = await open_world(**CAN_CANCEL)
+    job = await world.finished()
+    await world.ben.say("docs", "!stop", thread_ts=job.ts)
+    await world.told(world.ben, "There is nothing to stop")
+    assert world.job_api.cancelled == []
+
+
+async def test_a_sentence_about_a_stop_is_a_follow_up(world: WaysInWorld) -> None:
+    """Words for Pagehand stand by themselves."""
+    job = await world.begun()
+    await world.ana.say("docs", "!stop is missing in the manual", thread_ts=job.ts)
+    await world.steered(job.id, "!stop is missing in the manual")

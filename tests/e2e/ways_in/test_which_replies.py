@@ -1,0 +1,119 @@
+"""Which replies in a thread go to the agent, and how: each mode, what is for somebody else, rapid ones."""
+
+from pathlib import Path
+
+from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
+
+from bot.slack.rendering.blocks import DISCARD_HELD, SEND_ALL_HELD, SEND_HELD
+
+DOCS = "C0DOCS001"
+ASKED_FIRST = "Send this to the agent?"
+
+
+async def test_everyones_replies_count_by_themselves(world: WaysInWorld) -> None:
+    """Each with its mark."""
+    job = await world.begun()
+    said = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
+    await world.steered(job.id, "And the manual")
+    await world.marked(said, "white_check_mark")
+
+
+async def test_what_is_for_somebody_else_is_not_sent(world: WaysInWorld) -> None:
+    """A mention of another person in front, an emoji alone, and what begins with `//`; none gets a mark."""
+    job = await world.begun()
+    asides = [
+        await world.ana.say("docs", words, thread_ts=job.ts)
+        for words in ("@ben what do you think?", ":tada: :+1:", "// between us", "@writers have a look")
+    ]
+    await world.ana.say("docs", "Ask @ben about the manual", thread_ts=job.ts)
+    await world.steered(job.id, "Ask @ben about the manual")
+    assert [list(aside.reactions) for aside in asides] == [[], [], [], []]
+
+
+async def test_among_participants_anybody_else_is_asked_first(open_world: OpenWorld) -> None:
+    """`Send` sends this one; the next is asked about again."""
+    world = await open_world(PAGEHAND_REPLIES="participants")
+    job = await world.begun()
+    held = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
+    asked = await world.told(world.ben, ASKED_FIRST)
+    assert labels(asked) == ["Send", "Send all of mine here", "No"]
+    assert ASKED_FIRST not in "".join(message.text for message in world.private(world.ana))
+    await world.ana.say("docs", "Mine needs no question", thread_ts=job.ts)
+    await world.steered(job.id, "Mine needs no question")
+    assert (await world.ben.press("docs", asked.ts, SEND_HELD)).ok
+    await world.steered(job.id, "Mine needs no question", "And the manual")
+    await world.marked(held, "white_check_mark")
+    await world.ben.say("docs", "And the index", thread_ts=job.ts)
+    await world.told(world.ben, "And the index")
+
+
+async def test_among_participants_all_of_ones_replies_can_be_sent(open_world: OpenWorld) -> None:
+    """Those that wait, in the order they were written, and from then on without a question."""
+    world = await open_world(PAGEHAND_REPLIES="participants")
+    job = await world.begun()
+    await world.ben.say("docs", "And the manual", thread_ts=job.ts)
+    await world.told(world.ben, "And the manual")
+    await world.ben.say("docs", "And the index", thread_ts=job.ts)
+    asked = await world.told(world.ben, "And the index")
+    assert (await world.ben.press("docs", asked.ts, SEND_ALL_HELD)).ok
+    await world.steered(job.id, "And the manual", "And the index")
+    await world.ben.say("docs", "And the glossary", thread_ts=job.ts)
+    await world.steered(job.id, "And the manual", "And the index", "And the glossary")
+
+
+async def test_among_participants_a_no_sends_nothing(open_world: OpenWorld) -> None:
+    """And says so, privately."""
+    world = await open_world(PAGEHAND_REPLIES="participants")
+    job = await world.begun()
+    held = await world.ben.say("docs", "I would not do that", thread_ts=job.ts)
+    asked = await world.told(world.ben, ASKED_FIRST)
+    assert (await world.ben.press("docs", asked.ts, DISCARD_HELD)).ok
+    await world.told(world.ben, "was not sent")
+    await world.ana.say("docs", "Go on", thread_ts=job.ts)
+    await world.steered(job.id, "Go on")
+    assert not held.reactions
+
+
+async def test_where_only_mentions_count_the_next_carries_what_was_said_since(open_world: OpenWorld) -> None:
+    """Marked off as context, each message once."""
+    world = await open_world(PAGEHAND_REPLIES="mentions")
+    job = await world.begun()
+    await world.ben.say("docs", "The port is 8443", thread_ts=job.ts)
+    await world.ana.say("docs", f"{world.bot} use that port", thread_ts=job.ts)
+    await world.steered(job.id, "use that port")
+    await world.ben.say("docs", "And the host is example.org", thread_ts=job.ts)
+    await world.ana.say("docs", f"{world.bot} use that host", thread_ts=job.ts)
+    await world.steered(job.id, "use that port", "use that host")
+    first, second = world.job_api.told(job.id)
+    assert "> The port is 8443" in first
+    assert "> And the host is" in second
+    assert "8443" not in second
+
+
+async def test_the_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch: Path) -> None:
+    """In the projects' file; every other channel is as the setting says."""
+    file = scratch / "projects.toml"
+    file.write_text(
+        f'[[projects]]\nname = "docs"\nproject = "docs"\n[[channels]]\nid = "{DOCS}"\nreplies = "mentions"\n'
+    )
+    world = await open_world(PAGEHAND_PROJECTS=str(file))
+    job = await world.begun()
+    await world.ben.say("docs", "Hm", thread_ts=job.ts)
+    await world.ben.say("docs", f"{world.bot} and the manual", thread_ts=job.ts)
+    await world.steered(job.id, "and the manual")
+    elsewhere = await world.begun("Fix the manual", channel="general")
+    await world.ben.say("general", "And the index", thread_ts=elsewhere.ts)
+    await world.steered(elsewhere.id, "And the index")
+
+
+async def test_rapid_replies_of_one_person_are_one_message(open_world: OpenWorld) -> None:
+    """In the order they were written, each with its own mark; another person's go by themselves."""
+    world = await open_world(PAGEHAND_MERGE_SECONDS="2")
+    job = await world.begun()
+    said = [
+        await world.ana.say("docs", words, thread_ts=job.ts) for words in ("And the manual", "and the index", "too")
+    ]
+    said.append(await world.ben.say("docs", "But not the glossary", thread_ts=job.ts))
+    await world.steered(job.id, "And the manual\n\nand the index\n\ntoo", "But not the glossary")
+    for message in said:
+        await world.marked(message, "white_check_mark")
