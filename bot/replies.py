@@ -11,7 +11,7 @@ from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.permissions import may_steer
-from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning
+from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning, never_began
 from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -77,6 +77,8 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, me
             await tell_that_muted(tx, thread, reply)
         case ReplyMeaning.ASK_FIRST:
             await hold(tx, thread, _follow_up(tx, thread, reply))
+        case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
+            await record_start(tx, job_of_reply(reply, thread))
         case ReplyMeaning.SEND:
             request = await _checked(tx, thread, _follow_up(tx, thread, reply))
             if await tx.requests.add(request):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from bot.domain.commands import ThreadWord
+from bot.domain.jobs import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests import Reply
 from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
@@ -54,6 +55,11 @@ def asks_for_a_job(reply: Reply) -> bool:
     """Whether a message in a thread without a job asks for one."""
     new = not (reply.edited_at or reply.withdrawn)
     return new and reply.mentions_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
+
+
+def never_began(thread: Thread) -> bool:
+    """Whether a thread's job was taken back before it was sent: a mention there asks for another one."""
+    return thread.state.job is None and thread.state.problem in {Problem.STOPPED, Problem.WITHDRAWN}
 
 
 def takes_part(person_id: str, thread: Thread) -> bool:

@@ -209,6 +209,16 @@ async def test_a_mention_that_is_deleted_before_it_is_sent_starts_nothing(world:
     assert world.job_api.created == []
 
 
+async def test_after_a_job_that_was_taken_back_a_mention_starts_another(world: CoreWorld) -> None:
+    """In the same thread."""
+    await world.service.receive(said(ANA, "Fix it", AT[0]))
+    await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
+    await world.pass_time(5)
+    await world.service.receive(said(BEN, "Fix that", AT[2]))
+    await world.pass_time(5)
+    assert world.job_api.created == ["Fix that"]
+
+
 async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: CoreWorld) -> None:
     await world.service.receive(said(EVA, "Fix it", AT[0]))
     await world.pass_time(5)
