@@ -189,7 +189,15 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
         assert await _health(web_port, "/health") == (200, {"recording"})
         assert await _health(worker_port, "/health") == (
             200,
-            {"recording", "request sender", "job poller", "outbox", "job API of docs"},
+            {
+                "recording",
+                "request preparer",
+                "request sender",
+                "job poller",
+                "outbox",
+                "home publisher",
+                "job API of docs",
+            },
         )
 
         ana, ben = workspace.people["ana"], workspace.people["ben"]
