@@ -56,6 +56,6 @@ async def database_url(maybe_server: PostgresServer | None, sqlite_url: str) -> 
 
 @pytest.fixture
 async def world(database_url: str) -> AsyncIterator[AppWorld]:
-    """A world on either database."""
-    async with a_world(database_url) as made:
+    """A world on either database, where jobs in #partners are allowed: a second channel that the app is in."""
+    async with a_world(database_url, PAGEHAND_ALLOW_SHARED_CHANNELS="true") as made:
         yield made

@@ -42,7 +42,7 @@ DATABASE_CLOCK = (
 @pytest.fixture
 async def world(sqlite_url: str) -> AsyncIterator[AppWorld]:
     """On SQLite: on PostgreSQL it is the database's clock that counts."""
-    async with a_world(sqlite_url) as made:
+    async with a_world(sqlite_url, PAGEHAND_ALLOW_SHARED_CHANNELS="true") as made:
         yield made
 
 

@@ -101,9 +101,8 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 
 def _all_well() -> dict[str, str]:
-    return dict.fromkeys(
-        ("request sender", "job poller", "outbox", "job API of docs", "slack connection", "recording"), "works"
-    )
+    workers = ("request preparer", "request sender", "job poller", "outbox", "home publisher")
+    return dict.fromkeys((*workers, "job API of docs", "slack connection", "recording"), "works")
 
 
 async def _ask(session: aiohttp.ClientSession) -> tuple[int, bool, dict[str, Any]]:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.servers.fake_job_api import (
     MISSING,
+    PROJECT,
     Fault,
     Operation,
     answering,
@@ -26,6 +28,7 @@ from bot.slack.rendering.blocks import SEND_AGAIN
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
+_PROJECT = '[[projects]]\nname = "{}"\nproject = "{}"\nwords = ["{}"]\n'
 
 NOT_ARRIVED = {
     "429": refusing(429, "slow down", Retry_After="1"),
@@ -422,22 +425,21 @@ async def test_an_answer_to_a_create_may_be_the_end(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: AppWorld) -> None:
-    """With jobs of two projects, as they are when the setting was changed."""
+async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: AppWorld, scratch: Path) -> None:
     world.fake_job_api.projects.add("another")
-    await world.start()
-    slowed, too = await world.begin("Slowed", "Slowed too")
-    await world.stop()
-    await world.start(JOB_API_PROJECT="another")
-    (other,) = await world.begin("Other")
+    file = scratch / "projects.toml"
+    file.write_text("".join(_PROJECT.format(*[name] * 3) for name in (PROJECT, "another")))
+    await world.start(PAGEHAND_PROJECTS=str(file), JOB_API_PROJECT="")
+    slowed, too = await world.begin("Slowed docs", "Slowed docs too")
+    (other,) = await world.begin("Other another")
     world.fake_job_api.fail(refusing(429, Retry_After="12"), Operation.GET, job_id=slowed)
     await world.fake_job_api.until(lambda: not world.fake_job_api.pending(slowed))
     asked_to_wait = [poll for poll in world.fake_job_api.polls if poll.job_id == slowed][-1].started
     world.complete(slowed, too, other)
-    await world.until_said("Other", *FINISHED)
-    assert world.said("Slowed") == ["started"]
-    await world.until_said("Slowed", *FINISHED)
-    await world.until_said("Slowed too", *FINISHED)
+    await world.until_said("Other another", *FINISHED)
+    assert world.said("Slowed docs") == ["started"]
+    await world.until_said("Slowed docs", *FINISHED)
+    await world.until_said("Slowed docs too", *FINISHED)
     waited = [poll.started for poll in world.fake_job_api.polls if poll.job_id in {slowed, too}]
     late = asked_to_wait + IN_FLIGHT
     assert min(started for started in waited if started > late) - asked_to_wait >= 12.0
