@@ -8,8 +8,10 @@ from typing import Protocol
 
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
+from bot.domain.edits import MAX_QUOTED
 from bot.domain.home import can_be_retried
 from bot.domain.jobs import Problem
+from bot.domain.mentions import beginning
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
@@ -17,19 +19,20 @@ from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
     NewNotice,
+    ProjectAsked,
     Reaction,
     StatusRequested,
 )
 from bot.domain.observe import Polling, next_poll_in, with_problem
 from bot.domain.projects import ProjectReason, Projects
-from bot.domain.reply_rules import with_participant
+from bot.domain.reply_rules import takes_part, with_participant
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.settle import rejection
 from bot.domain.threads import Thread, ThreadState, WayIn
 from bot.holds import answer_held
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.replies import catch_up, reaction_notice, refuse_follow_ups, send_new_words
-from bot.starts import record_start
+from bot.starts import new_request, record_start
 
 _NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
@@ -49,6 +52,8 @@ class ActionTerms:
     jitter: float = 0.5
 
 
+MOST_PROJECTS = 25
+"""How many projects somebody is let choose from in Slack."""
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
     ActionAnswer.UNMUTED: AuditAction.UNMUTED,
@@ -56,6 +61,7 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.SENT_AGAIN: AuditAction.RETRIED,
     ActionAnswer.STARTED_AGAIN: AuditAction.RETRIED,
     ActionAnswer.PROJECT_CHOSEN: AuditAction.PROJECT_CHOSEN,
+    ActionAnswer.PROJECT_SWITCHED: AuditAction.PROJECT_CHOSEN,
     ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
 }
 """What of it the audit trail keeps. A held reply that is sent is noted when it goes out, as every other."""
@@ -142,7 +148,13 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> Acti
         return await _send_again(tx, thread, start)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED
-    again = NewJob(
+    recorded = await record_start(tx, _once_more(thread, start, action))
+    return ActionAnswer.STARTED_AGAIN if recorded else ActionAnswer.NOT_TO_BE_RETRIED
+
+
+def _once_more(thread: Thread, start: Request, action: Request) -> NewJob:
+    """The same job, for whoever wants it once more."""
+    return NewJob(
         person=replace(action.person, team_id=thread.team_id),
         channel_id=thread.channel_id,
         prompt=thread.prompt,
@@ -154,9 +166,8 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> Acti
         origin=thread.origin,
         attachments=start.attachments,
         context=start.context,
+        context_chosen=thread.options.context_chosen,
     )
-    recorded = await record_start(tx, again)
-    return ActionAnswer.STARTED_AGAIN if recorded else ActionAnswer.NOT_TO_BE_RETRIED
 
 
 async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
@@ -167,18 +178,59 @@ async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: A
     return answer
 
 
-async def _choose_project(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
-    """Of a job that waits for the choice, or, till it is sent, another one than was chosen for it."""
-    start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
-    if action.person_id != thread.requester_id:
+async def _choose_project(
+    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+) -> ActionAnswer | None:
+    """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
+    if not takes_part(action.person_id, thread):
         return ActionAnswer.NOT_FOR_YOU
-    if start is None or project is None or start.state not in _NOT_SENT or start.attempts or start.uncertain:
+    start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
+    if start is not None and not action.text:
+        await ask_for_project(tx, thread, action, ProjectQuestion(terms.projects.names))
+        return None
+    if start is None or project is None:
         return ActionAnswer.PROJECT_SETTLED
-    options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
-    await tx.threads.set_project(thread.id, project.name, options)
-    if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING}:
-        await tx.requests.save(replace(start, state=RequestState.RECEIVED))
-    return ActionAnswer.PROJECT_CHOSEN
+    if start.state in _NOT_SENT and not start.uncertain:
+        options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
+        await tx.threads.set_project(thread.id, project.name, options)
+        if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING}:
+            await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
+            await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+        return ActionAnswer.PROJECT_CHOSEN
+    return await _switch_project(tx, thread, start, action, project.name)
+
+
+async def _switch_project(
+    tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
+) -> ActionAnswer:
+    """The same job for another project, in the same thread; the one that was sent is stopped where it is at work."""
+    job = thread.state.job
+    if start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project:
+        return ActionAnswer.PROJECT_SETTLED
+    key = f"switch/{thread.id}"
+    other = replace(_once_more(thread, start, action), source_key=key, way_in=WayIn.SWITCH, project_said=project)
+    if not await record_start(tx, other):
+        return ActionAnswer.PROJECT_SETTLED
+    if job is not None and not job.ended and not thread.state.stopped_by:
+        stop = new_request(thread, RequestKind.STOP, f"{key}/stop", action.person, "")
+        await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
+        await note(tx, AuditAction.STOPPED, stop, thread)
+    return ActionAnswer.PROJECT_SWITCHED
+
+
+@dataclass(frozen=True)
+class ProjectQuestion:
+    """Which of these a request is for. `said` is the name that was given and is none; empty: none was."""
+
+    names: tuple[str, ...]
+    said: str = ""
+
+
+async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
+    """Asks somebody, privately, which project a job is for."""
+    text = beginning(thread.prompt, MAX_QUOTED)
+    asked = ProjectAsked(request.person_id, thread.id, question.names[:MOST_PROJECTS], question.said, text)
+    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
 
 
 async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> bool:
@@ -209,7 +261,7 @@ async def not_for_you(tx: ActionTransaction, thread: Thread, action: Request) ->
 async def _end_start(tx: ActionTransaction, thread: Thread, start: Request) -> None:
     await tx.requests.settle(start.id, RequestState.REJECTED, problem=RejectionReason.STOPPED)
     await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.STOPPED), poll_in=None)
-    if thread.options.project_reason is not None and start.state is RequestState.WAITING:
+    if thread.card_ts is not None or start.state in {RequestState.WAITING, RequestState.AWAITING_PERSON}:
         await tx.notices.add(thread.id, CARD_CHANGED)
         await tx.notices.add(thread.id, rejection(start, RejectionReason.STOPPED))
     else:

@@ -16,7 +16,7 @@ from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKin
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, WayIn
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
 
-_ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY})
+_ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
 _RACES = 3
 """How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
@@ -42,6 +42,12 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
 
 
 async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) -> bool:
+    options = ThreadOptions(
+        asked.way_in,
+        quiet=bool(asked.quiet),
+        project_said=asked.project_said,
+        context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
+    )
     thread = Thread(
         id=request_id(asked.source_key),
         team_id=asked.person.team_id,
@@ -53,7 +59,7 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
         ts=asked.thread_ts or None,
         number=before.number + 1 if before else 0,
         origin=before.origin if before else asked.origin,
-        options=ThreadOptions(asked.way_in, quiet=bool(asked.quiet), project_said=asked.project_said),
+        options=options,
     )
     if not await tx.threads.add(thread):
         return False

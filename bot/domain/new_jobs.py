@@ -23,6 +23,7 @@ class NewJob:
         origin: With what the thread began.
         attachments: What the message holds besides words.
         context: What goes to the agent beside the prompt, where the person has seen and edited that already.
+        context_chosen: It is not to be gathered, even where there is none.
         in_shared_channel: Slack said that people of other organizations are in the channel.
     """
 
@@ -38,4 +39,5 @@ class NewJob:
     origin: ThreadOrigin = ThreadOrigin.CARD
     attachments: Attachments = NO_ATTACHMENTS
     context: RequestContext | None = None
+    context_chosen: bool = False
     in_shared_channel: bool = False

@@ -25,6 +25,8 @@ class WayIn(StrEnum):
     REPLY = "reply"
     """`!new` in a job's thread, or a mention there that asks for another job."""
     RETRY = "retry"
+    SWITCH = "switch"
+    """The same as an earlier job, for another project."""
 
 
 class ThreadOrigin(StrEnum):
@@ -47,12 +49,14 @@ class ThreadOptions:
         quiet: Nobody is mentioned at its end.
         project_said: The project that was named, as it was written; empty: none.
         project_reason: Why the job is for its project; None while that is not decided.
+        context_chosen: Its person has chosen what goes along of the Slack thread, which may be nothing.
     """
 
     way_in: WayIn = WayIn.COMMAND
     quiet: bool = False
     project_said: str = ""
     project_reason: ProjectReason | None = None
+    context_chosen: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of, takes_part
 from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadOrigin, WayIn
+from bot.domain.threads import Thread, ThreadOrigin
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
@@ -26,12 +26,12 @@ from bot.scheduler.preparing.context import ContextGatherer, Gathered, ThreadPar
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
-    ask_for_project,
     give_up,
     project_of,
     ready_to_start,
     ready_to_steer,
     refuse,
+    wait_for_project,
 )
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -136,7 +136,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             return found
         where = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         project = project_of(where) if request.kind is RequestKind.START else thread.project
-        if not project:
+        if request.kind is RequestKind.START and not project:
             return replace(found, route=where)
         part = self._part_of_thread(thread, request)
         gathered = await self._gatherer.gather(request, thread.channel_id, project, part)
@@ -159,7 +159,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if thread.ts is None or not (request.written_at or request.kind is RequestKind.START):
             return None
         if request.kind is RequestKind.START:
-            chosen = thread.options.way_in is WayIn.SHORTCUT  # nothing, perhaps
+            chosen = thread.options.context_chosen  # nothing, perhaps
             gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
             return ThreadPart(thread.ts, before_ts=request.written_at) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
@@ -249,7 +249,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         elif isinstance(now_for, Routed):
             await ready_to_start(tx, ready, now_for, found.preference)
         elif now_for is not None:
-            await ask_for_project(tx, thread, request, now_for)
+            await wait_for_project(tx, thread, request, now_for)
 
     async def _stop(self, tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
         if stop.source_key.startswith(_BY_REACTION) and not takes_part(stop.person_id, thread):

@@ -114,6 +114,7 @@ BEFORE: Mapping[str, Rows] = {
 }
 
 RENAMED = {
+    "project_id": "project",
     "asker_id": "requester_id",
     "touched_at": "updated_at",
     "known": "state",
@@ -122,13 +123,25 @@ RENAMED = {
 }
 STATES = {"taken": "accepted", "refused": "rejected", "unsure": "uncertain"}
 
+OPTIONS = '{"way_in":"command","quiet":false,"project_said":"","project_reason":"only_one"}'
+ADDED: Mapping[str, dict[str, Any]] = {
+    "threads": {"number": 0, "origin": "card", "options": OPTIONS},
+    "requests": {"team_id": "", "attachments": "", "context": None, "merged_into": ""},
+    "early_replies": {
+        "mentions_us": False,
+        "word": "",
+        "attachments": '{"files": [{"id": "", "name": "a.md"}], "forwarded": []}',
+    },
+}
+"""What rows of that time have since."""
+
 
 def today(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as it is to be after the migration."""
     new = {RENAMED.get(name, name): value for name, value in row.items()}
     if table == "requests":
         new |= {"state": STATES.get(new["state"], new["state"]), "requester": None}
-    return new
+    return new | ADDED.get(table, {}) | ({"card_ts": row["ts"]} if table == "threads" else {})
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_the_products_own_manifest_makes_an_app() -> None:
     assert app.socket_mode
     assert app.command("/docs") is not None
     assert app.scopes == set(manifest["oauth_config"]["scopes"]["bot"])
-    assert app.messages_tab is MessagesTab.READ_ONLY
+    assert app.messages_tab is MessagesTab.OPEN
 
 
 @pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])

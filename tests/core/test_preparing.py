@@ -17,7 +17,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Project, ProjectReason, Projects
 from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind
 from bot.domain.slack_files import FileContent, SlackFile
-from bot.domain.threads import WayIn
+from bot.domain.threads import ThreadOrigin, WayIn
 from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
@@ -197,7 +197,8 @@ async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice
     projects(world)
     await world.start("Mend the guide and the manual")
     await world.pass_time(30)
-    assert world.chat.messages == []
+    assert [message.kind for message in world.chat.messages] == ["card_changed"]
+    assert world.job_api.created == []
     (asked,) = world.chat.told_as(ProjectAsked)
     assert (asked.person_id, asked.projects, asked.said) == ("UANA", ("guides", "manual"), "")
     for person, name in ((BEN, "manual"), (ANA, "nothing"), (ANA, "guides"), (ANA, "manual")):
@@ -205,9 +206,65 @@ async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice
     await world.pass_time(5)
     assert world.job_api.projects == ["manual"]
     assert world.chat.answers() == ["not_for_you", "project_settled", "project_chosen", "project_chosen"]
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="late", thread_id=asked.thread_id)
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id)
     await world.settle()
     assert world.chat.answers()[-1] == "project_settled"
+
+
+async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWorld) -> None:
+    """Slack may lose what only one person sees; the card does not."""
+    projects(world)
+    await world.start("Mend the guide and the manual")
+    await world.pass_time(5)
+    (asked,) = world.chat.told_as(ProjectAsked)
+    for person in (BEN, ANA):
+        await world.press(RequestKind.CHOOSE_PROJECT, person, "", key=f"again{person.id}", thread_id=asked.thread_id)
+    await world.settle()
+    assert world.chat.answers() == ["not_for_you"]
+    assert [each.person_id for each in world.chat.told_as(ProjectAsked)] == ["UANA", "UANA"]
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=asked.thread_id)
+    await world.pass_time(5)
+    assert world.chat.answers()[-1] == "stopped_unsent"
+    assert world.job_api.created == []
+
+
+async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWorld) -> None:
+    """Once, in its thread, with its words; the one before is stopped."""
+    projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    for key in ("p1", "p2"):
+        await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key=key, thread_id=first.id)
+    await world.pass_time(10)
+    assert world.chat.answers() == ["project_switched", "project_settled"]
+    assert world.job_api.created == ["Mend the manual", "Mend the manual"]
+    assert world.job_api.projects == ["manual", "guides"]
+    newest = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
+    assert newest is not None
+    assert (newest.number, newest.project, newest.options.way_in) == (1, "guides", WayIn.SWITCH)
+    assert newest.options.project_reason is ProjectReason.CHOSEN
+    first_after = await world.thread(ts)
+    assert first_after.state.stopped_by == "UANA" or world.job_api.messages
+    done = [each[0] for each in await audited(world)]
+    assert {"project_chosen", "stopped"} <= set(done)
+    assert done.count("asked") == 2
+
+
+async def test_a_retry_keeps_what_was_chosen_to_go_along(world: CoreWorld) -> None:
+    """Nothing, too, where its person chose that: the thread is not read for it."""
+    asked = NewJob(ANA, "C1", "Do it", "k1", WayIn.SHORTCUT, thread_ts="3.0", origin=ThreadOrigin.CONVERSATION)
+    await world.service.start(asked)
+    await world.pass_time(5)
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(30)
+    first = await world.store.transact(lambda tx: tx.threads.find_newest("C1", "3.0"))
+    assert first is not None
+    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=first.id)
+    await world.pass_time(5)
+    again = await world.store.transact(lambda tx: tx.threads.find_newest("C1", "3.0"))
+    assert again is not None
+    assert (again.number, again.options.context_chosen) == (1, True)
+    assert "thread 3.0" not in world.reading.asked
 
 
 async def test_a_project_that_there_is_not_is_asked_about_and_one_that_is_preferred_is_not(world: CoreWorld) -> None:

@@ -59,6 +59,8 @@ class ActionAnswer(StrEnum):
     HELD_ALL_SENT = "held_all_sent"
     HELD_DISCARDED = "held_discarded"
     PROJECT_CHOSEN = "project_chosen"
+    PROJECT_SWITCHED = "project_switched"
+    """The job was sent already, so it begins anew for another project."""
     PROJECT_SETTLED = "project_settled"
     """It is too late to choose another project."""
     NOT_FOR_YOU = "not_for_you"

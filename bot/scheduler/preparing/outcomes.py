@@ -5,7 +5,14 @@ thread is locked and the request is held.
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bot.actions import ActionTerms, ActionTransaction, note_participant, save_state
+from bot.actions import (
+    ActionTerms,
+    ActionTransaction,
+    ProjectQuestion,
+    ask_for_project,
+    note_participant,
+    save_state,
+)
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.edits import MAX_QUOTED
@@ -17,7 +24,6 @@ from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
     NewNotice,
-    ProjectAsked,
     RequestRefused,
 )
 from bot.domain.observe import with_problem
@@ -31,9 +37,7 @@ from bot.ports import HasPreferences
 from bot.replies import reaction_notice, refuse_follow_ups
 from bot.scheduler.preparing.context import Gathered
 
-MOST_PROJECTS = 25
-"""How many projects somebody is let choose from in Slack."""
-_QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY})
+_QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""
 
 
@@ -86,25 +90,33 @@ async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> Non
         await tx.notices.add(thread.id, reaction_notice(request, None))
     elif request.kind is RequestKind.START:
         await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.REJECTED), poll_in=None)
-        await tx.threads.detach(thread.id)
+        if thread.card_ts is None:
+            await tx.threads.detach(thread.id)
+        else:
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it waited for the choice of a project
         await refuse_follow_ups(tx, thread.id)
 
 
-async def ask_for_project(
+async def wait_for_project(
     tx: PreparerTransaction, thread: Thread, request: Request, route: Ambiguous | UnknownProject
 ) -> None:
-    """Has a job wait for its person to choose the project."""
-    said, names = (route.said, route.names) if isinstance(route, UnknownProject) else ("", route.candidates)
-    text = beginning(request.text, MAX_QUOTED)
-    question = ProjectAsked(request.person_id, thread.id, names[:MOST_PROJECTS], said, text)
-    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), question))
+    """Has a job wait for its person to choose the project. The card says so, and asks again when the question, which
+    only that person sees, is lost.
+    """
+    if isinstance(route, UnknownProject):
+        question = ProjectQuestion(route.names, route.said)
+    else:
+        question = ProjectQuestion(route.candidates)
+    await ask_for_project(tx, thread, request, question)
     await tx.requests.prepared(replace(request, state=RequestState.AWAITING_PERSON))
+    await tx.notices.add(thread.id, CARD_CHANGED)
 
 
 async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, preference: Preference) -> None:
     """Has a job sent once its card is posted."""
     thread, request, options = ready.thread, ready.request, ready.thread.options
-    reason = options.project_reason if options.project_reason is ProjectReason.CHOSEN else routed.reason
+    chosen = options.project_reason is ProjectReason.CHOSEN or options.way_in is WayIn.SWITCH
+    reason = ProjectReason.CHOSEN if chosen else routed.reason
     quiet = options.quiet or (preference.quiet and options.way_in not in _QUIET_AS_SAID)
     await tx.threads.set_project(thread.id, routed.project, replace(options, project_reason=reason, quiet=quiet))
     thread = replace(thread, project=routed.project)

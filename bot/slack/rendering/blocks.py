@@ -34,6 +34,9 @@ CHOOSE_PROJECT = "choose_project"
 CHOOSE_PROJECT_BUTTONS = tuple(f"{CHOOSE_PROJECT}_{number}" for number in range(1, 6))
 """The same as a button each, where there are few projects: in one row no two buttons may have the same id."""
 
+ASK_FOR_PROJECT = "ask_for_project"
+"""The id of a thread whose project is to be chosen."""
+
 
 class MenuItem(StrEnum):
     """What a card's menu offers."""
@@ -41,6 +44,8 @@ class MenuItem(StrEnum):
     WHOLE_REQUEST = "whole_request"
     MUTE = "mute"
     UNMUTE = "unmute"
+    PROJECT = "project"
+    """Another project for the same words."""
     JOB_ID = "job_id"
     """The job's id, privately, as text to copy."""
 

@@ -4,6 +4,7 @@ from bot.domain.home import can_be_retried
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import (
+    ASK_FOR_PROJECT,
     CARD_MENU,
     FOLLOW_UP,
     OPEN_PULL_REQUEST,
@@ -31,12 +32,14 @@ _NOT_STARTED = frozenset(
 )
 
 
-def card_buttons(thread: Thread) -> list[Block]:
+def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Block]:
     """The card's row: at most 5, the menu last."""
     job, made = thread.state.job, []
     url = safe_url(job.pr_link) if job else None
     if url is not None:
         made.append(link_button("Open the pull request", OPEN_PULL_REQUEST, url))
+    if several_projects and is_undecided(thread):
+        made.append(button("Choose the project…", ASK_FOR_PROJECT, thread.id))
     if can_be_stopped(thread):
         made.append(button("Stop", STOP_JOB, thread.id, confirm=_STOP))
     if takes_follow_ups(thread):
@@ -44,7 +47,7 @@ def card_buttons(thread: Thread) -> list[Block]:
     if can_be_retried(thread):
         twice = thread.state.job is None and thread.state.problem is Problem.UNCERTAIN
         made.append(button("Retry", RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
-    return [*made, menu(CARD_MENU, _menu(thread))]
+    return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
 
 
 def can_be_stopped(thread: Thread) -> bool:
@@ -63,8 +66,21 @@ def takes_follow_ups(thread: Thread) -> bool:
     return job is not None and job.status != ARCHIVED and not gone and not thread.state.muted_by
 
 
-def _menu(thread: Thread) -> dict[str, str]:
+def is_undecided(thread: Thread) -> bool:
+    """Whether the job waits for the choice of its project."""
+    return thread.options.project_reason is None and thread.state.job is None and thread.state.problem is None
+
+
+def can_switch_project(thread: Thread) -> bool:
+    """Whether the same can be asked for another project: not where it may have arrived, and nobody knows."""
+    settled = thread.state.problem in {Problem.UNCERTAIN, Problem.WITHDRAWN, Problem.CANNOT_POST}
+    return not (is_undecided(thread) or (thread.state.job is None and settled))
+
+
+def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
     made = {"Show the whole request": menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
+    if several_projects and can_switch_project(thread):
+        made["Switch project…"] = menu_value(MenuItem.PROJECT, thread.id)
     if thread.state.muted_by:
         made["Unmute"] = menu_value(MenuItem.UNMUTE, thread.id)
     else:

@@ -22,6 +22,7 @@ _ASKED = {
     WayIn.DIRECT_MESSAGE: "wrote to Pagehand and asked",
     WayIn.REPLY: "wanted another job in this thread and asked",
     WayIn.RETRY: "wanted this tried again, as it was asked",
+    WayIn.SWITCH: "wanted this done for another project, as it was asked",
 }
 _CHOSEN = {
     ProjectReason.ONLY_ONE: "the only one",

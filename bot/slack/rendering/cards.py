@@ -7,7 +7,7 @@ from bot.domain.job_details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
 from bot.slack.rendering.blocks import MAX_TEXT, Message, actions, context_block, section
-from bot.slack.rendering.card_buttons import card_buttons
+from bot.slack.rendering.card_buttons import card_buttons, is_undecided
 from bot.slack.rendering.card_facts import asked, facts
 from bot.slack.rendering.job_report import changed_pages
 from bot.slack.rendering.message_context import MessageContext
@@ -77,7 +77,7 @@ def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCo
         section(f"{asked(thread)}\n{prompt}"),
         *([section(pages)] if pages else []),
         context_block(known),
-        actions(*card_buttons(thread)),
+        actions(*card_buttons(thread, several_projects=message_context.several_projects)),
     ]
     return Message(_text(thread, words, shown, [*known, *_sentences(pages)]), tuple(blocks))
 
@@ -120,8 +120,7 @@ def _sentences(pages: str) -> list[str]:
 
 def _words_of_thread(thread: Thread, message_context: MessageContext) -> _StateWords:
     state = thread.state
-    undecided = message_context.several_projects and thread.options.project_reason is None
-    if undecided and state.job is None and state.problem is None:
+    if message_context.several_projects and is_undecided(thread):
         return _StateWords(f"Waiting for {person(thread.requester_id)} to choose the project")
     return _words(state, message_context)
 

@@ -62,7 +62,14 @@ _ANSWERS = {
     ),
     ActionAnswer.HELD_DISCARDED: "Your reply was not sent.",
     ActionAnswer.PROJECT_CHOSEN: "The project is chosen.",
-    ActionAnswer.PROJECT_SETTLED: "It is too late for that: the job was sent, or its project is not known any more.",
+    ActionAnswer.PROJECT_SWITCHED: (
+        "The job begins anew for that project, with the same words, in the same thread. The one before is stopped, if "
+        "it is still at work."
+    ),
+    ActionAnswer.PROJECT_SETTLED: (
+        "Nothing was changed: the job is for that project already, was switched to another one already, is being sent, "
+        "or its project is not known any more."
+    ),
     ActionAnswer.NOT_FOR_YOU: "Only somebody who asked for this job or steered it, or who was asked, can do that.",
     ActionAnswer.SLACK_AWAY: (
         "Slack did not answer for so long that this was given up: Pagehand could not find out whether you may ask for "

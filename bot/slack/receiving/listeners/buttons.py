@@ -32,7 +32,11 @@ ABOUT_REQUESTS = {
     blocks.DISCARD_HELD: RequestKind.DISCARD_HELD,
 }
 """The value of each is the id of a request."""
-ABOUT_JOBS = {blocks.STOP_JOB: RequestKind.STOP, blocks.RETRY_JOB: RequestKind.RETRY}
+ABOUT_JOBS = {
+    blocks.STOP_JOB: RequestKind.STOP,
+    blocks.RETRY_JOB: RequestKind.RETRY,
+    blocks.ASK_FOR_PROJECT: RequestKind.CHOOSE_PROJECT,
+}
 """The value of each is the id of a thread."""
 CHOICES = (blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS)
 SHOWN = (blocks.SHOW_ANSWER, blocks.SHOW_PROMPT)
@@ -123,6 +127,8 @@ def _chosen_from_menu(click: Click, service: ServicePort) -> Coroutine[Any, Any,
             return service.act(_about_job(click, RequestKind.MUTE, thread_id))
         case MenuItem.UNMUTE:
             return service.act(_about_job(click, RequestKind.UNMUTE, thread_id))
+        case MenuItem.PROJECT:
+            return service.act(_about_job(click, RequestKind.CHOOSE_PROJECT, thread_id))
         case MenuItem.JOB_ID:
             return service.show_job_id(click.person, click.channel_id, thread_id, source_key=click.source_key)
         case _:
