@@ -176,7 +176,8 @@ async def _choose_project(tx: ActionTransaction, thread: Thread, action: Request
         return ActionAnswer.PROJECT_SETTLED
     options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
     await tx.threads.set_project(thread.id, project.name, options)
-    if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING}:
+    prepared_for_it = start.state is RequestState.WAITING and thread.project == project.name
+    if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING} and not prepared_for_it:
         await tx.requests.save(replace(start, state=RequestState.RECEIVED))
     return ActionAnswer.PROJECT_CHOSEN
 
