@@ -193,7 +193,8 @@ async def _choose_project(
     if start.state in _NOT_SENT and not start.uncertain:
         options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
         await tx.threads.set_project(thread.id, project.name, options)
-        if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING}:
+        prepared_for_it = start.state is RequestState.WAITING and thread.project == project.name
+        if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING} and not prepared_for_it:
             await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
             await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
         return ActionAnswer.PROJECT_CHOSEN

@@ -3,14 +3,14 @@
 from inspect import iscoroutinefunction
 
 from bot.ports import Chat, JobApi
-from bot.slack_ports import Channels, Members
+from bot.slack_ports import Channels, Conversations, Members
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
 _POLLING = "get"
 
 
-_NOT_IN_THE_SCENARIO = frozenset({"cancel", "upload"})
+_NOT_IN_THE_SCENARIO = frozenset({"upload"})
 """Calls that the people of the scenario give no reason for."""
 
 
@@ -20,7 +20,7 @@ def _calls(*ports: type) -> tuple[str, ...]:
 
 
 CALLED = {
-    "request_preparer": _calls(Members, Channels),
+    "request_preparer": _calls(Members, Channels, Conversations),
     "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING} | _NOT_IN_THE_SCENARIO),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
@@ -32,7 +32,7 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
-SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel"})
+SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel", "thread", "cancel"})
 """Calls that a process makes so seldom that it ends at the first of them."""
 
 

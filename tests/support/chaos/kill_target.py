@@ -29,7 +29,7 @@ from bot.config import load
 from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
-from bot.slack_ports import Channels, Members
+from bot.slack_ports import Channels, Conversations, Members
 
 T = TypeVar("T")
 
@@ -61,9 +61,13 @@ class Points:
         self._left = int(occurrence or 1)
         self.under_way: list[str] = []
         """The calls that have begun: a post by its key, a poll by its job."""
+        self._passed_any = False
 
     def reach(self, point: str) -> None:
         """Tells of the end before it comes, since afterwards there is nobody to tell."""
+        if not self._passed_any and self._signal is not None:
+            self._passed_any = True
+            tell(at_work=True)
         if point != self._point or self._signal is None:
             return
         self._left -= 1
@@ -156,7 +160,12 @@ def run(environment: Mapping[str, str]) -> None:
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))
         members, channels = Pointed(edges.reading.members, points), Pointed(edges.reading.channels, points)
-        edges.reading = replace(edges.reading, members=cast("Members", members), channels=cast("Channels", channels))
+        edges.reading = replace(
+            edges.reading,
+            members=cast("Members", members),
+            channels=cast("Channels", channels),
+            conversations=cast("Conversations", Pointed(edges.reading.conversations, points)),
+        )
 
     config = load(environment)
     configure_logging(config.log_level, config.secrets)

@@ -25,6 +25,8 @@ class TargetProcess:
     pid: int
     started_at: float
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    at_work: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has passed its first point: until then a busy machine lets it start only."""
     at_point: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it has told that it kills or stops itself."""
     went_on: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,7 +90,10 @@ class ProcessGroup:
         elif "ended" in facts:
             target = self._targets.pop(pid)
             target.exit_code = facts["ended"]
+            target.at_work.set()
             target.ended.set()
+        elif "at_work" in facts:
+            self._targets[pid].at_work.set()
         elif "went_on" in facts:
             self._targets[pid].went_on.set()
         else:

@@ -67,12 +67,14 @@ class ProcessPool:
 
     async def kill_repeatedly(self, instance: str, until: asyncio.Event, *, longest: float = 3.0) -> None:
         """Kills and restarts an instance till `until`, then leaves it alive. About two kills of three come at a named
-        point; a process that does not get there within `longest` seconds is killed all the same.
+        point; a process that does not get there within `longest` seconds from its first work is killed all the same.
         """
         while not until.is_set():
             named = self.rng.random() < 0.65
             ending = ending_at("kill", self._next_point(), self.rng.choice((1, 1, 2))) if named else ""
             target = await self.start(instance, ending)
+            if named:
+                await asyncio.wait_for(target.at_work.wait(), TO_GO_ON)
             await self.kill(target, longest if named else self.rng.uniform(0.3, longest))
             await asyncio.sleep(self.rng.uniform(0.0, 0.3))
         await self.start(instance)

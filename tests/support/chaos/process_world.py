@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import URL, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from support.chaos.process_group import ProcessGroup
 from support.chaos.process_pool import ProcessPool
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
@@ -18,11 +18,14 @@ from support.servers.free_ports import free_port
 
 from bot.cli.demo_services import manifest
 from bot.store.database.engine import engine_for
+from bot.store.database.url import sqlite_path
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel
 from bot.workspace.server import WorkspaceServer
 
 CHANNELS = ("docs", "general")
+AMONG_PARTICIPANTS = "general"
+"""The channel in which a reply of somebody who has no part in the job is held till they say whom it is for."""
 NEW_CHANNEL = 0.3
 """How often a scenario begins in a channel of its own, that the bot is not in."""
 PEOPLE = ("ana", "ben")
@@ -32,10 +35,30 @@ JOB_API_TIMEOUT = 5.0
 REQUEST_LEASE = JOB_API_TIMEOUT + 10.0
 LEASE = 30.0
 """Seconds: the longest lease there is, that of what is said in Slack."""
+WITHOUT_CANCEL = "handbook"
+"""The project whose job API cannot cancel: the agent is asked in words to stop. That of PROJECT can."""
 _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
+    " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
 )
+_PROJECTS = """
+[[projects]]
+name = "{}"
+project = "{}"
+cancel = true
+words = ["guides"]
+
+[[projects]]
+name = "{}"
+project = "{}"
+cancel = false
+words = ["handbook"]
+
+[[channels]]
+id = "{}"
+replies = "participants"
+"""
 
 
 @dataclass
@@ -49,6 +72,7 @@ class ProcessWorld:
     fake_job_api: FakeJobApiServer
     process_pool: ProcessPool
     rng: random.Random
+    database_url: str
     _engine: AsyncEngine = field(repr=False)
     faults: int = 0
     """How many faults of Slack and of the job API were ordered."""
@@ -61,7 +85,7 @@ class ProcessWorld:
         return name
 
     async def work_left(self) -> int:
-        """How many requests and notices are due, now or later."""
+        """How many requests, notices and Homes are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
 
     async def rows(self, statement: str) -> Sequence[Any]:
@@ -89,16 +113,18 @@ async def world(
     workspace = WorkspaceServer(_app(port), ack_timeout=1.5, retry_delays=RETRY_DELAYS)
     workspace.channels.add_bot("general")
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
-    engine = engine_for(database_url)
+    fake_job_api.projects.add(WITHOUT_CANCEL)
+    engine = _reading(database_url)
     await workspace.start()
     await fake_job_api.start()
     try:
         environment = {
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
+            "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
             **_receiving(workspace, port),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)
-        yield ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, engine)
+        yield ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, database_url, engine)
     finally:
         for target in process_pool.targets.values():
             target.signal(signal.SIGKILL)
@@ -117,6 +143,14 @@ async def until(condition: Callable[[], Awaitable[object]], seconds: float, ever
     except TimeoutError:
         return False
     return True
+
+
+def _reading(database_url: str) -> AsyncEngine:
+    """For looking on: unlike the application's, its connections to SQLite keep nobody from writing."""
+    path = sqlite_path(database_url)
+    if path is None:
+        return engine_for(database_url)
+    return create_async_engine(URL.create("sqlite+aiosqlite", database=path), connect_args={"timeout": 30.0})
 
 
 def _app(port: int | None) -> AppConfig:
@@ -141,14 +175,20 @@ def _environment(
         "SLACK_API_URL": workspace.api_url,
         "JOB_API_URL": fake_job_api.url,
         "JOB_API_KEY": KEY,
-        "JOB_API_PROJECT": PROJECT,
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_REQUESTER": "true",
         "DATABASE_URL": database_url,
-        # A message of several whose fate is unknown is asked about under the first one's id, which no scenario knows.
-        "PAGEHAND_MERGE_SECONDS": "1" if idempotent else "0",
+        "PAGEHAND_MERGE_SECONDS": "1",
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",
         "HOME": str(directory),
     }
+
+
+def _projects_file(workspace: WorkspaceServer, directory: Path, name: str) -> Path:
+    """Two projects, of which a job's is asked for where no word of it tells; and a channel with a mode of replies."""
+    file = directory / f"{name}.toml"
+    channel_id = workspace.channels[AMONG_PARTICIPANTS].id
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id))
+    return file

@@ -5,9 +5,11 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from support.chaos.asked import Cards
+from support.chaos.deeds_verdict import homes_broken
 from support.chaos.process_world import LEASE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
-from support.chaos.user_scenario import Cards, UserScenario
+from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
 from support.oracles.promises import Broken, Promise
 
@@ -83,6 +85,7 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
 
     quiet = await _while_it_moves(world, idle)
     verdict = await judge(world, scenarios)
+    verdict.broken += await homes_broken(world)
     left = [] if quiet else [f"{world.name}: {await world.work_left()} rows still wait"]
     stuck = [scenario for scenario in scenarios if scenario.where != "done"]
     left += [f"{scenario.prompt or scenario.number} {scenario.where}, in vain" for scenario in stuck]

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from support.chaos.asked import Ask, End, Reply
+from support.chaos.deeds_verdict import deeds_broken
 from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
-from support.chaos.user_scenario import Ask, Reply, UserScenario
+from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import RequestState
+from bot.domain.requests import RequestKind, RequestState
 from bot.workspace.model.entities import Message
 
+_ENDS = ("/completed", "/failed", "/stopped")
 _ROUND = re.compile(r"r(\d+)/")
 
 
@@ -41,18 +44,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Records:
-    """What the database holds: of each request by its words, its id and state; of each thread the keys of its posts, in
-    their order, and those of them that are done.
+    """What the database holds: of each job and reply by its words, its id, that with which it went out as one message,
+    and its state; of each thread the keys of its posts, in their order, and those of them that are done.
     """
 
-    requests: Mapping[str, tuple[str, RequestState]]
+    requests: Mapping[str, tuple[str, str, RequestState]]
+    states: Mapping[str, RequestState]
+    """By the request's id."""
     posts: Mapping[str, Sequence[str]]
     done: frozenset[str]
 
     @classmethod
     async def read(cls, world: ProcessWorld) -> "Records":
         """As they are now."""
-        requests = await world.rows("SELECT text, id, state FROM requests")
+        requests = await world.rows("SELECT text, id, merged_into, state, source_key FROM requests")
         posts: dict[str, list[str]] = {}
         done: set[str] = set()
         for thread_id, key, state in await world.rows(
@@ -61,15 +66,21 @@ class Records:
             posts.setdefault(thread_id, []).append(key)
             done |= {key} if state == "done" else set()
         by_words = {
-            text.partition(" tidy")[0]: (request_id, RequestState(state)) for text, request_id, state in requests
+            text.partition(" tidy")[0]: (request_id, first or request_id, RequestState(state))
+            for text, request_id, first, state, source_key in requests
+            if not source_key.startswith("retry/")
         }
-        return cls(by_words, posts, frozenset(done))
+        states = {request_id: RequestState(state) for _, request_id, _, state, _ in requests}
+        return cls(by_words, states, posts, frozenset(done))
 
 
 async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
     """Judges a world in which nothing is under way any more."""
     happened = history(world, scenarios, await Records.read(world))
-    verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
+    verdict = Verdict(
+        [*broken(happened), *_handed_back(world, scenarios, happened)], deaths=list(world.process_pool.deaths)
+    )
+    verdict.broken += await deeds_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
             verdict.broken += _told(scenario)
@@ -84,29 +95,48 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
     return History(
         requests=[asked for scenario in scenarios for asked in _asked_for(world, scenario, records)],
         posts=[*_posts(world), *(name for scenario in scenarios for name in _cards_of(scenario))],
-        threads=[_said(scenario, records) for scenario in with_card],
-        shown=[shown for scenario in with_card for shown in (*_card(world, scenario), *_reactions(world, scenario))],
+        threads=[
+            _said(scenario, records, thread_id)
+            for scenario in with_card
+            for thread_id in (scenario.thread_id, scenario.retry_id)
+        ],
+        shown=[
+            shown
+            for scenario in with_card
+            for shown in (*_card(world, scenario), *_reactions(world, scenario, records))
+        ],
         polls=[poll for poll in world.fake_job_api.polls if poll.job_id not in late],
     )
 
 
 def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[AskedFor]:
     """Each request was taken once; or, where it cannot be known, at most once more than a person asked for."""
-    created = Counter(entry.prompt.partition(" ")[0] for entry in world.fake_job_api.created)
+    entries = world.fake_job_api.created
+    retried = [entry for entry in entries if scenario.card and entry.key.startswith(scenario.retry_id)]
+    created = Counter(entry.prompt.partition(" ")[0] for entry in entries if entry not in retried)
     taken = world.fake_job_api.words_taken()
     told = explained(all_keys(world.workspace))
     requests: list[Ask | Reply] = [*scenario.asks, *scenario.replies]
     for request in requests:
         name = _name(request)
-        request_id, state = records.requests.get(name, ("", None))
+        request_id, first, state = records.requests.get(name, ("", "", None))
         yield AskedFor(
             name,
             acknowledged=bool(request.acked),
             taken=created[name] if isinstance(request, Ask) else taken.count(name),
             sent_again=scenario.presses[request_id],
-            explained=request_id in told,
+            explained=bool({request_id, first} & told) or request_id in scenario.unasked,
             state=state,
             turn=_turn(scenario, request, taken),
+        )
+    if scenario.retry_id in records.states:
+        yield AskedFor(
+            f"the retry of {scenario.prompt}",
+            acknowledged=any(deed.kind is RequestKind.RETRY and deed.acked for deed in scenario.deeds),
+            taken=len(retried),
+            sent_again=scenario.presses[scenario.retry_id],
+            explained=scenario.retry_id in told,
+            state=records.states[scenario.retry_id],
         )
 
 
@@ -114,21 +144,19 @@ def _turn(scenario: UserScenario, request: Ask | Reply, taken: Sequence[str]) ->
     """Neither one that a person had sent again nor one that Slack had to bring again keeps its place."""
     if isinstance(request, Ask) or request.text not in taken:
         return None
-    if scenario.presses[request.request_id] or request.delivery.attempts != 1:
+    if scenario.presses[request.request_id] or request.held or not request.at_first:
         return None
     return Turn(str(scenario.number), request.ts, taken.index(request.text))
 
 
-def _said(scenario: UserScenario, records: Records) -> Said:
-    assert scenario.card is not None
-    thread_id = key_of(scenario.card).partition("/")[0]
+def _said(scenario: UserScenario, records: Records, thread_id: str) -> Said:
     meant = records.posts.get(thread_id, ())
-    seen = [key for message in _timely(scenario) if (key := key_of(message))]
+    seen = [key for message in _timely(scenario) if (key := key_of(message)).startswith(f"{thread_id}/")]
     return Said(scenario.prompt, seen, meant, [key for key in meant if key in records.done])
 
 
 def _card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
-    if scenario.card is None or not scenario.links:
+    if scenario.card is None or scenario.end is not End.LINK:
         return
     text = scenario.card.text
     links = {str(world.fake_job_api.jobs[job_id]["prLink"]) for job_id in scenario.jobs}
@@ -136,14 +164,17 @@ def _card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     yield Shown(f"the card of {scenario.prompt}", shown, links)
 
 
-def _reactions(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
+def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Shown]:
     """One reaction on each reply that was acknowledged, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
         if not reply.acked:
             continue
+        if reply.request_id in scenario.unasked:
+            continue
         message = world.workspace.state.message(channel, reply.ts)
-        open_question = scenario.unsure_about(reply.request_id) > scenario.answered[reply.request_id]
+        _, first, _ = records.requests.get(reply.text, ("", reply.request_id, None))
+        open_question = scenario.unsure_about(first) > scenario.answered[reply.request_id]
         right = {Reaction.PROBLEM if open_question else Reaction.ACCEPTED}
         if world.process_pool.pauses and reply.text in world.fake_job_api.words_taken():
             # Who was stopped between the answer and its record comes back with the truth.
@@ -163,28 +194,30 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
     late = _late(scenario.world)
     for ask in scenario.asks:
         cards = scenario.cards.by_prompt.get(ask.prompt, ())
-        yield from (f"a card of {ask.prompt}" for card in cards if key_of(card) not in late)
+        own = [card for card in cards if not (scenario.card and key_of(card).startswith(f"{scenario.retry_id}/"))]
+        yield from (f"a card of {ask.prompt}" for card in own if key_of(card) not in late)
 
 
 # -- what only the words in a thread can tell -------------------------------------------------------------------------
 
 
-def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
+def _handed_back(world: ProcessWorld, scenarios: Sequence[UserScenario], happened: History) -> Iterator[Broken]:
     """Where the job API runs a request once, none is handed back."""
+    unasked = {reply.text for one in scenarios for reply in one.replies if reply.request_id in one.unasked}
     for request in happened.requests:
-        if world.idempotent and request.explained:
+        if world.idempotent and request.explained and request.name not in unasked:
             how = f"{request.name} was handed back though the job API runs a request once"
             yield Broken(Promise.NOTHING_LOST, how)
 
 
 def _told(scenario: UserScenario) -> Iterator[Broken]:
     """Each thing once, by what it says."""
-    said = [message for message in _timely(scenario) if key_of(message)]
+    said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     started = sum("has started" in message.text for message in said)
     if started != (not scenario.start_left):
         yield _count(scenario, "that it has started", started)
     for link in scenario.links:
-        others = sum(link in message.text for message in said if "/completed" not in key_in_thread(message))
+        others = sum(link in message.text for message in said if not key_in_thread(message).endswith(_ENDS))
         if others > 1 or not any(link in message.text for message in said):
             yield _count(scenario, link, others)
     for answer in scenario.answers:
@@ -200,7 +233,7 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
 
 def ends_told_again(scenario: UserScenario) -> int:
     """News of an end that had been told."""
-    said = _timely(scenario)
+    said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     told = {link: sum(link in message.text for message in said) for link in scenario.links}
     return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
 
@@ -238,10 +271,12 @@ def _late(world: ProcessWorld) -> set[str]:
 
 
 def _timely(scenario: UserScenario) -> list[Message]:
-    """The thread below its card, without the repetitions of what was being posted when its process was stopped."""
+    """The Slack thread without cards, and without repetitions of what was being posted when a process was stopped."""
     late, seen, timely = _late(scenario.world), set[str](), list[Message]()
-    for message in scenario.thread()[1:]:
+    for message in scenario.slack_thread():
         key = key_of(message)
+        if key.endswith("/card"):
+            continue
         if key not in late or key not in seen:
             timely.append(message)
         seen.add(key)

@@ -1,0 +1,66 @@
+"""Faults while a request is prepared, and while a job is stopped: each is done later, once."""
+
+import pytest
+from support.servers.fake_job_api import Operation, cut, refusing
+from support.worlds.app_world import AppWorld
+
+from bot.slack.rendering.blocks import STOP_JOB
+from bot.workspace.failure_injection import CallFault
+
+pytestmark = pytest.mark.chaos
+READ = ("users.info", "conversations.info", "conversations.replies")
+"""What is asked of Slack about a job that begins in a conversation."""
+
+
+async def test_slack_fails_in_every_way_while_a_job_in_a_conversation_is_prepared(world: AppWorld) -> None:
+    """Whatever is asked: nothing is sent before it is known, then once, and all that was said goes along."""
+    await world.start()
+    faults = [fault for method in READ for fault in _every_way(world, method)]
+    began = await world.workspace.people["ben"].say("docs", "The port is wrong in the quick start")
+    await world.workspace.people["ana"].say("docs", "@pagehand Fix that", thread_ts=began.ts)
+    await _until_prepared(world)
+    await world.fake_job_api.until(lambda: world.fake_job_api.created)
+    assert [fault.hits for fault in faults] == [1] * len(faults)
+    (created,) = world.fake_job_api.created
+    assert created.prompt.startswith("Fix that\n")
+    assert "The port is wrong in the quick start" in created.prompt
+    await world.settled()
+    assert (await world.sql("SELECT count(*) FROM audit WHERE action = 'asked'"))[0][0] == 1
+
+
+async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> None:
+    """Refused, without an answer, and with an answer that was lost: the job is stopped, and that is told once."""
+    await world.start(JOB_API_CANCEL="true")
+    (job,) = await world.begin("Fix the guides")
+    for fault in (refusing(503), cut(applied=False), cut(applied=True)):
+        world.fake_job_api.fail(fault, Operation.CANCEL)
+    await world.workspace.people["ana"].press("docs", await world.card("Fix the guides"), STOP_JOB)
+
+    async def stopped() -> bool:
+        await world.hurry()
+        return bool(world.fake_job_api.cancelled)
+
+    await world.until_true(stopped)
+    await world.until_said("Fix the guides", "started", "stopped")
+    assert world.fake_job_api.jobs[job]["status"] == "completed"
+    assert (await world.sql("SELECT count(*) FROM audit WHERE action = 'stopped'"))[0][0] == 1
+    await world.settled()
+    await world.check()
+
+
+def _every_way(world: AppWorld, method: str) -> list[CallFault]:
+    """Slack wants nothing for a second, fails, and does not answer: one after the other."""
+    faults = world.workspace.faults
+    return [faults.rate_limit(1, method=method), faults.server_error(method=method), faults.drop(method=method)]
+
+
+async def _until_prepared(world: AppWorld) -> None:
+    """Has all be tried again at once, once it is seen that none of it waits for long."""
+
+    async def prepared() -> bool:
+        await world.hurry()
+        open_ones = "SELECT count(*) FROM requests WHERE state IN ('received', 'preparing')"
+        recorded = (await world.sql("SELECT count(*) FROM requests"))[0][0]
+        return bool(recorded) and not (await world.sql(open_ones))[0][0]
+
+    await world.until_true(prepared)

@@ -1,0 +1,91 @@
+"""What people ask for in Slack, and whether Slack was told that it arrived."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from support.chaos.process_world import RETRY_DELAYS, ProcessWorld
+from support.oracles.notice_keys import key_in_thread
+
+from bot.domain.requests import RequestKind
+from bot.workspace.delivery.deliveries import DeliveryRecord
+from bot.workspace.model.entities import Change, Message
+
+_PROMPT = re.compile(r"scenario-\d+-\d+:")
+
+
+class End(StrEnum):
+    """What a job came to last."""
+
+    LINK = "link"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass
+class Ask:
+    """What asked for a job: a slash command, or a mention. Without `acked`, Slack told the person that it failed, or
+    brought the message in vain.
+    """
+
+    prompt: str
+    acked: bool
+
+
+@dataclass
+class Reply:
+    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person was to be asked first."""
+
+    text: str
+    ts: str
+    request_id: str
+    deliveries: Sequence[DeliveryRecord]
+    held: bool = False
+
+    @property
+    def acked(self) -> bool | None:
+        """Whether the bot acknowledged it to Slack; None while Slack is still at it."""
+        return acked(self.deliveries)
+
+    @property
+    def at_first(self) -> bool:
+        """Whether Slack had to bring it but once."""
+        return all(delivery.attempts == 1 for delivery in self.deliveries)
+
+
+@dataclass
+class Deed:
+    """Something that a person wants done about the job, by a button or a word: tried until it was acknowledged."""
+
+    kind: RequestKind
+    tries: int = 0
+    acked: bool = False
+
+
+class Cards:
+    """Every card that was ever posted, by the prompt it shows."""
+
+    def __init__(self, world: ProcessWorld) -> None:
+        self.by_prompt: dict[str, list[Message]] = {}
+        world.workspace.state.observers.append(self._happened)
+
+    def _happened(self, change: Change) -> None:
+        message = change.message
+        if change.kind == "message_posted" and message is not None and key_in_thread(message) == "card":
+            found = _PROMPT.search(message.text)
+            self.by_prompt.setdefault(found[0] if found else "", []).append(message)
+
+
+def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
+    """What Slack brings of a message: one event, or two where it mentions the app."""
+    records = world.workspace.deliveries.records
+    return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
+
+
+def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:
+    """Whether all that Slack brought of a message was acknowledged; None while Slack is still at it."""
+    if all(delivery.acked for delivery in deliveries):
+        return True
+    given_up = [one for one in deliveries if not one.acked and one.failed and one.attempts > len(RETRY_DELAYS)]
+    return False if given_up else None

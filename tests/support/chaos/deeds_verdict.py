@@ -1,0 +1,129 @@
+"""What must have become of all that is no job and no reply: stops, retries, choices; who did what; and Homes."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from support.chaos.process_world import ProcessWorld
+from support.chaos.user_scenario import UserScenario
+from support.oracles.promises import Broken, Promise
+
+from bot.domain.audit import AuditAction
+from bot.domain.home import JOBS_A_PAGE, HomeContent
+from bot.domain.requests import RequestKind, RequestState
+from bot.domain.stopping import STOP_WORDS
+from bot.slack.rendering.home import home_view
+from bot.slack.rendering.message_context import MessageContext
+from bot.store.store import open_store
+
+_ENDS = frozenset({RequestState.ACCEPTED, RequestState.REJECTED, RequestState.UNCERTAIN})
+_SENT = frozenset({RequestState.ACCEPTED, RequestState.UNCERTAIN})
+_LINK = re.compile(r" · <[^<>|]*\|thread>")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request as the database has it."""
+
+    id: str
+    thread_id: str
+    kind: RequestKind
+    state: RequestState
+
+
+async def deeds_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> list[Broken]:
+    """What of it broke a promise."""
+    rows = [
+        Row(request_id, thread_id, RequestKind(kind), RequestState(state))
+        for request_id, thread_id, kind, state in await world.rows("SELECT id, thread_id, kind, state FROM requests")
+    ]
+    noted = Counter((row[0], AuditAction(row[1])) for row in await world.rows("SELECT thread_id, action FROM audit"))
+    return [*_deeds(scenarios, rows), *_stops(world, scenarios, rows), *_audit(rows, noted)]
+
+
+def _deeds(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+    """What was acknowledged was recorded, once for each try at most, and has come to an end."""
+    recorded = Counter((row.thread_id, row.kind) for row in rows)
+    for scenario in scenarios:
+        for kind in {deed.kind for deed in scenario.deeds if scenario.card}:
+            acked = sum(deed.acked for deed in scenario.deeds if deed.kind is kind)
+            tries = sum(deed.tries for deed in scenario.deeds if deed.kind is kind)
+            found = recorded[scenario.thread_id, kind]
+            if not acked <= found <= tries:
+                promise = Promise.DONE_ONCE if found > tries else Promise.NOTHING_LOST
+                yield Broken(promise, f"{scenario.prompt}: {kind} was acknowledged {acked} times, recorded {found}")
+    for row in rows:
+        if row.kind not in {RequestKind.START, RequestKind.FOLLOW_UP} and row.state not in _ENDS:
+            yield Broken(Promise.NOTHING_LOST, f"the {row.kind} {row.id} is {row.state}")
+
+
+def _stops(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+    """A stop reaches the agent in words once, or ends the job."""
+    said = Counter(message.key for message in world.fake_job_api.messages if message.prompt == STOP_WORDS)
+    pressed = sum((scenario.presses for scenario in scenarios), Counter[str]())
+    by_thread = {scenario.thread_id: scenario for scenario in scenarios if scenario.card}
+    for row in rows:
+        if row.kind is not RequestKind.STOP:
+            continue
+        if said[row.id] > 1 + pressed[row.id]:
+            yield Broken(Promise.DONE_ONCE, f"the stop {row.id} was said {said[row.id]} times")
+        jobs = by_thread[row.thread_id].jobs if row.thread_id in by_thread else []
+        if row.state is RequestState.ACCEPTED and not said[row.id] and not {*jobs} & {*world.fake_job_api.cancelled}:
+            yield Broken(Promise.NOTHING_LOST, f"the stop {row.id} is said to be done, and reached nobody")
+
+
+def _audit(rows: Collection[Row], noted: Counter[tuple[str, AuditAction]]) -> Iterator[Broken]:
+    """Each thing done is noted once: at least what was sent or carried out, at most what was asked for."""
+    recorded = Counter((row.thread_id, row.kind) for row in rows)
+    done = Counter((row.thread_id, row.kind) for row in rows if row.state in _SENT)
+    bounds: dict[AuditAction, tuple[tuple[RequestKind, ...], tuple[RequestKind, ...]]] = {
+        AuditAction.ASKED: ((RequestKind.START,), (RequestKind.START,)),
+        AuditAction.STEERED: ((RequestKind.FOLLOW_UP,), (RequestKind.FOLLOW_UP,)),
+        AuditAction.STOPPED: ((RequestKind.STOP,), (RequestKind.STOP,)),
+        AuditAction.MUTED: ((RequestKind.MUTE,), (RequestKind.MUTE,)),
+        AuditAction.UNMUTED: ((), (RequestKind.UNMUTE,)),
+        AuditAction.RETRIED: ((), (RequestKind.RETRY, RequestKind.SEND_AGAIN)),
+        AuditAction.PROJECT_CHOSEN: ((), (RequestKind.CHOOSE_PROJECT,)),
+    }
+    for thread_id in {row.thread_id for row in rows}:
+        for action, (needed, allowed) in bounds.items():
+            least = sum(done[thread_id, kind] for kind in needed)
+            most = sum(recorded[thread_id, kind] for kind in allowed)
+            found = noted[thread_id, action]
+            if not least <= found <= most:
+                promise = Promise.DONE_ONCE if found > most else Promise.NOTHING_LOST
+                yield Broken(promise, f"{action} is noted {found} times of {thread_id}, not {least} to {most}")
+    for (thread_id, action), times in noted.items():
+        if action not in bounds:
+            yield Broken(Promise.DONE_ONCE, f"{action} is noted {times} times of {thread_id}")
+
+
+async def homes_broken(world: ProcessWorld) -> list[Broken]:
+    """Each Home shows the newest state of its person's jobs. Addresses of threads and the time apart."""
+    store, found = await open_store(world.database_url), list[Broken]()
+    context = MessageContext(bot_user_id=world.workspace.app.bot_user_id, several_projects=True)
+    try:
+        for (person_id,) in await world.rows("SELECT person_id FROM homes"):
+            jobs = await store.transact(
+                lambda tx, whose=person_id: tx.threads.of_person(whose, offset=0, limit=JOBS_A_PAGE)  # type: ignore[misc]
+            )
+            view = world.workspace.people.human(person_id).views.home()
+            shown = (
+                [_LINK.sub("", str(block.get("text", {}).get("text"))) for block in view.blocks if "text" in block]
+                if view
+                else []
+            )
+            for job in jobs:
+                (right,) = _texts(HomeContent(person_id, jobs=[job]), context)
+                if right not in shown:
+                    found.append(Broken(Promise.UP_TO_DATE, f"the Home of {person_id} does not show {right!r}"))
+    finally:
+        await store.close()
+    return found
+
+
+def _texts(content: HomeContent, context: MessageContext) -> list[str]:
+    """The texts of its jobs."""
+    blocks = home_view(content, {}, context)["blocks"]
+    return [block["text"]["text"] for block in blocks if block["type"] == "section"][:1]
