@@ -16,7 +16,14 @@ from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
-from bot.slack.rendering.modals import CHANNEL_MISSING, COULD_NOT_OPEN, NOT_RECORDED_HERE, PROMPT_MISSING
+from bot.slack.rendering.modal_inputs import MAX_PROMPT
+from bot.slack.rendering.modals import (
+    CHANNEL_MISSING,
+    COULD_NOT_OPEN,
+    NOT_RECORDED_HERE,
+    PROMPT_MISSING,
+    PROMPT_TOO_LONG,
+)
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
@@ -98,6 +105,8 @@ async def test_what_is_missing_is_said_at_its_field(world: SlackWorld, ana: Acto
     assert (await ana.views.submit()).errors == {"channel": "Please complete this required field."}
     await ana.views.enter("channel", "docs")
     assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
+    await ana.views.enter("prompt", "x" * (MAX_PROMPT + 1))
+    assert (await ana.views.submit()).errors == {"prompt": PROMPT_TOO_LONG}
     assert ana.views.top is view
     assert world.service.started == []
     assert CHANNEL_MISSING

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,6 +25,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests import Person, RequestState
 from bot.domain.threads import ThreadState, WayIn
 from bot.ports import Store, Transaction
@@ -79,9 +81,21 @@ async def begun(store: Store, names: Sequence[str]) -> None:
     await asyncio.gather(*(service.start(NewJob(ana, "C1", f"Do {name}", name, WayIn.COMMAND)) for name in names))
 
 
+async def prepare(store: Store, owner: str) -> None:
+    """Makes what was received wait to be sent, each under its card."""
+
+    async def ready(tx: Transaction) -> None:
+        for item in await tx.requests.claim_received(owner, lease=30.0, limit=10):
+            await tx.requests.prepared(replace(item.request, state=RequestState.WAITING))
+            await tx.notices.add(item.thread.id, CARD_CHANGED)
+
+    await store.transact(ready)
+
+
 async def worked_off(store: Store, owner: str, sent: Counter[str], count: int) -> None:
-    """What the loops do: cards, requests, and the first poll of each job."""
+    """What the loops do: preparing, cards, requests, and the first poll of each job."""
     while sent.total() < count:
+        await prepare(store, owner)
         for item in await claim_notices(store, owner):
             await store.transact(lambda tx, item=item: tx.threads.set_card(item.thread.id, f"{item.thread.id}.1"))  # type: ignore[misc]
             await done(store, item, owner)

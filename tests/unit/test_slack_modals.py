@@ -91,7 +91,7 @@ def test_the_inputs_keep_their_ids_and_begin_with_what_was_given() -> None:
     prompt = next(block for block in view["blocks"] if block.get("block_id") == "prompt")
     assert prompt["dispatch_action"] is True
     assert prompt["element"]["initial_value"] == "Fix it"
-    assert prompt["element"]["max_length"] == 3_000
+    assert "max_length" not in prompt["element"]
     assert inputs(view)["project"]["initial_option"]["value"] == "api"
     assert inputs(view)["telling"]["initial_option"]["value"] == "quiet"
     other = new_job_modal(ModalPlace("C1"), Drafted("", Preference("gone")), ("guides", "api"))

@@ -8,7 +8,9 @@ from bot.slack.rendering.blocks import Block, plain_text
 from bot.slack.rendering.text import ELLIPSIS, displayable, width
 
 MAX_INPUT = 3_000
-"""What Slack lets people type into one input."""
+"""The largest bound that Slack takes for an input; without one, people can type more."""
+MAX_PROMPT = 30_000
+"""Characters of a prompt; more of it is refused at its field."""
 _MAX_OPTIONS, _MAX_OPTION = 100, 75
 
 
@@ -43,8 +45,11 @@ def text_input(block_id: str, label: str, value: str, *, hint: str = "", optiona
 
 
 def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
-    """Returns the input for what the agent is to do: whatever is typed comes at once, to be kept."""
-    block = text_input(Input.PROMPT, label, value, hint=hint)
+    """Returns the input for what the agent is to do, without a bound: whatever is typed comes at once, to be kept."""
+    block = text_input(Input.PROMPT, label, "", hint=hint)
+    del block["element"]["max_length"]
+    if given := cut(value, MAX_PROMPT):
+        block["element"]["initial_value"] = given
     block["dispatch_action"] = True
     block["element"]["dispatch_action_config"] = {"trigger_actions_on": ["on_character_entered"]}
     block["element"]["focus_on_load"] = True

@@ -10,6 +10,7 @@ from bot.domain.thread_context import ContextNotes
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
 from bot.slack.rendering.modal_inputs import (
     MAX_INPUT,
+    MAX_PROMPT,
     Input,
     channel_input,
     choice_input,
@@ -46,6 +47,7 @@ _SCOPES = {Scope.MESSAGE: "This message only", Scope.THREAD: "The whole thread"}
 _PROMPT_HINT = "The agent gets these words as you write them."
 
 PROMPT_MISSING = "Please write what the agent should do."
+PROMPT_TOO_LONG = f"This is too long: at most {MAX_PROMPT:,} characters can be sent. Please shorten it."
 CHANNEL_MISSING = "Please choose a channel: the job answers in a thread there."
 COULD_NOT_OPEN = "The form could not be opened. Please try again."
 COULD_NOT_FILL = "The form could not be filled in. Please close it and try again."

@@ -24,12 +24,13 @@ from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecord
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.ephemeral_texts import STILL_RECORDING
-from bot.slack.rendering.modal_inputs import Input, Telling
+from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import (
     CHANNEL_MISSING,
     NOT_RECORDED_HERE,
     PROMPT_MISSING,
+    PROMPT_TOO_LONG,
     Callback,
     message_modal,
     secret_found,
@@ -77,9 +78,9 @@ class ModalListeners:
 
     async def _new_job(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         prompt, channel_id = _prompt_in(body), place.channel_id or channel_in(body, Input.CHANNEL)
-        if not (prompt and channel_id):
-            no_prompt: dict[str, str] = {} if prompt else {Input.PROMPT: PROMPT_MISSING}
-            return _errors(no_prompt if channel_id else no_prompt | {Input.CHANNEL: CHANNEL_MISSING})
+        errors = _prompt_errors(prompt) | ({} if channel_id else {Input.CHANNEL: CHANNEL_MISSING})
+        if errors:
+            return _errors(errors)
         asked = _asked(body, person, channel_id, prompt, WayIn.MODAL)
         return await self._recorded(self.service.start(asked), body, person, place, channel_id)
 
@@ -88,8 +89,9 @@ class ModalListeners:
         prompt, context = _prompt_in(body), texts_in(body, f"{Input.CONTEXT}/")
         found = {block_id: mask_secrets(text).kinds for block_id, text in context}
         errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
-        if not prompt or errors:
-            return _errors(errors | ({} if prompt else {Input.PROMPT: PROMPT_MISSING}))
+        errors |= _prompt_errors(prompt)
+        if errors:
+            return _errors(errors)
         asked = replace(
             _asked(body, person, place.channel_id, prompt, WayIn.SHORTCUT),
             thread_ts=place.thread_ts or place.message_ts,
@@ -101,8 +103,8 @@ class ModalListeners:
 
     async def _follow_up(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         text = _prompt_in(body)
-        if not text:
-            return _errors({Input.PROMPT: PROMPT_MISSING})
+        if errors := _prompt_errors(text):
+            return _errors(errors)
         call = self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body))
         return await self._recorded(call, body, person, place, place.channel_id)
 
@@ -169,6 +171,12 @@ def _asked(body: dict[str, Any], person: Person, channel_id: str, prompt: str, w
 
 def _prompt_in(body: dict[str, Any]) -> str:
     return displayable(text_in(body, Input.PROMPT)).strip()
+
+
+def _prompt_errors(prompt: str) -> dict[str, str]:
+    if not prompt:
+        return {Input.PROMPT: PROMPT_MISSING}
+    return {Input.PROMPT: PROMPT_TOO_LONG} if len(prompt) > MAX_PROMPT else {}
 
 
 def _files(place: ModalPlace) -> tuple[SlackFile, ...]:
