@@ -110,7 +110,8 @@ async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | 
     if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
         return ActionAnswer.ALREADY_ACCEPTED
     if request.latest_text == "":
-        return ActionAnswer.WITHDRAWN
+        with_others = await tx.requests.merged_into(request.id)
+        return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
     await _wait_again(tx, thread, request)
     return ActionAnswer.SENT_AGAIN
 

@@ -39,6 +39,8 @@ class ActionAnswer(StrEnum):
     OTHER_WORKSPACE = "other_workspace"
     UNKNOWN_WORKSPACE = "unknown_workspace"
     WITHDRAWN = "withdrawn"
+    FIRST_WITHDRAWN = "first_withdrawn"
+    """The first of replies that went out as one message was deleted."""
     NEW_WORDS_SENT = "new_words_sent"
     NOTHING_NEW = "nothing_new"
     SEE_THREAD = "see_thread"

@@ -34,6 +34,10 @@ _ANSWERS = {
     ActionAnswer.WITHDRAWN: (
         "It was deleted in the meantime, or is not for the agent any more, so it is not sent again."
     ),
+    ActionAnswer.FIRST_WITHDRAWN: (
+        "Several replies went out as one message, and the first of them was deleted in the meantime, so it is not sent "
+        "again. Please write once more what should still be done."
+    ),
     ActionAnswer.NEW_WORDS_SENT: "The new words are on their way to the agent.",
     ActionAnswer.NOTHING_NEW: "There is nothing new to send: what the reply says was sent, or it was deleted.",
     ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.servers.fake_job_api import Operation, refusing
+from support.worlds.card_menu import menu_choice
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
 
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS
@@ -95,3 +96,17 @@ async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> N
     await world.ana.command("docs", "/docs", "project:api For the API")
     assert (await world.job("For the API")).project == "prj_api"
     assert [created.prompt for created in world.job_api.created] == ["For the API"]
+
+
+async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: WaysInWorld) -> None:
+    """It begins anew in the same thread with its words."""
+    await world.ana.command("docs", "/docs", "project:guides Fix it")
+    assert (await world.job("Fix it")).project == "prj_guides"
+    card = await world.card("Project: guides (named in the request)")
+    assert (await world.ana.press("docs", card.ts, **menu_choice(card, "Switch project…"))).ok
+    asked = await world.told(world.ana, "Which project is this for?")
+    assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[1])).ok
+    other = await world.card("Project: api (chosen by")
+    assert "wanted this done for another project" in other.text
+    await world.until(lambda: len(world.job_api.created) == 2 or None, "the other job")
+    assert [created.project for created in world.job_api.created] == ["prj_guides", "prj_api"]
