@@ -82,7 +82,7 @@ async def add(store: Store, *items: Thread | Request, say: Sequence[NewNotice] =
 
 async def watched(store: Store, name: str = "t1", *, poll_in: float = 0.0, **state: Any) -> Thread:
     """Records a thread with a job that is watched."""
-    await add(store, a_thread(name, ts=f"{name}.card"))
+    await add(store, a_thread(name, ts=f"{name}.card", card_ts=f"{name}.card"))
     await save(store, name, ThreadState(job=JOB, **state), poll_in=poll_in)
     return await get_thread(store, name)
 
