@@ -111,6 +111,11 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         await world.check()
 
 
+async def _noted(world: AppWorld, times: dict[str, int]) -> bool:
+    """Whether the audit trail has each action so often."""
+    return dict(await world.sql("SELECT action, count(*) FROM audit GROUP BY action")) == times
+
+
 @pytest.mark.postgres
 async def test_connections_to_postgresql_are_cut_again_and_again(postgres: PostgresServer) -> None:
     cut = (
@@ -131,6 +136,10 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
             await world.reply(prompt, f"More of {prompt}")
             await postgres.run(cut.format(name))
         await world.until_ended(*prompts)
+        for prompt in prompts:
+            await world.workspace.people["ana"].say("docs", "!mute", thread_ts=world.card_ts(prompt))
+            await postgres.run(cut.format(name))
+        await world.until_true(lambda: _noted(world, {"asked": 6, "steered": 6, "muted": 6}))
         await world.settled()
         await world.check()
 

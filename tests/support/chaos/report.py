@@ -15,17 +15,25 @@ def _not_acked(result: RoundResult) -> int:
     return asks + sum(reply.acked is not True for scenario in result.scenarios for reply in scenario.replies)
 
 
+def _deeds_acked(result: RoundResult) -> int:
+    return sum(deed.acked for scenario in result.scenarios for deed in scenario.deeds)
+
+
 _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
     ("kills", lambda o: len(o.world.process_pool.kills)),
     ("of these at a named point", lambda o: o.world.process_pool.at_points),
     ("different points", lambda o: len({kill.point for kill in o.world.process_pool.kills} - {""})),
     ("pauses of over 30 s", lambda o: len(o.world.process_pool.pauses)),
     ("faults of Slack and of the job API", lambda o: o.world.faults),
-    ("commands acknowledged", lambda o: sum(ask.acked for scenario in o.scenarios for ask in scenario.asks)),
+    (
+        "commands and mentions acknowledged",
+        lambda o: sum(ask.acked for scenario in o.scenarios for ask in scenario.asks),
+    ),
     (
         "replies acknowledged",
         lambda o: sum(bool(reply.acked) for scenario in o.scenarios for reply in scenario.replies),
     ),
+    ("stops, retries, choices and the like acknowledged", _deeds_acked),
     ("not acknowledged", _not_acked),
     ("jobs created", lambda o: len(o.world.fake_job_api.created)),
     ("messages taken", lambda o: len(o.world.fake_job_api.messages)),
