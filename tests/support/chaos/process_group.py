@@ -1,6 +1,7 @@
 """Processes that run the bot and can be killed, forked from one that has imported everything."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -36,9 +37,10 @@ class TargetProcess:
     exit_code: int | None = None
 
     def signal(self, number: signal.Signals) -> None:
-        """Does nothing to one that has ended."""
+        """Does nothing to one that has ended, though nobody may have been told of that yet."""
         if not self.ended.is_set():
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
 
 class ProcessGroup:
