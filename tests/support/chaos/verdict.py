@@ -115,7 +115,8 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
     retried = [entry for entry in entries if scenario.card and entry.key.startswith(scenario.retry_id)]
     created = Counter(entry.prompt.partition(" ")[0] for entry in entries if entry not in retried)
     taken = world.fake_job_api.words_taken()
-    told = explained(all_keys(world.workspace))
+    keys = all_keys(world.workspace)
+    told = explained(keys)
     requests: list[Ask | Reply] = [*scenario.asks, *scenario.replies]
     for request in requests:
         name = _name(request)
@@ -125,7 +126,9 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
             acknowledged=bool(request.acked),
             taken=created[name] if isinstance(request, Ask) else taken.count(name),
             sent_again=scenario.presses[request_id],
-            explained=bool({request_id, first} & told) or request_id in scenario.unasked,
+            explained=bool({request_id, first} & told)
+            or request_id in scenario.unasked
+            or _waits_for_a_choice(request_id, state, keys),
             state=state,
             turn=_turn(scenario, request, taken),
         )
@@ -138,6 +141,11 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
             explained=scenario.retry_id in told,
             state=records.states[scenario.retry_id],
         )
+
+
+def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Sequence[str]) -> bool:
+    """Whether its card, which is called after the request that started it, asks for the project."""
+    return state is RequestState.AWAITING_PERSON and f"{request_id}/card" in keys
 
 
 def _turn(scenario: UserScenario, request: Ask | Reply, taken: Sequence[str]) -> Turn | None:
