@@ -1,5 +1,6 @@
 """The job API's faults: each row of the error table, and every odd answer, beside jobs that have no trouble."""
 
+import contextlib
 import re
 from collections.abc import AsyncIterator
 from functools import partial
