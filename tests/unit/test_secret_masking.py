@@ -205,7 +205,7 @@ def test_several_kinds_are_all_told_each_once() -> None:
         "Secret: the soup has 3 onions",
         "primary key: user_id1",
         "monkey=banana123",
-        "npm_config_registry=https://registry.npmjs.org",
+        "npm_config_registry=https://packages.example.org",
     ],
 )
 def test_prose_and_code_stay_as_they_are(text: str) -> None:
