@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 STOPPED, FAILED, MUTED = 0.2, 0.25, 0.2
 """How often a job is stopped instead of ending, fails at last and is retried, and is muted for a while."""
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
-_GIVEN_UP = "SELECT id FROM notices WHERE state = 'given_up' AND key LIKE '%{}/{}%'"
 
 
 async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
@@ -35,18 +34,12 @@ async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
     await _finish(scenario, turn)
 
 
-async def choose_project(scenario: "UserScenario") -> bool:
-    """Answers the question which project a job is for; False where it could not be shown."""
+async def choose_project(scenario: "UserScenario") -> None:
+    """Answers the question which project a job is for."""
     scenario.where = "waits to be asked for the project"
     while not (question := _question(scenario, scenario.person, CHOOSE_PROJECT_BUTTONS[0], scenario.prompt)):
         await scenario.dither(0.5)
-        rows = await scenario.world.rows(f"SELECT id FROM requests WHERE text LIKE '{scenario.prompt}%'")  # noqa: S608 - our own words
-        request_id = rows[0][0] if rows else ""
-        if request_id and await scenario.world.rows(_GIVEN_UP.format(request_id, "project")):
-            scenario.unasked.add(request_id)
-            return False
     await _press(scenario, RequestKind.CHOOSE_PROJECT, scenario.person, question, CHOOSE_PROJECT_BUTTONS[0])
-    return True
 
 
 async def send_held(scenario: "UserScenario", reply: Reply) -> None:
@@ -54,8 +47,7 @@ async def send_held(scenario: "UserScenario", reply: Reply) -> None:
     scenario.where = f"waits to be asked about {reply.text}"
     while not (question := _question(scenario, scenario.other, SEND_HELD, reply.request_id)):
         await scenario.dither(0.5)
-        if reply.acked is False or await scenario.world.rows(_GIVEN_UP.format(reply.request_id, "held")):
-            scenario.unasked.add(reply.request_id)
+        if reply.acked is False:
             return
     await _press(scenario, RequestKind.SEND_HELD, scenario.other, question, SEND_HELD)
 
@@ -76,7 +68,8 @@ async def _finish(scenario: "UserScenario", turn: int) -> None:
 
 def _announced(scenario: "UserScenario", link: str) -> bool:
     """Whether the thread has the link; what arrives late takes the agent up again, which then ends the same way."""
-    if any(scenario.world.fake_job_api.jobs[job_id]["prLink"] != link for job_id in scenario.jobs):
+    jobs = [scenario.world.fake_job_api.jobs[job_id] for job_id in scenario.jobs]
+    if any(job["prLink"] != link or job["status"] != "completed" for job in jobs):
         _show(scenario, link)
     return any(link in message.text for message in scenario.thread()[1:])
 
@@ -116,10 +109,12 @@ async def _retry(scenario: "UserScenario") -> None:
         f"SELECT id FROM requests WHERE id = '{scenario.retry_id}' AND state NOT IN ('accepted', 'rejected')"  # noqa: S608 - in hexadecimal
     )
     link = f"https://git.example/e{scenario.number}/retried"
-    for job in [one for one in scenario.world.fake_job_api.created if one.key.startswith(scenario.retry_id)]:
+    # Where it was sent again, the thread knows the last of them only.
+    retried = [one for one in scenario.world.fake_job_api.created if one.key.startswith(scenario.retry_id)]
+    for job in retried:
         scenario.world.fake_job_api.show(job.job_id, "completed", link)
-        scenario.where = f"waits for {link}"
-        await scenario.see(lambda: any(link in message.text for message in scenario.slack_thread()))
+    scenario.where = f"waits for {link}"
+    await scenario.see(lambda: not retried or any(link in message.text for message in scenario.slack_thread()))
 
 
 async def _stop(scenario: "UserScenario") -> bool:

@@ -50,8 +50,6 @@ class UserScenario:
     """The messages whose button was pressed."""
     left: set[str] = field(default_factory=set)
     """The requests that were not asked to be sent again."""
-    unasked: set[str] = field(default_factory=set)
-    """The requests about which a question could not be shown: a Home tells of the job, a missing mark of the reply."""
     start_left: bool = False
     """Whether the person left it at not knowing whether the job was started."""
     card: Message | None = None
@@ -75,9 +73,8 @@ class UserScenario:
         await self.person.views.open_home()
         await self._ask()
         self.where = "waits for the card"
-        if self.needs_project and not await deeds.choose_project(self):
-            self.where = "done"
-            return
+        if self.needs_project:
+            await deeds.choose_project(self)
         await self.see(lambda: self.cards.by_prompt.get(self.prompt))
         self.card = self.cards.by_prompt[self.prompt][0]
         if not self.eager:
@@ -187,8 +184,7 @@ class UserScenario:
         return f"{MENTION}{words}" if self.in_conversation else words
 
     def _settled(self, reply: Reply) -> bool:
-        away = reply.request_id in self.left | self.unasked
-        return self._taken(reply) or away or reply.acked is False
+        return self._taken(reply) or reply.request_id in self.left or reply.acked is False
 
     def _taken(self, reply: Reply) -> bool:
         return reply.text in self.world.fake_job_api.words_taken()

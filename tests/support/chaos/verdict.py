@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from support.chaos.asked import Ask, End, Reply
+from support.chaos.asked import Ask, Reply
+from support.chaos.card_verdict import end_on_card
 from support.chaos.deeds_verdict import deeds_broken
 from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
@@ -77,9 +78,7 @@ class Records:
 async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
     """Judges a world in which nothing is under way any more."""
     happened = history(world, scenarios, await Records.read(world))
-    verdict = Verdict(
-        [*broken(happened), *_handed_back(world, scenarios, happened)], deaths=list(world.process_pool.deaths)
-    )
+    verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
     verdict.broken += await deeds_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
@@ -103,7 +102,7 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
         shown=[
             shown
             for scenario in with_card
-            for shown in (*_card(world, scenario), *_reactions(world, scenario, records))
+            for shown in (*end_on_card(world, scenario), *_reactions(world, scenario, records))
         ],
         polls=[poll for poll in world.fake_job_api.polls if poll.job_id not in late],
     )
@@ -126,9 +125,7 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
             acknowledged=bool(request.acked),
             taken=created[name] if isinstance(request, Ask) else taken.count(name),
             sent_again=scenario.presses[request_id],
-            explained=bool({request_id, first} & told)
-            or request_id in scenario.unasked
-            or _waits_for_a_choice(request_id, state, keys),
+            explained=bool({request_id, first} & told) or _waits_for_a_choice(request_id, state, keys),
             state=state,
             turn=_turn(scenario, request, taken),
         )
@@ -163,22 +160,11 @@ def _said(scenario: UserScenario, records: Records, thread_id: str) -> Said:
     return Said(scenario.prompt, seen, meant, [key for key in meant if key in records.done])
 
 
-def _card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
-    if scenario.card is None or scenario.end is not End.LINK:
-        return
-    text = scenario.card.text
-    links = {str(world.fake_job_api.jobs[job_id]["prLink"]) for job_id in scenario.jobs}
-    shown = next((link for link in links if link in text and "Finished with a pull request" in text), text)
-    yield Shown(f"the card of {scenario.prompt}", shown, links)
-
-
 def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Shown]:
     """One reaction on each reply that was acknowledged, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
         if not reply.acked:
-            continue
-        if reply.request_id in scenario.unasked:
             continue
         message = world.workspace.state.message(channel, reply.ts)
         _, first, _ = records.requests.get(reply.text, ("", reply.request_id, None))
@@ -209,11 +195,10 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
 # -- what only the words in a thread can tell -------------------------------------------------------------------------
 
 
-def _handed_back(world: ProcessWorld, scenarios: Sequence[UserScenario], happened: History) -> Iterator[Broken]:
+def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
     """Where the job API runs a request once, none is handed back."""
-    unasked = {reply.text for one in scenarios for reply in one.replies if reply.request_id in one.unasked}
     for request in happened.requests:
-        if world.idempotent and request.explained and request.name not in unasked:
+        if world.idempotent and request.explained:
             how = f"{request.name} was handed back though the job API runs a request once"
             yield Broken(Promise.NOTHING_LOST, how)
 
