@@ -10,7 +10,6 @@ from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.home import can_be_retried
-from bot.domain.jobs import Problem
 from bot.domain.mentions import beginning
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
@@ -18,8 +17,12 @@ from bot.domain.notices.messages import (
     CARD_CHANGED,
     ActionAnswer,
     ActionAnswered,
+    AnswerRequested,
+    JobIdRequested,
     NewNotice,
+    PersonalMessage,
     ProjectAsked,
+    PromptRequested,
     Reaction,
     StatusRequested,
 )
@@ -27,16 +30,16 @@ from bot.domain.observe import Polling, next_poll_in, with_problem
 from bot.domain.projects import ProjectReason, Projects
 from bot.domain.reply_rules import takes_part, with_participant
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.settle import rejection
 from bot.domain.threads import Thread, ThreadState, WayIn
 from bot.holds import answer_held
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.replies import catch_up, reaction_notice, refuse_follow_ups, send_new_words
+from bot.replies import catch_up, reaction_notice, send_new_words
 from bot.starts import new_request, record_start
 
-_NOT_SENT = frozenset(
+NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
 )
+"""Of a start: its job can be changed or taken back before the job API hears of it."""
 
 
 class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
@@ -69,15 +72,29 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
 
 async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
     """Does what an action asks for, answers it, and ends it."""
-    if action.kind is RequestKind.SHOW_STATUS:
-        message = StatusRequested(action.person_id)
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), message))
+    if (shown := _shown(thread, action)) is not None:
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
     elif (answer := await _answer(tx, thread, action, terms)) is not None:
         told = ActionAnswered(action.person_id, answer)
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
         if answer in _AUDITED:
             await note(tx, _AUDITED[answer], action, thread)
     await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
+
+
+def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
+    """What somebody wants to see."""
+    match action.kind:
+        case RequestKind.SHOW_STATUS:
+            return StatusRequested(action.person_id)
+        case RequestKind.SHOW_PROMPT:
+            return PromptRequested(action.person_id, thread.prompt)
+        case RequestKind.SHOW_ANSWER:
+            return AnswerRequested(action.person_id, action.text)
+        case RequestKind.SHOW_JOB_ID:
+            return JobIdRequested(action.person_id)
+        case _:
+            return None
 
 
 async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
@@ -191,7 +208,7 @@ async def _choose_project(
         return None
     if start is None or project is None:
         return ActionAnswer.PROJECT_SETTLED
-    if start.state in _NOT_SENT and not start.uncertain:
+    if start.state in NOT_SENT and not start.uncertain:
         options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
         await tx.threads.set_project(thread.id, project.name, options)
         prepared_for_it = start.state is RequestState.WAITING and thread.project == project.name
@@ -235,40 +252,11 @@ async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Reques
     await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
 
 
-async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> bool:
-    """Ends a job that was not sent yet, for a stop, and tells that. False where there is something to stop at the job
-    API, or may be.
-    """
-    start = await tx.requests.find_start(thread.id)
-    if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
-        return False
-    answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
-    if start.state in _NOT_SENT and not start.uncertain:
-        answer = ActionAnswer.STOPPED_UNSENT
-        await _end_start(tx, thread, start)
-        await note(tx, AuditAction.STOPPED, stop, thread)
-    told = ActionAnswered(stop.person_id, answer)
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
-    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
-    return True
-
-
 async def not_for_you(tx: ActionTransaction, thread: Thread, action: Request) -> None:
     """Ends what somebody wants done who has no part in the job, and tells them."""
     told = ActionAnswered(action.person_id, ActionAnswer.NOT_FOR_YOU)
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
     await tx.requests.prepared(replace(action, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
-
-
-async def _end_start(tx: ActionTransaction, thread: Thread, start: Request) -> None:
-    await tx.requests.settle(start.id, RequestState.REJECTED, problem=RejectionReason.STOPPED)
-    await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.STOPPED), poll_in=None)
-    if thread.card_ts is not None or start.state in {RequestState.WAITING, RequestState.AWAITING_PERSON}:
-        await tx.notices.add(thread.id, CARD_CHANGED)
-        await tx.notices.add(thread.id, rejection(start, RejectionReason.STOPPED))
-    else:
-        await tx.threads.detach(thread.id)  # it has no card, and gets none
-    await refuse_follow_ups(tx, thread.id)
 
 
 async def note_participant(tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms) -> None:

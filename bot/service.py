@@ -7,13 +7,6 @@ from typing import Protocol
 
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices import keys
-from bot.domain.notices.messages import (
-    AnswerRequested,
-    JobIdRequested,
-    NewNotice,
-    PromptRequested,
-)
 from bot.domain.preferences import Preference
 from bot.domain.reply_rules import ReplyModes, everyone
 from bot.domain.requests import Person, Reply
@@ -105,43 +98,6 @@ class Service:
             thread = await tx.threads.get(thread_id)
             if thread is not None:
                 await record_written(tx, thread, person, text, source_key=source_key)
-
-        await self._store.transact(work, urgent=True)
-        self._on_commit()
-
-    async def show_answer(
-        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
-    ) -> None:
-        """Shows a person the whole of an agent's answer that the thread shortens."""
-
-        async def work(tx: PromptTransaction) -> None:
-            thread = await tx.threads.get(thread_id)
-            if thread is not None and thread.channel_id == channel_id:
-                message = AnswerRequested(person.id, answer_id)
-                await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), message))
-
-        await self._store.transact(work, urgent=True)
-        self._on_commit()
-
-    async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        """Shows a person the whole of a request that the card shortens."""
-
-        async def work(tx: PromptTransaction) -> None:
-            thread = await tx.threads.get(thread_id)
-            if thread is not None and thread.channel_id == channel_id:
-                message = PromptRequested(person.id, thread.prompt)
-                await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), message))
-
-        await self._store.transact(work, urgent=True)
-        self._on_commit()
-
-    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        """Shows a person a job's id."""
-
-        async def work(tx: PromptTransaction) -> None:
-            thread = await tx.threads.get(thread_id)
-            if thread is not None and thread.channel_id == channel_id:
-                await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), JobIdRequested(person.id)))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()

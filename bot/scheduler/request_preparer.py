@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.actions import ActionTerms, carry_out, not_for_you, stop_unsent
+from bot.actions import ActionTerms, carry_out, not_for_you
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.observe import Polling
@@ -36,6 +36,7 @@ from bot.scheduler.preparing.outcomes import (
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading
+from bot.stops import stop_unsent
 from bot.store_ports import ClaimedRequest
 
 MAX_TRIES = 14

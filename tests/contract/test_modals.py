@@ -187,6 +187,15 @@ async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWo
     assert "channel" in ids(await shown(world, ana, "New job"))
 
 
+async def test_options_without_a_prompt_are_chosen_in_it(world: SlackWorld, ana: Actor) -> None:
+    """They go before what somebody prefers."""
+    world.service.preferences[ana.id] = Preference("docs")
+    assert (await ana.command("docs", "/docs", "quiet project:api")).ok
+    view = await shown(world, ana, "New job")
+    assert view.values["project"]["project"]["selected_option"]["value"] == "api"
+    assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
+
+
 async def test_a_modal_that_cannot_be_opened_is_told(world: SlackWorld, ana: Actor) -> None:
     """Nothing else happens."""
     world.workspace.faults.server_error(method="views.open")

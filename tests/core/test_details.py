@@ -7,6 +7,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.job_details import JobDetails, PlanStep, StepStatus, digest
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested
 from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
+from bot.domain.requests import RequestKind
 from bot.errors import JobApiUncertain, JobApiUnreachable
 
 LINK = "https://git.example/1"
@@ -23,7 +24,7 @@ async def finished(world: CoreWorld, details: JobDetails) -> str:
 
 async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> AnswerRequested:
     thread = await world.thread(ts)
-    await world.service.show_answer(BEN, "C1", thread.id, digest(answer), source_key=key)
+    await world.press(RequestKind.SHOW_ANSWER, BEN, digest(answer), key=key, thread_id=thread.id)
     await world.settle()
     return world.chat.told_as(AnswerRequested)[-1]
 

@@ -11,7 +11,7 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction, RequestRefused
 from bot.domain.notices.posts import JobFinished, RequestUncertain
 from bot.domain.permissions import Refusal
-from bot.domain.requests import Person, Reply
+from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.threads import Thread, WayIn
 from bot.errors import (
     ChatBusy,
@@ -488,7 +488,7 @@ async def test_an_outage_is_said_once_and_its_end_once(world: CoreWorld) -> None
 async def test_the_whole_request_is_shown_to_one_person(world: CoreWorld) -> None:
     ts = await world.started("long " * 500)
     thread = await world.thread(ts)
-    await world.service.show_prompt(BEN, "C1", thread.id, source_key="press-1")
+    await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="press-1", thread_id=thread.id)
     await world.settle()
     assert world.chat.told[0] == PromptRequested("UBEN", thread.prompt)
 

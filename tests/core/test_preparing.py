@@ -129,13 +129,22 @@ async def test_an_hour_has_a_limit_for_each_person(world: CoreWorld) -> None:
 async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
     ts = await world.started()
     thread = await world.thread(ts)
-    for kind in (RequestKind.MUTE, RequestKind.STOP, RequestKind.RETRY, RequestKind.SHOW_STATUS):
+    kinds = (
+        RequestKind.MUTE,
+        RequestKind.STOP,
+        RequestKind.RETRY,
+        RequestKind.SHOW_STATUS,
+        RequestKind.SHOW_PROMPT,
+        RequestKind.SHOW_ANSWER,
+        RequestKind.SHOW_JOB_ID,
+    )
+    for kind in kinds:
         await world.press(kind, EVA, "", key=kind.value, thread_id=thread.id)
     await world.settle()
     assert {(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)} == {
         ("UEVA", Refusal.OTHER_ORGANIZATION)
     }
-    assert len(world.chat.told) == 4
+    assert len(world.chat.told) == len(kinds)
     assert (await world.thread(ts)).state.muted_by == ""
 
 

@@ -13,7 +13,7 @@ from bot.domain.jobs import Job, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester, UploadedFile
+from bot.domain.requests import Requester, RequestKind, UploadedFile
 from bot.domain.threads import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.slack.rendering.cards import card
@@ -219,7 +219,7 @@ async def test_a_press_that_is_delivered_twice_has_one_answer_and_one_effect(wor
 async def test_showing_the_whole_request_twice_for_one_press_shows_it_once(world: CoreWorld) -> None:
     thread = await world.thread(await world.started())
     for _ in range(2):
-        await world.service.show_prompt(BEN, "C1", thread.id, source_key="click/1")
+        await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="click/1", thread_id=thread.id)
         await world.settle()
     assert [message.kind for message in world.chat.told] == ["prompt_requested"]
 

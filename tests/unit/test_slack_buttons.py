@@ -61,6 +61,10 @@ async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, actio
         (chosen(blocks.CARD_MENU, menu_value(MenuItem.UNMUTE, "th1")), RequestKind.UNMUTE, ""),
         (chosen(blocks.CHOOSE_PROJECT, "th1/the/guides"), RequestKind.CHOOSE_PROJECT, "the/guides"),
         (click(blocks.CHOOSE_PROJECT_BUTTONS[-1], "th1/guides"), RequestKind.CHOOSE_PROJECT, "guides"),
+        (click(blocks.SHOW_PROMPT, "th1"), RequestKind.SHOW_PROMPT, ""),
+        (click(blocks.SHOW_ANSWER, "th1/0a1b"), RequestKind.SHOW_ANSWER, "0a1b"),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.WHOLE_REQUEST, "th1")), RequestKind.SHOW_PROMPT, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.JOB_ID, "th1")), RequestKind.SHOW_JOB_ID, ""),
     ],
     ids=str,
 )
@@ -70,22 +74,6 @@ async def test_buttons_about_a_job_are_recorded(
     assert (await world.take(payload)).status == 200
     expected = Action(ANA, kind, KEY, channel_id="C1", thread_id="th1", argument=argument)
     assert world.service.calls == [("act", expected)]
-
-
-async def test_what_is_shown_is_asked_for(world: ListeningWorld) -> None:
-    for payload in (
-        click(blocks.SHOW_PROMPT, "th1"),
-        click(blocks.SHOW_ANSWER, "th1/0a1b"),
-        chosen(blocks.CARD_MENU, menu_value(MenuItem.WHOLE_REQUEST, "th1")),
-        chosen(blocks.CARD_MENU, menu_value(MenuItem.JOB_ID, "th1")),
-    ):
-        assert (await world.take(payload)).status == 200
-    assert world.service.calls == [
-        ("show_prompt", ANA, "C1", "th1", KEY),
-        ("show_answer", ANA, "C1", "th1", "0a1b", KEY),
-        ("show_prompt", ANA, "C1", "th1", KEY),
-        ("show_job_id", ANA, "C1", "th1", KEY),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,6 @@ class ServicePort(Protocol):
     async def act(self, action: Action) -> None:
         """Records what a button, a word or a reaction asks for."""
 
-    async def show_answer(
-        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
-    ) -> None:
-        """Shows a person the whole of an agent's answer."""
-
-    async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        """Shows a person the whole of a request."""
-
-    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        """Shows a person a job's id, to copy."""
-
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         """Records a follow-up that was written elsewhere than in the job's thread."""
 

@@ -44,17 +44,6 @@ class RecordingService:
     async def act(self, action: Action) -> None:
         await self._keep("act", action)
 
-    async def show_answer(
-        self, person: Person, channel_id: str, thread_id: str, answer_id: str, *, source_key: str
-    ) -> None:
-        await self._keep("show_answer", person, channel_id, thread_id, answer_id, source_key)
-
-    async def show_prompt(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        await self._keep("show_prompt", person, channel_id, thread_id, source_key)
-
-    async def show_job_id(self, person: Person, channel_id: str, thread_id: str, *, source_key: str) -> None:
-        await self._keep("show_job_id", person, channel_id, thread_id, source_key)
-
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         await self._keep("follow_up", person, thread_id, text, source_key)
 
@@ -121,8 +110,7 @@ class RecordingService:
     @property
     def clicks(self) -> list[tuple[str, str]]:
         """Each button in a thread, and what it is about."""
-        acts = [(action.kind.value, action.argument) for action in self.actions]
-        return acts + [("show_prompt", call[3]) for call in self.calls if call[0] == "show_prompt"]
+        return [(action.kind.value, action.argument or action.thread_id) for action in self.actions]
 
     @property
     def words(self) -> list[str]:

@@ -3,9 +3,8 @@
 """
 
 import logging
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
@@ -17,7 +16,6 @@ from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import interaction_user
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
@@ -36,11 +34,21 @@ ABOUT_JOBS = {
     blocks.STOP_JOB: RequestKind.STOP,
     blocks.RETRY_JOB: RequestKind.RETRY,
     blocks.ASK_FOR_PROJECT: RequestKind.CHOOSE_PROJECT,
+    blocks.SHOW_PROMPT: RequestKind.SHOW_PROMPT,
 }
 """The value of each is the id of a thread."""
-CHOICES = (blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS)
-SHOWN = (blocks.SHOW_ANSWER, blocks.SHOW_PROMPT)
-RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *CHOICES, *SHOWN, blocks.CARD_MENU)
+WITH_ARGUMENTS = dict.fromkeys((blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS), RequestKind.CHOOSE_PROJECT) | {
+    blocks.SHOW_ANSWER: RequestKind.SHOW_ANSWER
+}
+"""The value of each is the id of a thread, and what the kind needs besides."""
+FROM_MENU = {
+    MenuItem.WHOLE_REQUEST: RequestKind.SHOW_PROMPT,
+    MenuItem.MUTE: RequestKind.MUTE,
+    MenuItem.UNMUTE: RequestKind.UNMUTE,
+    MenuItem.PROJECT: RequestKind.CHOOSE_PROJECT,
+    MenuItem.JOB_ID: RequestKind.SHOW_JOB_ID,
+}
+RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *WITH_ARGUMENTS, blocks.CARD_MENU)
 LINKS = (blocks.OPEN_PULL_REQUEST,)
 ACTIONS = (*RECORDED, *LINKS)
 
@@ -75,10 +83,10 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None:
     """Records what a button asks for. Slack shows no text in answer to a click, so a failure is told separately."""
     click = read_click(body, dependencies)
-    call = recorded(click, dependencies.service) if click else None
-    if click is None or call is None:
+    action = read_action(click) if click else None
+    if click is None or action is None:
         return
-    recorder = dependencies.recorder
+    recorder, call = dependencies.recorder, dependencies.service.act(action)
     if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
 
@@ -97,42 +105,17 @@ def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None
     return Click(text_at(action, "action_id"), value, person, channel_id, source_key)
 
 
-def recorded(click: Click, service: ServicePort) -> Coroutine[Any, Any, None] | None:
-    """Returns the call that records a click; None where its value is nothing that a button of ours has."""
-    thread_id, _, rest = click.value.partition("/")
+def read_action(click: Click) -> Action | None:
+    """Returns what a click asks for; None where its value is nothing that a button of ours has."""
     if kind := ABOUT_REQUESTS.get(click.action_id):
-        return service.act(Action(click.person, kind, click.source_key, argument=click.value))
+        return Action(click.person, kind, click.source_key, argument=click.value)
     if kind := ABOUT_JOBS.get(click.action_id):
-        return service.act(_about_job(click, kind, click.value))
-    if click.action_id in CHOICES:
-        return (
-            service.act(_about_job(click, RequestKind.CHOOSE_PROJECT, thread_id, rest)) if thread_id and rest else None
-        )
-    if click.action_id == blocks.CARD_MENU:
-        return _chosen_from_menu(click, service)
-    if click.action_id == blocks.SHOW_ANSWER:
-        return service.show_answer(click.person, click.channel_id, thread_id, rest, source_key=click.source_key)
-    return service.show_prompt(click.person, click.channel_id, click.value, source_key=click.source_key)
-
-
-def _chosen_from_menu(click: Click, service: ServicePort) -> Coroutine[Any, Any, None] | None:
+        return _about_job(click, kind, click.value)
+    if kind := WITH_ARGUMENTS.get(click.action_id):
+        thread_id, _, argument = click.value.partition("/")
+        return _about_job(click, kind, thread_id, argument) if thread_id and argument else None
     chosen = read_menu_value(click.value)
-    if chosen is None:
-        return None
-    item, thread_id = chosen
-    match item:
-        case MenuItem.WHOLE_REQUEST:
-            return service.show_prompt(click.person, click.channel_id, thread_id, source_key=click.source_key)
-        case MenuItem.MUTE:
-            return service.act(_about_job(click, RequestKind.MUTE, thread_id))
-        case MenuItem.UNMUTE:
-            return service.act(_about_job(click, RequestKind.UNMUTE, thread_id))
-        case MenuItem.PROJECT:
-            return service.act(_about_job(click, RequestKind.CHOOSE_PROJECT, thread_id))
-        case MenuItem.JOB_ID:
-            return service.show_job_id(click.person, click.channel_id, thread_id, source_key=click.source_key)
-        case _:
-            assert_never(item)
+    return _about_job(click, FROM_MENU[chosen[0]], chosen[1]) if chosen else None
 
 
 def _about_job(click: Click, kind: RequestKind, thread_id: str, argument: str = "") -> Action:

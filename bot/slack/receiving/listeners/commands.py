@@ -51,11 +51,11 @@ async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> st
     match asked:
         case Start():
             return await _start(body, asked, dependencies)
+        case Blank(options) if dependencies.opener is not None:
+            open_job_modal(dependencies.opener, body, dependencies.identity, options)
+            return ""
         case Blank(options) if options != NO_OPTIONS:
             return task_missing(context)
-        case Blank() if dependencies.opener is not None:
-            open_job_modal(dependencies.opener, body, dependencies.identity)
-            return ""
         case Blank():
             return help_text(context)
         case Help(meant):

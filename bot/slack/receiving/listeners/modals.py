@@ -8,6 +8,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
+from bot.domain.command_options import Options
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
 from bot.domain.requests import Attachments, Person, RequestContext
@@ -150,13 +151,13 @@ class ModalListeners:
         await ack()
 
 
-def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity) -> None:
-    """Opens the modal for a job in answer to a slash command without words, in the background. In a direct message,
+def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity, options: Options) -> None:
+    """Opens the modal for a job in answer to a slash command without a prompt, in the background. In a direct message,
     which may be between people, it asks for the channel.
     """
     channel_id = text_at(body, "channel_id")
     place = ModalPlace(channel_id="" if channel_id.startswith(_DIRECT_MESSAGE) else channel_id)
-    opener.new_job(text_at(body, "trigger_id"), command_user(body, identity), place)
+    opener.new_job(text_at(body, "trigger_id"), command_user(body, identity), place, options)
 
 
 async def _acknowledge(ack: AsyncAck) -> None:

@@ -5,9 +5,10 @@ All of it happens behind the acknowledgement, which waits for neither Slack nor 
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.domain.command_options import NO_OPTIONS, Options
 from bot.domain.preferences import Preference
 from bot.domain.requests import Person
 from bot.errors import ChatError, StoreError
@@ -56,11 +57,14 @@ class ModalOpener:
         self.drafts = DraftKeeper(service, recorder)
         self._context = HandOverContext(edges.conversations, edges.people)
 
-    def new_job(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
-        """Opens the modal for a job."""
+    def new_job(self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS) -> None:
+        """Opens the modal for a job; what was said goes before what the person prefers."""
 
         async def view() -> View:
-            return new_job_modal(place, await self._drafted(person, place), self._projects)
+            drafted = await self._drafted(person, place)
+            preferred = drafted.preference
+            preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
+            return new_job_modal(place, replace(drafted, preference=preference), self._projects)
 
         self._open(trigger_id, person, place, view)
 
