@@ -28,7 +28,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.observe import Polling, next_poll_in, with_problem
 from bot.domain.projects import ProjectReason, Projects
-from bot.domain.reply_rules import takes_part, with_participant
+from bot.domain.reply_rules import steered_by, takes_part
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.threads import Thread, ThreadState, WayIn
 from bot.holds import answer_held
@@ -185,6 +185,7 @@ def _once_more(thread: Thread, start: Request, action: Request) -> NewJob:
         attachments=start.attachments,
         context=start.context,
         context_chosen=thread.options.context_chosen,
+        read_until=start.written_at or thread.state.read_until,
     )
 
 
@@ -192,7 +193,7 @@ async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: A
     all_held = await tx.requests.held(thread.id, action.person_id)
     answer, _sent = await answer_held(tx, action, all_held)
     if answer is ActionAnswer.HELD_ALL_SENT:
-        await note_participant(tx, thread, action.person_id, terms)
+        await note_steering(tx, thread, action.person_id, terms, counts=True)
     return answer
 
 
@@ -259,11 +260,13 @@ async def not_for_you(tx: ActionTransaction, thread: Thread, action: Request) ->
     await tx.requests.prepared(replace(action, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
 
 
-async def note_participant(tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms) -> None:
-    """Notes that somebody steers a job."""
-    participants = with_participant(thread.state, person_id, thread)
-    if participants != thread.state.participants:
-        await save_state(tx, thread, replace(thread.state, participants=participants), terms)
+async def note_steering(
+    tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
+) -> None:
+    """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
+    state = steered_by(thread, person_id, counts=counts)
+    if state != thread.state:
+        await save_state(tx, thread, state, terms)
 
 
 async def save_state(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:

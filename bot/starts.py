@@ -13,7 +13,7 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import with_problem
 from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, WayIn
+from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState, WayIn
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
 
 _ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
@@ -60,6 +60,7 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
         number=before.number + 1 if before else 0,
         origin=before.origin if before else asked.origin,
         options=options,
+        state=ThreadState(read_until=asked.read_until),
     )
     if not await tx.threads.add(thread):
         return False
@@ -93,7 +94,6 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
         message_ts=reply.message_ts,
         origin=origin,
         attachments=reply.attachments,
-        in_shared_channel=reply.in_shared_channel,
     )
 
 

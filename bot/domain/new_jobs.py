@@ -24,7 +24,8 @@ class NewJob:
         attachments: What the message holds besides words.
         context: What goes to the agent beside the prompt, where the person has seen and edited that already.
         context_chosen: It is not to be gathered, even where there is none.
-        in_shared_channel: Slack said that people of other organizations are in the channel.
+        read_until: The `ts` before which what was said in the thread goes along, where no message asks for the job;
+            empty: all of it.
     """
 
     person: Person
@@ -40,4 +41,4 @@ class NewJob:
     attachments: Attachments = NO_ATTACHMENTS
     context: RequestContext | None = None
     context_chosen: bool = False
-    in_shared_channel: bool = False
+    read_until: str = ""

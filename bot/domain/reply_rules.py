@@ -1,6 +1,7 @@
 """Which messages in a Slack thread are meant for its job. Pure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 
 from bot.domain.commands import ThreadWord
@@ -67,9 +68,17 @@ def takes_part(person_id: str, thread: Thread) -> bool:
     return person_id == thread.requester_id or person_id in thread.state.participants
 
 
-def with_participant(state: ThreadState, person_id: str, thread: Thread) -> tuple[str, ...]:
-    """Returns who steered the job, with one more, who is the newest now; the oldest are forgotten."""
-    if person_id == thread.requester_id:
-        return state.participants
-    others = (other for other in state.participants if other != person_id)
+def steered_by(thread: Thread, person_id: str, *, counts: bool) -> ThreadState:
+    """Returns a job's state with somebody more who steered it. `counts`: from now on all that they write here does."""
+    state = thread.state
+    if person_id == thread.requester_id or (not counts and takes_part(person_id, thread)):
+        return state
+    if counts:
+        return replace(state, participants=_with_newest(state.participants, person_id))
+    return replace(state, let_through=_with_newest(state.let_through, person_id))
+
+
+def _with_newest(people: tuple[str, ...], person_id: str) -> tuple[str, ...]:
+    """The newest last; the oldest are forgotten."""
+    others = (other for other in people if other != person_id)
     return (*others, person_id)[-MAX_PARTICIPANTS:]

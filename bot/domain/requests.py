@@ -40,7 +40,6 @@ class Reply:
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
     channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt).
-    `in_shared_channel`: Slack says that people of other organizations are in the channel.
     """
 
     person: Person
@@ -54,7 +53,6 @@ class Reply:
     mentions_us: bool = False
     word: ThreadWord | None = None
     in_direct_message: bool = False
-    in_shared_channel: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def people_told(thread: Thread, telling: Telling) -> tuple[str, ...]:
     """Whom the message of an end mentions: who asked, then who steered, the newest first."""
     if not telling.mention or thread.options.quiet or thread.state.muted_by:
         return ()
-    people = dict.fromkeys((thread.requester_id, *reversed(thread.state.participants)))
+    state = thread.state
+    people = dict.fromkeys((thread.requester_id, *reversed(state.participants), *reversed(state.let_through)))
     return tuple(people)[:MAX_MENTIONED]
 
 

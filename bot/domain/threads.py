@@ -78,8 +78,9 @@ class ThreadState:
     `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
 
     `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
-    nobody did. `participants` are those who steered it, but for the requester, the newest last. `read_until` is the
-    `ts` of the last message of the Slack thread up to which what others said there has gone to the agent.
+    nobody did. `participants` are those who steered it, but for the requester, the newest last; `let_through` those of
+    whom only single replies were sent, when they said so. `read_until` is the `ts` of the last message of the Slack
+    thread up to which what others said there has gone to the agent.
 
     `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
     be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an
@@ -123,6 +124,7 @@ class ThreadState:
     muted_by: str = ""
     read_until: str = ""
     participants: tuple[str, ...] = ()
+    let_through: tuple[str, ...] = ()
     work_began_at: float = 0.0
     work_ended_at: float = 0.0
 

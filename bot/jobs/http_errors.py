@@ -92,7 +92,7 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
     status = response.status_code
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
         what = {
-            Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY; keys can expire.",
+            Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire.",
             Status.FORBIDDEN: "let Pagehand's key or address do this (403). Check its scopes and allowed addresses.",
         }
         return JobApiNotAllowed(f"The job API does not {what[Status(status)]}", status=status, words=words)

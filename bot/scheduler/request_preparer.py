@@ -162,7 +162,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if request.kind is RequestKind.START:
             chosen = thread.options.context_chosen  # nothing, perhaps
             gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
-            return ThreadPart(thread.ts, before_ts=request.written_at) if gathered else None
+            before_ts = request.written_at or thread.state.read_until
+            return ThreadPart(thread.ts, before_ts=before_ts) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
             return None
         return ThreadPart(thread.ts, thread.state.read_until, request.written_at)

@@ -9,6 +9,7 @@ from bot.domain.commands import ThreadWord
 from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, StatusRequested
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind
+from bot.domain.telling import Telling, people_told
 from bot.domain.thread_messages import ThreadMessage
 
 CLEO = Person("UCLEO", "T1")
@@ -59,6 +60,19 @@ async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreW
     assert world.chat.told == []
 
 
+async def test_a_retry_takes_along_what_the_first_try_did(world: CoreWorld) -> None:
+    """What was said since is not part of what is asked for once more."""
+    await conversation(world)
+    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(5)
+    world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Too bad", AT[1])]
+    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=(await world.thread(card.ts)).id)
+    await world.pass_time(5)
+    first, again = world.job_api.created
+    assert again == first
+
+
 async def test_the_same_mention_starts_one_job_however_often_it_comes(world: CoreWorld) -> None:
     mention = said(ANA, "Fix it", AT[0])
     for _ in range(3):
@@ -92,7 +106,7 @@ async def test_what_mentions_nobody_in_a_thread_without_a_job_is_nothing(world: 
 
 
 async def test_among_participants_others_are_asked_first(world: CoreWorld) -> None:
-    """Once for each reply; what they send once makes them no participant."""
+    """Once for each reply; what they send once makes them no participant, but they are told of the end."""
     in_mode(world, ReplyMode.PARTICIPANTS)
     ts = await world.started()
     await world.reply(ts, "first", AT[0])
@@ -111,6 +125,8 @@ async def test_among_participants_others_are_asked_first(world: CoreWorld) -> No
     assert world.chat.reactions == {AT[0]: Reaction.ACCEPTED, AT[1]: Reaction.ACCEPTED}
     assert world.chat.answers() == ["not_for_you", "held_sent", "nothing_new"]
     assert len(world.chat.told_as(ReplyHeld)) == 2
+    thread = await world.thread(ts)
+    assert (thread.state.participants, people_told(thread, Telling())) == ((), ("UANA", "UBEN"))
 
 
 async def test_sending_all_of_mine_makes_somebody_a_participant(world: CoreWorld) -> None:

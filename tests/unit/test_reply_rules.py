@@ -1,10 +1,12 @@
 """Which messages in a Slack thread are meant for its job: what holds for all of them."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.projects import ReplyMode
-from bot.domain.reply_rules import ReplyMeaning, asks_for_a_job, meaning, takes_part, with_participant
+from bot.domain.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
 from bot.domain.requests import Person, Reply
 from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
@@ -74,10 +76,18 @@ def test_only_strangers_are_asked_and_only_where_participants_count(
 @given(THREADS, PEOPLE)
 def test_whoever_steers_is_the_newest_participant_and_there_are_not_too_many(thread: Thread, person_id: str) -> None:
     """Nobody is there twice, and who asked is none of them."""
-    after = with_participant(thread.state, person_id, thread)
+    after = steered_by(thread, person_id, counts=True).participants
     assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
     assert person_id == thread.requester_id or after[-1] == person_id
     assert set(after) == set(thread.state.participants) | ({person_id} - {thread.requester_id})
+
+
+@given(THREADS, PEOPLE)
+def test_whose_single_reply_was_let_through_is_known_and_no_participant_by_that(thread: Thread, person_id: str) -> None:
+    after = steered_by(thread, person_id, counts=False)
+    assert after.participants == thread.state.participants
+    assert (person_id in after.let_through) != takes_part(person_id, thread)
+    assert steered_by(replace(thread, state=after), person_id, counts=False) == after
 
 
 @given(REPLIES)

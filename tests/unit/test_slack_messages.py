@@ -165,11 +165,11 @@ async def test_a_mention_that_could_not_be_recorded_comes_again_and_counts(world
     ("changes", "team"),
     [({"team": "T2"}, "T2"), ({"user_team": "E2", "team": None}, "E2"), ({"source_team": "T2", "team": None}, "T2")],
 )
-async def test_people_of_other_organizations_keep_their_team_and_the_channel_is_known_as_shared(
+async def test_people_of_other_organizations_keep_their_team(
     world: ListeningWorld, changes: dict[str, Any], team: str
 ) -> None:
     await world.take(message(**changes) | {"is_ext_shared_channel": True})
-    assert world.service.started == [asked(person=Person("U0ANA", team), in_shared_channel=True)]
+    assert world.service.started == [asked(person=Person("U0ANA", team))]
 
 
 async def test_somebody_whom_slack_does_not_place_is_passed_on_as_that(world: ListeningWorld) -> None:
@@ -177,14 +177,14 @@ async def test_somebody_whom_slack_does_not_place_is_passed_on_as_that(world: Li
     assert (await world.take(mention(team=None) | shared)).status == 200
     assert world.service.calls == [], "it comes as a message, too, which may tell more"
     assert (await world.take(message(team=None) | shared)).status == 200
-    assert world.service.started == [asked(person=Person("U0ANA", ""), in_shared_channel=True)]
+    assert world.service.started == [asked(person=Person("U0ANA", ""))]
 
 
 async def test_where_private_messages_are_not_heard_the_mention_alone_counts() -> None:
     identity = replace(IDENTITY, granted_scopes=frozenset({"app_mentions:read", "chat:write"}))
     async with listening(identity) as world:
         await world.take(mention(team=None) | {"is_ext_shared_channel": True})
-        assert world.service.started == [asked(person=Person("U0ANA", ""), in_shared_channel=True)]
+        assert world.service.started == [asked(person=Person("U0ANA", ""))]
 
 
 # -- direct messages --------------------------------------------------------------------------------------------------
@@ -289,8 +289,8 @@ async def test_a_reply_says_where_it_was_written(world: ListeningWorld) -> None:
     await world.take(event(text=f"<@{BOT}> shorter") | {"is_ext_shared_channel": True})
     await world.take(event(text="longer", ts="1700000003.000100"))
     first, second = world.service.received
-    assert (first.mentions_us, first.in_shared_channel, first.in_direct_message) == (True, True, False)
-    assert (second.mentions_us, second.in_shared_channel, second.in_direct_message) == (False, False, False)
+    assert (first.mentions_us, first.in_direct_message) == (True, False)
+    assert (second.mentions_us, second.in_direct_message) == (False, False)
 
 
 async def test_a_reply_below_an_unknown_card_is_answered_once(

@@ -40,6 +40,11 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     assert not shown_in_channel(thread, END, LOUD)
 
 
+def test_whose_single_reply_went_out_is_told_after_those_who_take_part() -> None:
+    thread = replace(THREAD, state=replace(THREAD.state, let_through=("U0BEN", "U0DAN")))
+    assert people_told(thread, Telling()) == ("U0ANA", "U0CAI", "U0BEN", "U0DAN")
+
+
 def test_a_channel_can_do_without_mentions() -> None:
     """Whoever asked."""
     assert people_told(THREAD, Telling(mention=False)) == ()

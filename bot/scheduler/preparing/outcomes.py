@@ -10,7 +10,7 @@ from bot.actions import (
     ActionTransaction,
     ProjectQuestion,
     ask_for_project,
-    note_participant,
+    note_steering,
     save_state,
 )
 from bot.audit_trail import note
@@ -139,8 +139,8 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     if ready.mode is ReplyMode.MENTIONS:
         thread = await _note_read(tx, ready)
     # Where only participants count, a reply that was let through once makes nobody one.
-    if ready.mode is not ReplyMode.PARTICIPANTS:
-        await note_participant(tx, thread, request.person_id, ready.terms)
+    counts = ready.mode is not ReplyMode.PARTICIPANTS
+    await note_steering(tx, thread, request.person_id, ready.terms, counts=counts)
 
 
 async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:

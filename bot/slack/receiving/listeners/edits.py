@@ -11,7 +11,7 @@ from bot.domain.commands import Blank, FollowUp, NoWords, Start, mentions, parse
 from bot.domain.requests import Attachments, Reply
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import is_in_shared_channel, message_author
+from bot.slack.receiving.payloads.actors import message_author
 from bot.slack.receiving.payloads.attachments import attachments_of
 from bot.slack.receiving.payloads.fields import is_direct_message, ts_at
 from bot.slack.receiving.payloads.person_message import is_from_a_person
@@ -77,7 +77,6 @@ def _revised(body: dict[str, Any], message: dict[str, Any], identity: Identity, 
         withdrawn=words is None,
         mentions_us=mentions(text, identity.bot_user_id),
         in_direct_message=is_direct_message(text_at(event, "channel")),
-        in_shared_channel=is_in_shared_channel(body),
     )
 
 

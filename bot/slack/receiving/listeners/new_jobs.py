@@ -58,6 +58,5 @@ async def _start(message: PersonMessage, prompt: str, options: Options, dependen
         message_ts=message.ts,
         origin=ThreadOrigin.REQUEST,
         attachments=message.attachments,
-        in_shared_channel=message.in_shared_channel,
     )
     await dependencies.recorder.record_event(dependencies.service.start(job))

@@ -80,5 +80,4 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
         mentions_us=message.mentions_us,
         word=word,
         in_direct_message=message.in_direct_message,
-        in_shared_channel=message.in_shared_channel,
     )

@@ -36,12 +36,6 @@ def interaction_user(body: Any, identity: Identity) -> Person:
     return Person(id=text_at(body, "user", "id"), team_id=_counted_as(text_at(body, "user", "team_id"), identity))
 
 
-def is_in_shared_channel(body: Any) -> bool:
-    """Returns whether Slack says that people of other organizations are in the channel of an event."""
-    shared = body.get("is_ext_shared_channel") if isinstance(body, dict) else None
-    return shared not in (None, False)
-
-
 def command_user(body: Any, identity: Identity) -> Person:
     """Returns who ran a slash command; only people of the workspace can."""
     ours = is_for_our_app(body, identity)

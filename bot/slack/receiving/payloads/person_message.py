@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.commands import mentions
 from bot.domain.requests import Attachments, Person
 from bot.runtime.json_fields import object_at, text_at
-from bot.slack.receiving.payloads.actors import is_in_shared_channel, message_author
+from bot.slack.receiving.payloads.actors import message_author
 from bot.slack.receiving.payloads.attachments import attachments_of
 from bot.slack.receiving.payloads.fields import is_direct_message, ts_at
 from bot.slack.receiving.payloads.rich_text import message_text
@@ -37,7 +37,6 @@ class PersonMessage:
     mentions_us: bool
     answers_us: bool
     in_direct_message: bool
-    in_shared_channel: bool
 
     @property
     def key(self) -> str:
@@ -68,7 +67,6 @@ def read_message(body: dict[str, Any], identity: Identity) -> PersonMessage | No
         mentions_us=is_mention or mentions(text, identity.bot_user_id),
         answers_us=text_at(event, "parent_user_id") == identity.bot_user_id,
         in_direct_message=is_direct_message(channel_id) or text_at(event, "channel_type") == "im",
-        in_shared_channel=is_in_shared_channel(body),
     )
 
 
