@@ -79,17 +79,21 @@ class Service:
             self._on_commit()
         return recorded
 
-    async def act(self, action: Action) -> None:
-        """Records what somebody wants done about a job; whether they may, and what comes of it, is found out later."""
+    async def act(self, action: Action) -> bool:
+        """Records what somebody wants done about a job; whether they may, and what comes of it, is found out later.
+        False where there is no record of that job, or of the request that it is about.
+        """
 
-        async def work(tx: RequestTransaction) -> None:
+        async def work(tx: RequestTransaction) -> bool:
             thread = await _thread_of(tx, action)
             if thread is not None:
                 request = new_request(thread, action.kind, action.source_key, action.person, action.argument)
                 await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
+            return thread is not None
 
-        await self._store.transact(work, urgent=True)
+        known = await self._store.transact(work, urgent=True)
         self._on_commit()
+        return known
 
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         """Records a follow-up that was written in a modal: it takes its place by the time when it was recorded."""

@@ -155,7 +155,7 @@ def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bo
 def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
     """Whether a job that has ended did so anew since its last end was told, though it was never seen at work."""
     mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
-    return has_ended and bool(state.last_end and mark) and mark != state.last_end
+    return has_ended and bool(mark) and mark != state.last_end
 
 
 def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:

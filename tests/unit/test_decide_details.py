@@ -141,6 +141,18 @@ def test_an_end_that_was_never_seen_at_work_is_told_by_its_details() -> None:
     assert play.see(job("completed", JobDetails(summary="Shorter still.", revision="c3"), LINK)) == []
 
 
+def test_an_end_that_was_never_seen_at_work_is_told_after_one_that_told_nothing_too() -> None:
+    """The end before it may have been a stop; within one round an end is told once, even if its details come late."""
+    play, answer = Play(), JobDetails(summary="Done.", revision="r1")
+    play.see(job(), job("completed", JobDetails()))
+    assert play.see(job("completed", answer)) == []
+    play.follow_up()
+    (again,) = play.see(job("completed", answer, LINK))
+    assert isinstance(again.message, JobFinished)
+    assert report([again]).answer is not None
+    assert play.see(job("completed", answer, LINK)) == []
+
+
 def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -> None:
     play, asking = Play(), job(details=JobDetails(question=WHICH))
     play.see(job())

@@ -108,6 +108,18 @@ async def test_an_external_person_who_clicks_keeps_their_team(world: ListeningWo
     assert [action.person for action in world.service.actions] == [Person("U0EXT", "T2")]
 
 
+async def test_a_click_about_what_is_not_known_any_more_is_told(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.service.knows = False
+    await world.take(click(blocks.SEND_HELD, "r1", channel=None, view={"id": "V1", "type": "home"}))
+    await world.app.drain(5)
+    assert "could not be told something" not in caplog.text, "a Home has no channel in which to tell it"
+    await world.take(click(blocks.SEND_HELD, "r1"))
+    await world.app.drain(5)
+    assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
+
+
 async def test_a_click_that_could_not_be_recorded_is_told(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,7 +61,7 @@ class RequestRecorder:
         raise NotRecorded
 
     async def record_interaction(
-        self, call: Coroutine[Any, Any, None], person: Person, channel_id: str
+        self, call: Coroutine[Any, Any, object], person: Person, channel_id: str
     ) -> RecordingOutcome:
         """Records a command or a click, which Slack does not bring again. If it fails after the outcome was LATE, the
         person is told.
@@ -85,7 +85,7 @@ class RequestRecorder:
         """Waits for what still runs in the background, then cuts it off."""
         await self._background.drain(timeout)
 
-    async def _succeeds(self, call: Coroutine[Any, Any, None]) -> bool:
+    async def _succeeds(self, call: Coroutine[Any, Any, object]) -> bool:
         try:
             await call
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told

@@ -22,8 +22,8 @@ class ServicePort(Protocol):
     async def revise(self, reply: Reply) -> bool:
         """Records what a message says after an edit, or that it was deleted."""
 
-    async def act(self, action: Action) -> None:
-        """Records what a button, a word or a reaction asks for."""
+    async def act(self, action: Action) -> bool:
+        """Records what a button, a word or a reaction asks for. False where what it is about is not known."""
 
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         """Records a follow-up that was written elsewhere than in the job's thread."""

@@ -19,6 +19,10 @@ NOT_RECORDED = (
     "Pagehand could not note that down: its database is not available right now. Nothing was started or sent. "
     "Please try again in a minute."
 )
+NO_RECORD = (
+    "Nothing was done: Pagehand has no record of that any more. Records are deleted some months after a job's end, "
+    "or on request."
+)
 COMMAND_UNREADABLE = "Slack's message about that could not be read, so nothing was started. Please try again."
 OTHER_INSTALLATION = (
     "This Pagehand works for another workspace or app, so nothing was started. Please tell whoever installed it."

@@ -41,8 +41,9 @@ class RecordingService:
         await self._keep("revise", reply)
         return True
 
-    async def act(self, action: Action) -> None:
+    async def act(self, action: Action) -> bool:
         await self._keep("act", action)
+        return self.knows
 
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
         await self._keep("follow_up", person, thread_id, text, source_key)

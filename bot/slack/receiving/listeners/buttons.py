@@ -18,7 +18,7 @@ from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
-from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED
 
 logger = logging.getLogger(__name__)
 
@@ -86,9 +86,15 @@ async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None
     action = read_action(click) if click else None
     if click is None or action is None:
         return
-    recorder, call = dependencies.recorder, dependencies.service.act(action)
+    recorder, call = dependencies.recorder, _act(action, click, dependencies)
     if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
+
+
+async def _act(action: Action, click: Click, dependencies: Dependencies) -> None:
+    known = await dependencies.service.act(action)
+    if not known and click.channel_id:
+        dependencies.recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
 
 
 def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None:
