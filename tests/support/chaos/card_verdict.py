@@ -25,8 +25,8 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
 
 
 def _ends(status: str, link: str, *, asked_to_stop: bool) -> Iterator[tuple[str, ...]]:
-    """What a card may say of a job with this status, each in parts; one that was stopped may have ended by itself before
-    it heard of that.
+    """What a card may say of a job with this status, each in parts; one that was stopped may have ended by itself
+    before it heard of that.
     """
     if status == "failed":
         yield ("Failed.",)
