@@ -198,7 +198,8 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
 def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
     """Where the job API runs a request once, none is handed back."""
     for request in happened.requests:
-        if world.idempotent and request.explained:
+        waits_for_a_choice = request.state is RequestState.AWAITING_PERSON
+        if world.idempotent and request.explained and not waits_for_a_choice:
             how = f"{request.name} was handed back though the job API runs a request once"
             yield Broken(Promise.NOTHING_LOST, how)
 
