@@ -7,6 +7,7 @@ from support.servers.fake_job_api import Operation, refusing
 from support.worlds.card_menu import menu_choice
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
 
+from bot.domain.stopping import STOP_WORDS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS
 
 FILE = """
@@ -99,7 +100,7 @@ async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> N
 
 
 async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: WaysInWorld) -> None:
-    """It begins anew in the same thread with its words."""
+    """It begins anew in the same thread with its words; the one that is at work is stopped."""
     await world.ana.command("docs", "/docs", "project:guides Fix it")
     assert (await world.job("Fix it")).project == "prj_guides"
     card = await world.card("Project: guides (named in the request)")
@@ -110,3 +111,6 @@ async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: W
     assert "wanted this done for another project" in other.text
     await world.until(lambda: len(world.job_api.created) == 2 or None, "the other job")
     assert [created.project for created in world.job_api.created] == ["prj_guides", "prj_api"]
+    stopped = world.job_api.created[0].job_id
+    await world.until(lambda: STOP_WORDS in world.job_api.told(stopped) or None, "the words to stop")
+    assert world.job_api.told(world.job_api.created[1].job_id) == []

@@ -3,7 +3,7 @@
 from inspect import iscoroutinefunction
 
 from bot.ports import Chat, JobApi
-from bot.slack_ports import Channels, Conversations, Members
+from bot.slack_ports import Channels, Conversations, Members, Views
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
@@ -24,6 +24,7 @@ CALLED = {
     "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING} | _NOT_IN_THE_SCENARIO),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
+    "home_publisher": _calls(Views),
 }
 """By worker, the remote calls that it makes."""
 POINTS = (

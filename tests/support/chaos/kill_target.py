@@ -4,10 +4,10 @@
 imports everything once and then forks a process for each line on its standard input, since an import costs over a
 second of CPU and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
 
-A point is `<worker>.<call>.<moment>`. The workers are request_preparer, request_sender, job_poller, outbox, and
-listener for whatever Slack sets off. The calls are those of the job API, the chat, and what is read of Slack, with the
-moments before and after; and `take` and `record`, the transactions that claim work and all others, with the moments
-committing and committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
+A point is `<worker>.<call>.<moment>`. The workers are request_preparer, request_sender, job_poller, outbox,
+home_publisher, and listener for whatever Slack sets off. The calls are those of the job API, the chat, what is read of
+Slack, and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work and all
+others, with the moments committing and committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from bot.config import load
 from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
+from bot.slack.sending.views import SlackViews
 from bot.slack_ports import Channels, Conversations, Members
 
 T = TypeVar("T")
@@ -39,9 +40,10 @@ WORKERS = {
     "RequestSender": "request_sender",
     "JobPoller": "job_poller",
     "Outbox": "outbox",
+    "HomePublisher": "home_publisher",
 }
 """By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
-BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck", "HomePublisher"})
+BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck"})
 """The names of the tasks that nobody in Slack sets off and that take no requests: their points are their own."""
 LATE = frozenset({"post", "post_card", "get"})
 """The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
@@ -166,6 +168,7 @@ def run(environment: Mapping[str, str]) -> None:
             channels=cast("Channels", channels),
             conversations=cast("Conversations", Pointed(edges.reading.conversations, points)),
         )
+        edges.modals = replace(edges.modals, views=cast("SlackViews", Pointed(edges.modals.views, points)))
 
     config = load(environment)
     configure_logging(config.log_level, config.secrets)
