@@ -6,6 +6,7 @@ from support.worlds.app_world import AppWorld
 
 from bot.slack.rendering.blocks import STOP_JOB
 from bot.workspace.failure_injection import CallFault
+from bot.workspace.model.files import Upload
 
 pytestmark = pytest.mark.chaos
 READ = ("users.info", "conversations.info", "conversations.replies")
@@ -26,6 +27,20 @@ async def test_slack_fails_in_every_way_while_a_job_in_a_conversation_is_prepare
     assert "The port is wrong in the quick start" in created.prompt
     await world.settled()
     assert (await world.sql("SELECT count(*) FROM audit WHERE action = 'asked'"))[0][0] == 1
+
+
+async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> None:
+    """Refused, without an answer, and with an answer that was lost: the job starts once, and has its file."""
+    await world.start(JOB_API_FILES="true")
+    for fault in (refusing(503), cut(applied=False), cut(applied=True)):
+        world.fake_job_api.fail(fault, Operation.UPLOAD)
+    await world.workspace.people["ana"].say("docs", "@pagehand Use this", files=[Upload("look.png", b"\x89PNG")])
+    await _until_prepared(world)
+    await world.fake_job_api.until(lambda: world.fake_job_api.created)
+    (created,) = world.fake_job_api.created
+    assert [world.fake_job_api.files[file_id] for file_id in created.files] == [b"\x89PNG"]
+    assert world.fake_job_api.tried(Operation.UPLOAD) == 4
+    await world.settled()
 
 
 async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> None:

@@ -3,15 +3,11 @@
 from inspect import iscoroutinefunction
 
 from bot.ports import Chat, JobApi
-from bot.slack_ports import Channels, Conversations, Members, Views
+from bot.slack_ports import Channels, Conversations, Files, Members, Views
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
-_POLLING = "get"
-
-
-_NOT_IN_THE_SCENARIO = frozenset({"upload"})
-"""Calls that the people of the scenario give no reason for."""
+_POLLING, _UPLOADING = "get", "upload"
 
 
 def _calls(*ports: type) -> tuple[str, ...]:
@@ -20,8 +16,8 @@ def _calls(*ports: type) -> tuple[str, ...]:
 
 
 CALLED = {
-    "request_preparer": _calls(Members, Channels, Conversations),
-    "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING} | _NOT_IN_THE_SCENARIO),
+    "request_preparer": (*_calls(Members, Channels, Conversations, Files), _UPLOADING),
+    "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
     "home_publisher": _calls(Views),
@@ -33,7 +29,7 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
-SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel", "thread", "cancel"})
+SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel", "thread", "read", _UPLOADING, "cancel"})
 """Calls that a process makes so seldom that it ends at the first of them."""
 
 

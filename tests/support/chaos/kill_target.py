@@ -30,7 +30,7 @@ from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
-from bot.slack_ports import Channels, Conversations, Members
+from bot.slack_ports import Channels, Conversations, Files, Members
 
 T = TypeVar("T")
 
@@ -167,6 +167,7 @@ def run(environment: Mapping[str, str]) -> None:
             members=cast("Members", members),
             channels=cast("Channels", channels),
             conversations=cast("Conversations", Pointed(edges.reading.conversations, points)),
+            files=cast("Files", Pointed(edges.reading.files, points)),
         )
         edges.modals = replace(edges.modals, views=cast("SlackViews", Pointed(edges.modals.views, points)))
 

@@ -178,6 +178,7 @@ def _environment(
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_REQUESTER": "true",
+        "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_MERGE_SECONDS": "1",
         "PAGEHAND_POLL_FASTEST": "0.5",

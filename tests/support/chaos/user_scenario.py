@@ -15,12 +15,13 @@ from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.slack.rendering.ephemeral_texts import GOT_IT
 from bot.starts import request_id
 from bot.workspace.model.entities import Message
+from bot.workspace.model.files import Upload
 
 PRESSED = 0.7
 """How often a person presses where a button offers to send a request again."""
-BY_MENTION, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.2, 0.4
-"""How often a job is asked for in a message, how often without a word of its project, and, where that person is asked
-whether it is for the agent, how often somebody else replies.
+BY_MENTION, WITH_FILE, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.5, 0.2, 0.4
+"""How often a job is asked for in a message, and that with a file, how often without a word of its project, and, where
+that person is asked whether it is for the agent, how often somebody else replies.
 """
 MENTION = "@pagehand "
 _LOOK_EVERY = 0.15
@@ -60,6 +61,8 @@ class UserScenario:
     def __post_init__(self) -> None:
         self.mentions = self.rng.random() < BY_MENTION
         self.in_conversation = self.mentions and self.rng.random() < 0.5
+        with_file = self.mentions and self.rng.random() < WITH_FILE
+        self.files = [Upload(f"{self.number}.png", f"\x89PNG {self.number}".encode())] if with_file else []
         self.needs_project = self.rng.random() < OF_NO_PROJECT
         is_new = self.rng.random() < NEW_CHANNEL and not (self.mentions or self.needs_project)
         self.channel = self.world.new_channel(f"scenario{self.number}") if is_new else self.rng.choice(CHANNELS)
@@ -149,7 +152,9 @@ class UserScenario:
     async def _mention(self, words: str) -> bool:
         """In a message of its own, or in a conversation of others."""
         begins = await self.other.say(self.channel, "Who knows the guides?") if self.in_conversation else None
-        said = await self.person.say(self.channel, f"{MENTION}{words}", thread_ts=begins.ts if begins else None)
+        said = await self.person.say(
+            self.channel, f"{MENTION}{words}", thread_ts=begins.ts if begins else None, files=self.files
+        )
         deliveries = deliveries_of(self.world, said)
         await self.see(lambda: acked(deliveries) is not None)
         return acked(deliveries) is True

@@ -83,6 +83,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     for scenario in scenarios:
         if scenario.card is not None:
             verdict.broken += _told(scenario)
+        verdict.broken += _without_its_files(world, scenario)
     verdict.double_sends += _sent_twice(world)
     return verdict
 
@@ -230,6 +231,15 @@ def ends_told_again(scenario: UserScenario) -> int:
     said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     told = {link: sum(link in message.text for message in said) for link in scenario.links}
     return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
+
+
+def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broken]:
+    """What was attached went along, each time that the job was asked for, and had arrived before."""
+    for created in world.fake_job_api.created:
+        mine = created.prompt.startswith(scenario.prompt)
+        sent = [world.fake_job_api.files.get(file_id) for file_id in created.files]
+        if mine and sent != [file.content for file in scenario.files]:
+            yield Broken(Promise.NOTHING_LOST, f"{scenario.prompt} went out with {len(sent)} files: {created.files}")
 
 
 def _count(scenario: UserScenario, what: str, times: int) -> Broken:

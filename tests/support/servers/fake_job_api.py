@@ -31,6 +31,7 @@ class Operation(StrEnum):
     MESSAGE = "message"
     GET = "get"
     CANCEL = "cancel"
+    UPLOAD = "upload"
 
 
 class Cut(StrEnum):
@@ -101,6 +102,8 @@ class Created:
     job_id: str
     at: float
     project: str = PROJECT
+    files: tuple[str, ...] = ()
+    """The ids of those that came along."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,8 @@ class FakeJobApiServer:
         """Each ends when it is answered, or the client goes away."""
         self.attempts: list[Attempt] = []
         self.jobs: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, bytes] = {}
+        """What was uploaded, by its id."""
         self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
         self._autopilot: _Autopilot | None = None
@@ -181,6 +186,7 @@ class FakeJobApiServer:
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
         app.router.add_post("/v2/agent/{project}/job/{id}/cancel", self._cancel)
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
+        app.router.add_put("/v2/agent/{project}/file/{id}", self._upload)
         # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
@@ -285,6 +291,17 @@ class FakeJobApiServer:
             self._turn(job, "completed")
         return 200, job
 
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        """Takes a file as our own job server does; it is not of the specification."""
+        file_id, content = request.match_info["id"], await request.read()
+        attempt = Attempt(Operation.UPLOAD, "", file_id, "", time.monotonic(), content)
+        return await asyncio.shield(self._answer(request, attempt, self._keep))
+
+    def _keep(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        attempt.applied = True
+        self.files[attempt.prompt] = attempt.body
+        return 200, {"id": attempt.prompt}
+
     async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
         """Carries a POST out to its end, even if the client does not wait for it."""
         job_id = request.match_info.get("id", "")
@@ -307,7 +324,8 @@ class FakeJobApiServer:
         if attempt.operation is Operation.CREATE:
             job_id = f"job-{len(self.jobs) + 1}"
             self.jobs[job_id] = _new_job(job_id)
-            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project))
+            files = tuple(file["id"] for file in json.loads(attempt.body).get("files", ()))
+            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project, files))
         elif attempt.job_id not in self.jobs:
             return 404, {"error": "no such job"}
         else:
