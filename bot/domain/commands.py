@@ -172,6 +172,8 @@ def _word_in(words: str, *, addressed: bool) -> Word | None:
     if found is None or not (found[1] or addressed) or found[2].lower() not in set(ThreadWord):
         return None
     word, prompt = ThreadWord(found[2].lower()), (found[3] or "").strip(BLANKS)
+    if word is ThreadWord.NEW and prompt and not (found[1] or found[2].islower()):
+        return None  # `New …` is how a sentence begins
     if word is ThreadWord.NEW:
         return Word(word, prompt) if prompt else Word(ThreadWord.HELP)
     return None if prompt else Word(word)

@@ -195,6 +195,7 @@ def test_a_word_by_itself_is_for_pagehand(word: ThreadWord) -> None:
         "!list",
         "new pages, please",
         "<@UBOT> newer pages",
+        "<@UBOT> New wording for the index, please",
         "`!stop`",
         "!stop.",
     ],
