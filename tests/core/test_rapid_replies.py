@@ -114,6 +114,19 @@ async def test_what_may_have_arrived_stays_one_message_with_its_words(world: Cor
     assert [message.kind for message in world.chat.told].count("reply_edited") == 1
 
 
+async def test_a_message_whose_first_reply_is_gone_is_not_sent_again(world: CoreWorld, ts: str) -> None:
+    """Its person is told that it was several, and to write what should still be done."""
+    world.job_api.faults = [JobApiUncertain("timeout")]
+    await write(world, ts, ("One", 1), ("Two", 3))
+    await world.settle()
+    first, _ = await rows(world, ts)
+    await edit(world, ts, 1, "", 20)
+    await world.press_send_again(ANA, first.id, key="click/1")
+    await world.pass_time(10)
+    assert world.job_api.messages == {}
+    assert world.chat.answers() == ["first_withdrawn"]
+
+
 async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
     """The group is fixed when it is claimed: what came since is no part of it."""
     world.idempotent = True
