@@ -1,13 +1,24 @@
-"""What holds for every test: no log record carries a secret, whatever it is about, and none fails for being slow."""
+"""What holds for every test: no log record carries a secret, whatever it is about, and none fails for being slow;
+several workers share what takes long.
+"""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from support.dealing import deal
 from support.oracles.leaks import SecretWatch, planting
 
 settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker of pytest-xdist has the same list, and knows how many there are."""
+    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        items[:] = deal(items, int(workers))
 
 
 @pytest.fixture(scope="session", autouse=True)
