@@ -96,3 +96,11 @@ async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: W
     assert "> Look at this" in prompt
     assert "> The port is 8443" in prompt
     assert "A message of ben" in prompt
+
+
+async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -> None:
+    """It starts nothing, and nobody else sees the help."""
+    await world.ana.say("docs", world.bot)
+    await world.told(world.ana, "Pagehand hands a documentation task")
+    assert world.ben.ephemerals("docs") == []
+    assert world.job_api.created == []

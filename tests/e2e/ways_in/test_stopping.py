@@ -16,6 +16,8 @@ async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
             assert (await world.ben.press("docs", job.ts, STOP_JOB)).ok
         case "word":
             await world.ben.say("docs", "!stop", thread_ts=job.ts)
+        case "mention":
+            await world.ben.say("docs", f"{world.bot} stop", thread_ts=job.ts)
         case "reaction":
             await world.ana.react("docs", job.ts, "x")
 
@@ -34,7 +36,7 @@ async def test_a_job_is_cancelled_where_that_can_be_done(open_world: OpenWorld, 
     await world.steered(job.id, "Go on, but not the index")
 
 
-@pytest.mark.parametrize("how", ["button", "word"])
+@pytest.mark.parametrize("how", ["button", "word", "mention", "reaction"])
 async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that_is_worth(
     world: WaysInWorld, how: str
 ) -> None:
