@@ -35,13 +35,16 @@ class Ask:
 
 @dataclass
 class Reply:
-    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person was to be asked first."""
+    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first, and
+    `answered` that.
+    """
 
     text: str
     ts: str
     request_id: str
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
+    answered: bool = False
 
     @property
     def acked(self) -> bool | None:

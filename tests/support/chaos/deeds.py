@@ -43,13 +43,13 @@ async def choose_project(scenario: "UserScenario") -> None:
 
 
 async def send_held(scenario: "UserScenario", reply: Reply) -> None:
-    """Has a reply sent about which its person is asked."""
-    scenario.where = f"waits to be asked about {reply.text}"
-    while not (question := _question(scenario, scenario.other, SEND_HELD, reply.request_id)):
-        await scenario.dither(0.5)
-        if reply.acked is False:
-            return
-    await _press(scenario, RequestKind.SEND_HELD, scenario.other, question, SEND_HELD)
+    """Has a reply sent about which its person is asked, once that question is there: it can come late, too, as what a
+    process recorded that was stopped meanwhile.
+    """
+    question = _question(scenario, scenario.other, SEND_HELD, reply.request_id)
+    if question is not None:
+        reply.answered = True
+        await _press(scenario, RequestKind.SEND_HELD, scenario.other, question, SEND_HELD)
 
 
 async def _finish(scenario: "UserScenario", turn: int) -> None:

@@ -178,11 +178,7 @@ class UserScenario:
             request = request_id(f"message/{said.channel}/{said.ts}")
             self.replies.append(Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other))
             await self.dither(0.3)
-        replies = self.replies[before:]
-        for reply in replies:
-            if reply.held:
-                await deeds.send_held(self, reply)
-        return replies
+        return self.replies[before:]
 
     def addressed(self, words: str) -> str:
         """Words that count in this thread."""
@@ -209,6 +205,9 @@ class UserScenario:
         await asyncio.sleep(_LOOK_EVERY)
         for message in self.slack_thread():
             await self._consider(message)
+        for reply in self.replies:
+            if reply.held and not reply.answered:
+                await deeds.send_held(self, reply)
 
     async def _consider(self, message: Message) -> None:
         """Presses the button of an unsure notice or leaves it, once and for all."""
