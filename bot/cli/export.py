@@ -86,14 +86,7 @@ def line(recorded: RecordedEntry) -> str:
     fields = {
         "at": datetime.fromtimestamp(recorded.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "action": str(entry.action),
-        "person": entry.person.id,
-        "team": entry.person.team_id,
-        "channel": entry.channel_id,
-        "thread": entry.thread_id,
-        "job": entry.job_id,
-        "project": entry.project,
-        "way_in": entry.way_in,
-        "reason": entry.reason,
+        **entry.details,
     }
     return json.dumps({name: value or None for name, value in fields.items()}) + "\n"
 

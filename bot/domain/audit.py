@@ -35,6 +35,22 @@ class AuditEntry:
     way_in: str = ""
     reason: str = ""
 
+    @property
+    def details(self) -> dict[str, str]:
+        """All but what was done, by the names that the log and an export have for it; empty: not known, or there is
+        none.
+        """
+        return {
+            "person": self.person.id,
+            "team": self.person.team_id,
+            "channel": self.channel_id,
+            "thread": self.thread_id,
+            "job": self.job_id,
+            "project": self.project,
+            "way_in": self.way_in,
+            "reason": self.reason,
+        }
+
 
 @dataclass(frozen=True)
 class RecordedEntry:

@@ -71,17 +71,7 @@ class Audit:
 def log_entries(entries: Sequence[AuditEntry]) -> None:
     """Writes a line for each, with all that is known of it."""
     for entry in entries:
-        known = {
-            "person": entry.person.id,
-            "team": entry.person.team_id,
-            "channel": entry.channel_id,
-            "thread": entry.thread_id,
-            "job": entry.job_id,
-            "project": entry.project,
-            "way_in": entry.way_in,
-            "reason": entry.reason,
-        }
-        words = " ".join(f"{name}={_word(value)}" for name, value in known.items() if value)
+        words = " ".join(f"{name}={_word(value)}" for name, value in entry.details.items() if value)
         logger.info("audit: %s %s", entry.action, words)
 
 

@@ -1,37 +1,16 @@
 """What reaches the app besides a channel's plain messages: direct messages, forwarded ones, broadcasts, reactions."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.payloads import payloads
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
-
-
-@asynccontextmanager
-async def listening(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yields the events that come over a bare connection, each acknowledged."""
-    taken: list[dict[str, Any]] = []
-    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
-        await ws.receive_json()
-
-        async def take() -> None:
-            async for frame in ws:
-                envelope = json.loads(frame.data)
-                taken.append(envelope["payload"])
-                await ws.send_json({"envelope_id": envelope["envelope_id"]})
-
-        task = asyncio.create_task(take())
-        yield taken
-        task.cancel()
 
 
 @pytest.fixture
@@ -44,7 +23,7 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 
 @pytest.fixture
 async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    async with listening(workspace) as taken:
+    async with payloads(workspace) as taken:
         yield taken
 
 
@@ -89,7 +68,7 @@ async def test_a_direct_message_and_its_thread(
 async def test_events_stay_away_without_their_scope(scope: str, kinds: list[str]) -> None:
     workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
     await workspace.start()
-    async with listening(workspace) as taken:
+    async with payloads(workspace) as taken:
         ana = workspace.people["ana"]
         await ana.say("pagehand", "hello")
         said = await ana.say("docs", "@pagehand hello")

@@ -1,7 +1,5 @@
 """Which events the app is sent, and what is in them."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import yaml
 from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.payloads import payloads
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import MessagesTab
@@ -28,20 +27,8 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 
 @pytest.fixture
 async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    """The payloads that come over a bare connection, each acknowledged."""
-    taken: list[dict[str, Any]] = []
-    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
-        await ws.receive_json()
-
-        async def take() -> None:
-            async for frame in ws:
-                envelope = json.loads(frame.data)
-                taken.append(envelope["payload"])
-                await ws.send_json({"envelope_id": envelope["envelope_id"]})
-
-        task = asyncio.create_task(take())
+    async with payloads(workspace) as taken:
         yield taken
-        task.cancel()
 
 
 def kinds(bodies: list[dict[str, Any]]) -> list[str]:

@@ -1,7 +1,5 @@
 """Files: what the app is told of them, who may read them, and what is left of those that were deleted."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.payloads import payloads
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
@@ -29,21 +28,9 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 
 
 @pytest.fixture
-async def events(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    """The events that come over a bare connection, each acknowledged."""
-    taken: list[dict[str, Any]] = []
-    async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
-        await ws.receive_json()
-
-        async def take() -> None:
-            async for frame in ws:
-                envelope = json.loads(frame.data)
-                taken.append(envelope["payload"]["event"])
-                await ws.send_json({"envelope_id": envelope["envelope_id"]})
-
-        task = asyncio.create_task(take())
+async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    async with payloads(workspace) as taken:
         yield taken
-        task.cancel()
 
 
 def client_of(workspace: WorkspaceServer) -> AsyncWebClient:
@@ -63,11 +50,11 @@ async def refusal(call: Any) -> str:
 
 
 async def test_a_message_with_files_says_what_they_are(
-    workspace: WorkspaceServer, events: list[dict[str, Any]]
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]]
 ) -> None:
     said = await workspace.people["ana"].say("docs", "See these", files=[NOTES, PICTURE])
     await workspace.deliveries.settled()
-    (event,) = events
+    (event,) = (body["event"] for body in bodies)
     assert (event["type"], event["subtype"], event["ts"], event["upload"]) == ("message", "file_share", said.ts, False)
     notes, picture = event["files"]
     assert (notes["mode"], notes["filetype"], notes["mimetype"], notes["size"]) == (
@@ -86,10 +73,10 @@ async def test_a_message_with_files_says_what_they_are(
         assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
 
 
-async def test_a_mention_brings_its_files_along(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_a_mention_brings_its_files_along(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     await workspace.people["ana"].say("docs", "@pagehand take these", files=[NOTES])
     await workspace.deliveries.settled()
-    message, mention = events
+    message, mention = (body["event"] for body in bodies)
     assert mention["type"] == "app_mention"
     assert "subtype" not in mention
     assert mention["files"] == message["files"]
@@ -138,11 +125,11 @@ async def test_files_where_the_bot_is_not_are_not_there(workspace: WorkspaceServ
     assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
 
 
-async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     said = await workspace.people["emil"].say("partners", "ours", files=[NOTES])
     await workspace.deliveries.settled()
     assert said.files
-    (event,) = events
+    (event,) = (body["event"] for body in bodies)
     assert event["files"] == [
         {
             "id": said.files[0].id,
@@ -157,7 +144,7 @@ async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer
     assert (info["name"], info["user_team"]) == ("notes.md", "T0PARTNER")
 
 
-async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     """In a message with words; one that had nothing else goes with its file."""
     ana, client = workspace.people["ana"], client_of(workspace)
     said = await ana.say("docs", "words", files=[NOTES])
@@ -171,7 +158,7 @@ async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, eve
     await ana.delete_file(file.id)
     await ana.delete_file(alone.files[0].id)
     await workspace.deliveries.settled()
-    changed, deleted = events[2:]
+    changed, deleted = (body["event"] for body in bodies[2:])
     assert (changed["subtype"], changed["message"]["files"]) == (
         "message_changed",
         [{"id": file.id, "mode": "tombstone"}],
