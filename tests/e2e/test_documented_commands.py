@@ -31,7 +31,6 @@ SHORTER = (
     # Those that name no tests collect a few of theirs: all of them take ten seconds each.
     (r"(\.venv/bin/pytest[^&\n]* -m heavy)", r"\1 tests/contract/test_real_agents.py"),
     (r'(?m)(\.venv/bin/pytest(?: -n \d+)?(?: -m "[^"\n]*")?)$', r"\1 tests/tutorial"),
-    (r"pytest tests/unit tests/core", "pytest tests/unit/test_commands.py tests/core/test_stops.py"),
     (r"(\.venv/bin/pytest\b[^&\n]*)", r"\1 --collect-only -q"),
     (r"-n \d+", "-n 0"),
     (r"--minutes \d+", "--help"),
