@@ -29,8 +29,8 @@ from bot.domain.notices.messages import (
 from bot.domain.observe import Polling, next_poll_in, with_problem
 from bot.domain.projects import ProjectReason, Projects
 from bot.domain.reply_rules import steered_by, takes_part
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadState, WayIn
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads import Thread, ThreadState
 from bot.holds import answer_held
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.replies import catch_up, reaction_notice, send_new_words
@@ -232,7 +232,7 @@ async def _switch_project(
     if not await record_start(tx, other):
         return ActionAnswer.PROJECT_SETTLED
     if job is not None and not job.ended and not thread.state.stopped_by:
-        stop = new_request(thread, RequestKind.STOP, f"{key}/stop", action.person, "")
+        stop = new_request(thread, RequestKind.STOP, f"{key}/stop", action.person, "", way_in=action.way_in)
         await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
         await note(tx, AuditAction.STOPPED, stop, thread)
     return ActionAnswer.PROJECT_SWITCHED

@@ -27,7 +27,7 @@ async def note(
         thread_id=thread.id,
         job_id=job.id if job else "",
         project=thread.project,
-        way_in=thread.options.way_in.value,
+        way_in=request.way_in.value,
         reason=reason,
     )
     await tx.audit.add(entry)

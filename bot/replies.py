@@ -22,6 +22,7 @@ from bot.domain.requests import (
     Request,
     RequestKind,
     RequestState,
+    WayIn,
 )
 from bot.domain.settle import rejection
 from bot.domain.threads import Thread
@@ -86,7 +87,8 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, me
 
 
 def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
-    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text)
+    way_in = WayIn.MENTION if reply.mentions_us else WayIn.REPLY
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text, way_in=way_in)
     request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
     return replace(request, attachments=reply.attachments)
 
@@ -131,7 +133,7 @@ async def record_early(
 
 async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
     """Records a follow-up that is no message of the thread, so that it carries no mark."""
-    request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text)
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text, way_in=WayIn.MODAL)
     request = await _checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))

@@ -87,7 +87,9 @@ class Service:
         async def work(tx: RequestTransaction) -> bool:
             thread = await _thread_of(tx, action)
             if thread is not None:
-                request = new_request(thread, action.kind, action.source_key, action.person, action.argument)
+                request = new_request(
+                    thread, action.kind, action.source_key, action.person, action.argument, way_in=action.way_in
+                )
                 await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
             return thread is not None
 

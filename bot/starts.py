@@ -12,8 +12,8 @@ from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import with_problem
-from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState
-from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState, WayIn
+from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
 
 _ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
@@ -64,7 +64,7 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
     )
     if not await tx.threads.add(thread):
         return False
-    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt)
+    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt, way_in=asked.way_in)
     start = replace(start, written_at=asked.message_ts, attachments=asked.attachments, context=asked.context)
     return await tx.requests.add(start)
 
@@ -147,7 +147,9 @@ async def _show(tx: RequestTransaction, thread: Thread, before: Request) -> None
         await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-def new_request(thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str) -> Request:
+def new_request(
+    thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str, *, way_in: WayIn
+) -> Request:
     """A request that was received."""
     return Request(
         id=request_id(source_key),
@@ -159,6 +161,7 @@ def new_request(thread: Thread, kind: RequestKind, source_key: str, person: Pers
         written_at="",
         recorded_at=thread.created_at,
         team_id=person.team_id,
+        way_in=way_in,
     )
 
 

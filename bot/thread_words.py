@@ -8,7 +8,7 @@ from typing import assert_never
 from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
-from bot.domain.requests import Reply, RequestKind
+from bot.domain.requests import Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.starts import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
 
@@ -18,7 +18,7 @@ async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word
     source_key = source_key_of(reply)
     kind = _kind(word)
     if kind is not None:
-        request = new_request(thread, kind, source_key, reply.person, "")
+        request = new_request(thread, kind, source_key, reply.person, "", way_in=WayIn.WORD)
         await tx.requests.add(replace(request, written_at=reply.message_ts, recorded_at=tx.now))
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.domain.requests import Person, RequestKind
+from bot.domain.requests import Person, RequestKind, WayIn
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Action:
         card_ts: The card that somebody reacted to.
         argument: What the kind needs: a request's id, a project's name.
         message_ts: The message that carries the mark; empty: none does.
+        way_in: How it was done.
     """
 
     person: Person
@@ -28,3 +29,4 @@ class Action:
     card_ts: str = ""
     argument: str = ""
     message_ts: str = ""
+    way_in: WayIn = WayIn.BUTTON

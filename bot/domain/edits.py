@@ -19,6 +19,7 @@ from bot.domain.requests import (
     Request,
     RequestKind,
     RequestState,
+    WayIn,
 )
 
 MAX_NAMES, MAX_NAME = 5, 100
@@ -84,6 +85,7 @@ def with_new_words(request: Request, now: float) -> Request:
         edited_at=request.edited_at,
         state=RequestState.WAITING,
         team_id=request.team_id,
+        way_in=WayIn.BUTTON,
     )
 
 

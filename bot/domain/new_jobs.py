@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from bot.domain.requests import NO_ATTACHMENTS, Attachments, Person, RequestContext
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.requests import NO_ATTACHMENTS, Attachments, Person, RequestContext, WayIn
+from bot.domain.threads import ThreadOrigin
 
 
 @dataclass(frozen=True)

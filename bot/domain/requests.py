@@ -87,6 +87,27 @@ class Requester:
     url: str | None = None
 
 
+class WayIn(StrEnum):
+    """How somebody asks for a job, or does something about one. Databases hold these words."""
+
+    COMMAND = "command"
+    MODAL = "modal"
+    SHORTCUT = "shortcut"
+    """The message shortcut: the job answers in that message's thread."""
+    MENTION = "mention"
+    DIRECT_MESSAGE = "direct_message"
+    REPLY = "reply"
+    """A message in a job's thread: a follow-up, or, with `!new`, another job."""
+    WORD = "word"
+    """A word for Pagehand in a job's thread, such as `!stop`."""
+    BUTTON = "button"
+    """A button of the card, of a message or on Home."""
+    REACTION = "reaction"
+    RETRY = "retry"
+    SWITCH = "switch"
+    """The same as an earlier job, for another project."""
+
+
 class RequestKind(StrEnum):
     """What a person asked for. The first three go to the job API, the others are carried out by Pagehand itself."""
 
@@ -193,6 +214,7 @@ class Request:
     out. `merged_into` is the request with which it goes out as one message; empty: it goes by itself.
 
     `requester` is what goes with the request, once that is known: the same each time it is sent.
+    `way_in` is how the request came.
 
     Words that went out after an edit are a request of their own, with the id `<the reply's first request>.<edited_at>`.
     """
@@ -217,6 +239,7 @@ class Request:
     attachments: Attachments = NO_ATTACHMENTS
     context: RequestContext | None = None
     merged_into: str = ""
+    way_in: WayIn = WayIn.REPLY
 
     @property
     def person(self) -> Person:

@@ -8,25 +8,10 @@ from bot.domain.jobs import Job, Problem
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.projects import ProjectReason
+from bot.domain.requests import WayIn
 
 MAX_PARTICIPANTS = 50
 """People who steered a job and are remembered for it: told of its end, and heard where only participants are."""
-
-
-class WayIn(StrEnum):
-    """How somebody asked for a job."""
-
-    COMMAND = "command"
-    MODAL = "modal"
-    SHORTCUT = "shortcut"
-    """The message shortcut: the job answers in that message's thread."""
-    MENTION = "mention"
-    DIRECT_MESSAGE = "direct_message"
-    REPLY = "reply"
-    """`!new` in a job's thread, or a mention there that asks for another job."""
-    RETRY = "retry"
-    SWITCH = "switch"
-    """The same as an earlier job, for another project."""
 
 
 class ThreadOrigin(StrEnum):
@@ -156,6 +141,7 @@ class Thread:
         ts: The thread's first message; None while there is none, or where the job never came to have a card.
         card_ts: The card, which is the first message or a reply; None till it is posted.
         number: Which job of its Slack thread this is, from 0: replies go to the newest.
+        follows: The thread of the job before it in the same Slack thread; empty: this is the first.
         origin: With what the Slack thread began.
         options: What was settled when the job was asked for.
         state: Where the job stands.
@@ -172,6 +158,7 @@ class Thread:
     ts: str | None = None
     card_ts: str | None = None
     number: int = 0
+    follows: str = ""
     origin: ThreadOrigin = ThreadOrigin.CARD
     options: ThreadOptions = field(default_factory=ThreadOptions)
     state: ThreadState = field(default_factory=ThreadState)

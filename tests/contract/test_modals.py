@@ -9,9 +9,9 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.actions import Action
 from bot.domain.preferences import Preference
-from bot.domain.requests import Attachments, Person, RequestContext, RequestKind
+from bot.domain.requests import Attachments, Person, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import SlackFile
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, STILL_RECORDING

@@ -19,8 +19,8 @@ from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.commands import ThreadWord
-from bot.domain.requests import RequestKind
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.requests import RequestKind, WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes

@@ -125,7 +125,7 @@ STATES = {"taken": "accepted", "refused": "rejected", "unsure": "uncertain"}
 
 OPTIONS = '{"way_in":"command","quiet":false,"project_said":"","project_reason":"only_one"}'
 ADDED: Mapping[str, dict[str, Any]] = {
-    "threads": {"number": 0, "origin": "card", "options": OPTIONS},
+    "threads": {"number": 0, "origin": "card", "options": OPTIONS, "follows": ""},
     "requests": {"team_id": "", "attachments": "", "context": None, "merged_into": ""},
     "early_replies": {
         "mentions_us": False,
@@ -141,6 +141,7 @@ def today(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
     new = {RENAMED.get(name, name): value for name, value in row.items()}
     if table == "requests":
         new |= {"state": STATES.get(new["state"], new["state"]), "requester": None}
+        new["way_in"] = "command" if new["kind"] == "start" else "reply"
     return new | ADDED.get(table, {}) | ({"card_ts": row["ts"]} if table == "threads" else {})
 
 

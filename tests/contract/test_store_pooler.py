@@ -26,8 +26,8 @@ from support.worlds.store_world import (
 
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests import Person, RequestState
-from bot.domain.threads import ThreadState, WayIn
+from bot.domain.requests import Person, RequestState, WayIn
+from bot.domain.threads import ThreadState
 from bot.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for

@@ -11,8 +11,8 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction, RequestRefused
 from bot.domain.notices.posts import JobFinished, RequestUncertain
 from bot.domain.permissions import Refusal
-from bot.domain.requests import Person, Reply, RequestKind
-from bot.domain.threads import Thread, WayIn
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
+from bot.domain.threads import Thread
 from bot.errors import (
     ChatBusy,
     ChatNotAllowed,

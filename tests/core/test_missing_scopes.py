@@ -9,7 +9,8 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
 from bot.domain.notices.posts import Delivery, JobFinished
-from bot.domain.threads import Thread, WayIn
+from bot.domain.requests import WayIn
+from bot.domain.threads import Thread
 from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatUncertain, ChatUnreachable
 
 LINK = "https://git.example/pull/1"

@@ -15,9 +15,9 @@ from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.preferences import Preference
 from bot.domain.projects import Project, ProjectReason, Projects
-from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind
+from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import FileContent, SlackFile
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

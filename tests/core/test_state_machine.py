@@ -38,8 +38,8 @@ from bot.domain.job_details import JobDetails, PlanStep, StepStatus
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Person, Reply, RequestKind
-from bot.domain.threads import Thread, WayIn
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
+from bot.domain.threads import Thread
 from bot.errors import StoreUnavailable
 from bot.ports import Transaction
 from bot.store.schema.migration import migrate

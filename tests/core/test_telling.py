@@ -8,7 +8,8 @@ from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import PostNotDelivered
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, WayIn
+from bot.domain.requests import WayIn
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 
 

@@ -8,7 +8,8 @@ import pytest
 from bot.domain.job_details import ChangeKind, Changes, FileChange, PlanStep, Progress, StepStatus
 from bot.domain.jobs import Job, Problem
 from bot.domain.projects import ProjectReason
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState, WayIn
+from bot.domain.requests import WayIn
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext

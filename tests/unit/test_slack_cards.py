@@ -50,8 +50,8 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
-from bot.domain.requests import RejectionReason, RequestKind
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState, WayIn
+from bot.domain.requests import RejectionReason, RequestKind, WayIn
+from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.help import help_text

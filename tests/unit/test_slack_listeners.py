@@ -13,9 +13,8 @@ from support.worlds.listening_world import BOT, ListeningWorld, listening
 from bot.domain.command_options import OptionFault, OptionName, WrongOption
 from bot.domain.mentions import mention
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Attachments, Person, Reply
+from bot.domain.requests import Attachments, Person, Reply, WayIn
 from bot.domain.slack_files import ForwardedMessage, SlackFile
-from bot.domain.threads import WayIn
 from bot.errors import StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import (
     COMMAND_UNREADABLE,

@@ -12,8 +12,8 @@ from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listen
 
 from bot.domain.commands import ThreadWord
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person, Reply
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.requests import Person, Reply, WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreUnavailable
 from bot.slack.receiving.slack_app import SlackApp
 from bot.starts import job_of_reply

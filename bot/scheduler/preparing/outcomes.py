@@ -31,8 +31,8 @@ from bot.domain.permissions import Refusal
 from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.reply_rules import mode_of
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.threads import Thread, WayIn
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads import Thread
 from bot.ports import HasPreferences
 from bot.replies import reaction_notice, refuse_follow_ups
 from bot.scheduler.preparing.context import Gathered

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from bot.domain.job_details import PullRequestState
 from bot.domain.jobs import Job, Problem
 from bot.domain.projects import ProjectReason
-from bot.domain.threads import FollowUpCounts, Thread, ThreadState, WayIn
+from bot.domain.requests import WayIn
+from bot.domain.threads import FollowUpCounts, Thread, ThreadState
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import day_and_time, duration, link, moment, one_line, person
 

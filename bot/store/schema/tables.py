@@ -21,10 +21,11 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     literal_column,
+    text,
 )
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests import RequestKind, RequestState, WayIn
 from bot.domain.threads import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText
 
@@ -92,6 +93,7 @@ threads = Table(
     Column("prompt", CleanText, nullable=False),
     Column("project", CleanText, nullable=False),
     Column("options", CleanText, nullable=False),
+    Column("follows", CleanText, nullable=False, server_default=text("''")),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Column("job_id", CleanText),
@@ -106,7 +108,8 @@ threads = Table(
     _time("updated_at"),
 )
 """`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
-follow-ups wait for; `updated_at` is when `state` changed last."""
+follow-ups wait for; `updated_at` is when `state` changed last; `follows` is the thread of the job before it in the same
+Slack thread, empty for the first."""
 
 polls = Table(
     "polls",
@@ -147,6 +150,7 @@ requests = Table(
     Column("attachments", CleanText, nullable=False),
     Column("context", CleanText),
     Column("merged_into", CleanText, nullable=False),
+    Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
     _time("recorded_at"),
@@ -264,6 +268,7 @@ homes = Table(
 
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
+Index(None, threads.c.follows, postgresql_where=threads.c.follows != "", sqlite_where=threads.c.follows != "")
 Index(None, requests.c.person_id, requests.c.recorded_at)
 Index(None, early_replies.c.person_id)
 Index(None, audit.c.at, audit.c.id)

@@ -12,8 +12,8 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
-from bot.domain.requests import Person, Reply, RequestKind
-from bot.domain.threads import Thread, WayIn
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
+from bot.domain.threads import Thread
 from bot.ports import Store
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox

@@ -9,7 +9,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.command_options import NO_OPTIONS, WrongOption
 from bot.domain.commands import Blank, Help, Start, parse_slash
 from bot.domain.new_jobs import NewJob
-from bot.domain.threads import WayIn
+from bot.domain.requests import WayIn
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.modals import open_job_modal

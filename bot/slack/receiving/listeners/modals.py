@@ -11,10 +11,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.command_options import Options
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.requests import Attachments, Person, RequestContext
+from bot.domain.requests import Attachments, Person, RequestContext, WayIn
 from bot.domain.secret_masking import mask_secrets
 from bot.domain.slack_files import SlackFile
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener

@@ -5,7 +5,8 @@ from typing import assert_never
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
 from bot.domain.commands import Aside, Blank, Help, Start, Word, parse_request
 from bot.domain.new_jobs import NewJob
-from bot.domain.threads import ThreadOrigin, WayIn
+from bot.domain.requests import WayIn
+from bot.domain.threads import ThreadOrigin
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
 from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
