@@ -1,0 +1,173 @@
+"""What all state machines stand on: processes on one database, in a world outside that misbehaves, in virtual time.
+
+Rules are in the modules beside: each is a class of its own, and a machine is made of those that it wants.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from hypothesis.stateful import RuleBasedStateMachine
+from support.fakes.ports import FakeClock
+from support.fakes.virtual_loop import VirtualLoop
+from support.scratch import IN_MEMORY
+from support.worlds.fault_world import Crash, Outside, Process
+
+from bot.domain.threads import Thread
+from bot.errors import StoreUnavailable
+from bot.ports import Transaction
+from bot.store.store import open_store
+
+T = TypeVar("T")
+
+LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
+
+
+class Machine(RuleBasedStateMachine):
+    """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
+
+    template: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        self.loop.set_exception_handler(_complain)
+        self.directory = TemporaryDirectory(dir=IN_MEMORY)
+        path = Path(self.directory.name) / "pagehand.db"
+        shutil.copy(self.template, path)
+        clock = FakeClock()
+        store = self.run(self.loop.in_real_time(open_store(f"sqlite:///{path}", clock=clock)))
+        self.outside = Outside(store, clock, self.loop)
+        self.database = sqlite3.connect(path)
+        self.database.row_factory = sqlite3.Row
+        self.idempotent, self.merge_seconds = False, 0.0
+        self.births = 0
+        self.processes: list[Process] = []
+
+    def teardown(self) -> None:
+        try:
+            if self.processes:
+                self.end_well()
+        finally:
+            self.run(self._kill_all())
+            self.run(self.loop.in_real_time(self.outside.store.close()))
+            self.database.close()
+            self.loop.close()
+            self.directory.cleanup()
+
+    # -- what a machine says --------------------------------------------------------------------------------------
+
+    def end_well(self) -> None:
+        """All faults end; then everything has to come to its end, and to have kept what is promised."""
+        raise NotImplementedError
+
+    def after_step(self) -> None:
+        """Looks at the database after something was run in a process."""
+
+    # -- processes ------------------------------------------------------------------------------------------------
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs something until it has ended."""
+        return self.loop.run_until_complete(work)
+
+    def read(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Runs a transaction of nobody's."""
+        return self.run(self.loop.in_real_time(self.outside.store.transact(work)))
+
+    def born(self) -> Process:
+        """A process that has just started."""
+        self.births += 1
+        return Process(
+            self.outside, f"process-{self.births}", idempotent=self.idempotent, merge_seconds=self.merge_seconds
+        )
+
+    def in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
+        """Runs something in a process; False where that failed or killed it (another one takes its place)."""
+        process, done = self.processes[at], True
+        self.outside.step += 1
+        try:
+            self.run(work)
+        except (Crash, StoreUnavailable):
+            done = False
+        if not process.alive:
+            done = False
+            self.run(process.kill())
+            self.processes[at] = self.born()
+        self.after_step()
+        return done
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass."""
+        self.outside.clock.advance(seconds)
+        self.loop.advance(seconds)
+
+    def resume_all(self) -> None:
+        """Lets every call that hangs go on."""
+        for at, process in enumerate(self.processes):
+            while process.pauses:
+                self.in_process(at, process.resume(0))
+
+    def settle_down(self) -> None:
+        """Lets time pass, from one due time to the next, till nothing is due any more."""
+        for _ in range(200):
+            for at in (0, 1):
+                self.in_process(at, self.processes[at].settle())
+            due = [at for table in ("polls", "requests", "notices") for at in self._due(table)]
+            later = [at for at in due if at > self.outside.clock.time]
+            if not later:
+                return
+            self.advance(min(later) - self.outside.clock.time + 0.01)
+            self.all_jobs_end()
+        raise AssertionError("it never comes to rest")
+
+    def all_jobs_end(self) -> None:
+        """All agents get done with what they are at."""
+        for job_id, job in list(self.outside.job_api.jobs.items()):
+            if job.status != "completed":
+                self.outside.job_api.show(job_id, "completed", LINKS[0])
+
+    def job(self, which: int) -> str:
+        """One of the jobs that there are."""
+        jobs = list(self.outside.job_api.jobs)
+        return jobs[which % len(jobs)]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """What a table holds."""
+        return [dict(row) for row in self.database.execute(f"SELECT * FROM {table}")]  # noqa: S608 - a table of ours
+
+    def stored_threads(self) -> dict[str, Thread]:
+        """The threads as the store tells of them."""
+        return {row["id"]: self.read(_thread(row["id"])) for row in self.rows("threads")}
+
+    def _due(self, table: str) -> Iterator[float]:
+        for row in self.rows(table):
+            if row["due_at"] is not None:
+                yield max(row["due_at"], row["claimed_until"] or 0.0)
+
+    async def _kill_all(self) -> None:
+        """And ends whatever else still runs, so that nobody is at work in a store that is closed."""
+        for process in self.processes:
+            await process.kill()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+def _thread(thread_id: str) -> Callable[[Transaction], Awaitable[Thread]]:
+    async def read(tx: Transaction) -> Thread:
+        thread = await tx.threads.get(thread_id)
+        assert thread is not None
+        return thread
+
+    return read
+
+
+def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A dead process leaves tasks with a Crash behind; anything else is a fault."""
+    error = context.get("exception")
+    assert isinstance(error, Crash), context

@@ -1,0 +1,249 @@
+"""Jobs by the command, and all that steers them: replies, their edits, stops, presses of what asks about them."""
+
+from collections import Counter
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from support.machine.machine import LINKS, Machine
+from support.oracles.core_verdict import Model, Verdict, Version, Written
+from support.oracles.promises import AskedFor, check, done_too_often
+from support.worlds.core_world import ANA, BEN, EVA
+from support.worlds.fault_traps import BAD_STARTS
+from support.worlds.fault_world import Trap
+
+from bot.domain.actions import Action
+from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import ReplyEdited
+from bot.domain.notices.posts import RequestUncertain
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
+
+
+class Steering(Machine):
+    """People ask for jobs by the command, in one project, and steer them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Model()
+
+    @initialize(
+        idempotent=st.booleans(),
+        cancels=st.booleans(),
+        merge_seconds=st.sampled_from([0.0, 3.0]),
+        jobs=st.sampled_from([1, 1, 2, 0]),
+        replies=st.integers(0, 2),
+        traps=st.sampled_from(BAD_STARTS),
+    )
+    def begin(
+        self,
+        *,
+        idempotent: bool,
+        cancels: bool,
+        merge_seconds: float,
+        jobs: int,
+        replies: int,
+        traps: tuple[Trap, ...],
+    ) -> None:
+        """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
+        self.outside.job_api.honours_keys = idempotent
+        self.outside.job_api.cancels = cancels
+        self.idempotent, self.merge_seconds = idempotent, merge_seconds
+        self.processes = [self.born(), self.born()]
+        self.outside.traps += traps
+        for number in range(jobs):
+            self._deliver_start(f"start-{number}", "C1", 0)
+        self.in_process(0, self.processes[0].settle())
+        for at in range(replies if self.outside.cards() else 0):
+            self._deliver_reply(self._write(0, ANA), at)
+
+    @precondition(lambda self: len(self.model.starts) < 4)
+    @rule(channel=st.sampled_from(["C1", "C2", "C1", "CPRIVATE"]), at=st.integers(0, 1))
+    def start(self, channel: str, at: int) -> None:
+        self._deliver_start(f"start-{len(self.model.starts)}", channel, at)
+
+    @precondition(lambda self: self.model.starts)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def start_again(self, which: int, at: int) -> None:
+        key = list(self.model.starts)[which % len(self.model.starts)]
+        self._deliver_start(key, self.model.starts[key][0], at)
+
+    @precondition(lambda self: self.outside.cards() and len(self.model.replies) < 8)
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
+    def reply(self, which: int, person: Person, at: int | None) -> None:
+        """Somebody replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
+        written = self._write(which, person)
+        if at is not None:
+            self._deliver_reply(written, at)
+
+    @precondition(lambda self: self.model.replies)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def deliver(self, which: int, at: int) -> None:
+        self._deliver_reply(self.model.replies[which % len(self.model.replies)], at)
+
+    @precondition(lambda self: self.model.replies)
+    @rule(which=st.integers(0, 9), words=st.sampled_from([True, True, False]), at=st.sampled_from([0, 1, None]))
+    def edit(self, *, which: int, words: bool, at: int | None) -> None:
+        """Somebody edits or deletes a reply; Slack delivers that at once, or later, or again (`deliver_edit`)."""
+        written = self.model.replies[which % len(self.model.replies)]
+        moment = self.outside.chat.next_ts()
+        version = Version(moment, f"{written.text} as of {moment}" if words else "")
+        written.versions.append(version)
+        if at is not None:
+            self._deliver_edit(written, version, at)
+
+    @precondition(lambda self: self._edits())
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def deliver_edit(self, which: int, at: int) -> None:
+        edits = self._edits()
+        self._deliver_edit(*edits[which % len(edits)], at)
+
+    @precondition(lambda self: self._offers())
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, EVA]), at=st.integers(0, 1))
+    def press_send_new_words(self, which: int, person: Person, at: int) -> None:
+        offers = self._offers()
+        press = Action(
+            person,
+            RequestKind.SEND_NEW_WORDS,
+            f"press-{self.outside.step}",
+            argument=offers[which % len(offers)],
+        )
+        self.in_process(at, self.processes[at].service.act(press))
+
+    @precondition(lambda self: self._uncertain_posts())
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
+    def press_send_again(self, which: int, person: Person, at: int) -> None:
+        posts = self._uncertain_posts()
+        request_id, channel = posts[which % len(posts)]
+        self._press(request_id, channel, person, at)
+
+    @precondition(lambda self: self.model.pressed)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def a_press_comes_again(self, which: int, at: int) -> None:
+        """However late: it does something only where it was not recorded before."""
+        key = list(self.model.pressed)[which % len(self.model.pressed)]
+        request, channel, person, acked = self.model.pressed[key]
+        before = [row["id"] for row in self.rows("requests")]
+        self._press(request, channel, person, at, key=key)
+        assert not acked or [row["id"] for row in self.rows("requests")] == before
+
+    @precondition(lambda self: self.outside.cards() and len(self.model.stops) < 4)
+    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN]), at=st.integers(0, 1))
+    def stop(self, which: int, person: Person, at: int) -> None:
+        """Somebody presses the button of a card."""
+        card = self.outside.cards()[which % len(self.outside.cards())]
+        self._deliver_stop(f"stop-{len(self.model.stops)}", card.key.removesuffix("/card"), person, at)
+
+    @precondition(lambda self: self.model.stops)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def a_stop_comes_again(self, which: int, at: int) -> None:
+        key = list(self.model.stops)[which % len(self.model.stops)]
+        thread, person, _ = self.model.stops[key]
+        self._deliver_stop(key, thread, person, at)
+
+    # -- what must hold at any time -------------------------------------------------------------------------------
+
+    @invariant()
+    def nothing_is_done_twice(self) -> None:
+        taken = Counter(self.outside.job_api.effects)
+        for name, times in taken.items():
+            sent_again = self.model.presses[name]
+            request = AskedFor(name, acknowledged=False, taken=times, sent_again=sent_again)
+            check(done_too_often([request]))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def end_well(self) -> None:
+        """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
+        self._calm()
+        self.verdict().check(pressed=False)
+        unsure = [row for row in self.rows("requests") if row["state"] == "uncertain" and not row["merged_into"]]
+        for request in unsure:
+            channel = next(row["channel_id"] for row in self.rows("threads") if row["id"] == request["thread_id"])
+            self._press(request["id"], channel, ANA, 0)
+        self.settle_down()
+        self.verdict().check(pressed=True)
+
+    def verdict(self) -> Verdict:
+        """What has come of it all."""
+        tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
+        return Verdict(self.outside, self.model, tables, self.stored_threads())
+
+    def _calm(self) -> None:
+        self.outside.traps.clear()
+        self.outside.chat.archived.clear()
+        self.resume_all()
+        for written in self.model.replies:
+            if not written.acked:
+                self._deliver_reply(written, 0)
+            for version in reversed(written.versions):
+                if version.acked is None:
+                    self._deliver_edit(written, version, 0)
+        for job_id in self.outside.job_api.jobs:
+            self.outside.job_api.show(job_id, "completed", LINKS[0])
+        self.settle_down()
+
+    def after_step(self) -> None:
+        for row in self.rows("requests"):
+            self.model.recorded.setdefault(row["id"], self.outside.step)
+        self._count_presses()
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _count_presses(self) -> None:
+        """Those that had a request sent again: their people were told so."""
+        answered = {row["key"]: row["message"] for row in self.rows("notices") if row["delivery"] == "ephemeral"}
+        self.model.presses.clear()
+        for row in self.rows("requests"):
+            answer = answered.get(f"{row['thread_id']}/{row['source_key']}", "")
+            if row["kind"] == "send_again" and '"sent_again"' in answer:
+                assert row["person_id"] != EVA.id
+                self.model.presses[row["text"]] += 1
+
+    def _deliver_start(self, key: str, channel: str, at: int) -> None:
+        service = self.processes[at].service
+        acked = self.in_process(at, service.start(NewJob(ANA, channel, f"Do {key}", key, WayIn.COMMAND)))
+        self.model.starts[key] = (channel, acked or self.model.starts.get(key, ("", False))[1])
+
+    def _write(self, which: int, person: Person) -> Written:
+        card = self.outside.cards()[which % len(self.outside.cards())]
+        written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
+        self.model.replies.append(written)
+        return written
+
+    def _deliver_reply(self, written: Written, at: int) -> None:
+        steering = self.processes[at].service.receive(
+            Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
+        )
+        written.acked = self.in_process(at, steering) or written.acked
+
+    def _deliver_stop(self, key: str, thread: str, person: Person, at: int) -> None:
+        stopping = self.processes[at].service.act(Action(person, RequestKind.STOP, key, thread_id=thread))
+        acked = self.in_process(at, stopping) or (key in self.model.stops and self.model.stops[key][2])
+        self.model.stops[key] = (thread, person, acked)
+
+    def _deliver_edit(self, written: Written, version: Version, at: int) -> None:
+        place = (written.person, written.channel_id, written.thread_ts, written.ts)
+        reply = Reply(*place, version.text, edited_at=version.at, withdrawn=not version.text)
+        acked = self.in_process(at, self.processes[at].service.revise(reply))
+        if acked and version.acked is None:
+            version.acked = self.outside.step
+
+    def _press(self, request: str, channel: str, person: Person, at: int, *, key: str = "") -> None:
+        key = key or f"press-{len(self.model.pressed)}"
+        press = Action(person, RequestKind.SEND_AGAIN, key, channel_id=channel, argument=request)
+        pressing = self.processes[at].service.act(press)
+        acked = self.in_process(at, pressing) or self.model.pressed.get(key, ("", "", person, False))[3]
+        self.model.pressed[key] = (request, channel, person, acked)
+
+    def _uncertain_posts(self) -> list[tuple[str, str]]:
+        """The requests that threads tell to be uncertain, with their channels."""
+        return [
+            (posted.message.request.request_id, posted.channel_id)
+            for posted in self.outside.chat.messages
+            if isinstance(posted.message, RequestUncertain)
+        ]
+
+    def _edits(self) -> list[tuple[Written, Version]]:
+        return [(written, version) for written in self.model.replies for version in written.versions]
+
+    def _offers(self) -> list[str]:
+        return [offer.request_id for offer in self.outside.chat.told_as(ReplyEdited)]

@@ -1,0 +1,67 @@
+"""What can happen in the world outside: calls go wrong, jobs change, channels are shut, time passes."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
+from support.machine.machine import LINKS, Machine
+from support.oracles.promises import check, said_too_often
+from support.worlds.fault_traps import TRAPS
+from support.worlds.fault_world import Trap
+
+from bot.domain.job_details import JobDetails, PlanStep, StepStatus
+
+DETAILS = (
+    None,
+    None,
+    JobDetails(plan=(PlanStep("Read", StepStatus.IN_PROGRESS),), activity="Reading"),
+    JobDetails(plan=(PlanStep("Read", StepStatus.COMPLETED), PlanStep("Write")), activity="Writing"),
+    JobDetails(summary="Done.", revision="a1"),
+    JobDetails(summary="It was short already.", reason="It was short already.", revision="a1"),
+    JobDetails(question="Which guide?"),
+    JobDetails(summary="Which guide?", question="Which guide?", revision="b2"),
+)
+
+
+class Traps(Machine):
+    """Calls go wrong."""
+
+    @rule(trap=st.sampled_from(TRAPS))
+    def something_will_go_wrong(self, trap: Trap) -> None:
+        if len(self.outside.traps) < 3:
+            self.outside.traps.append(trap)
+
+
+class Surroundings(Machine):
+    """Jobs, channels and time go their ways."""
+
+    @precondition(lambda self: self.outside.job_api.jobs)
+    @rule(
+        which=st.integers(0, 9),
+        status=st.sampled_from(["active", "completed", "failed", "archived", "queued"]),
+        link=st.sampled_from([None, *LINKS]),
+        details=st.sampled_from(DETAILS),
+    )
+    def job_changes(self, *, which: int, status: str, link: str | None, details: JobDetails | None) -> None:
+        self.outside.job_api.show(self.job(which), status, link, details)
+
+    @precondition(lambda self: self.outside.job_api.jobs)
+    @rule(which=st.integers(0, 9))
+    def job_vanishes_or_is_back(self, which: int) -> None:
+        self.outside.job_api.hidden ^= {self.job(which)}
+
+    @rule(channel=st.sampled_from(["C1", "C2"]))
+    def channel_is_archived_or_back(self, channel: str) -> None:
+        self.outside.chat.archived ^= {channel}
+
+    @rule(seconds=st.sampled_from([0.5, 2.0, 2.0, 9.0, 31.0, 31.0, 100.0, 400.0, 300_000.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.advance(seconds)
+
+    @invariant()
+    def nothing_is_said_twice(self) -> None:
+        check(said_too_often(message.key for message in self.outside.chat.messages))
+
+    @invariant()
+    def there_is_no_job_before_its_card(self) -> None:
+        cards = {message.key.removesuffix("/card") for message in self.outside.cards()}
+        starts = {row["id"]: row["thread_id"] for row in self.rows("requests") if row["kind"] == "start"}
+        assert all(starts[key] in cards for key in self.outside.job_api.effects if key in starts)
