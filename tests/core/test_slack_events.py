@@ -7,7 +7,10 @@ import pytest
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
+from bot.domain.requests import WayIn
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
@@ -18,15 +21,15 @@ BOT = "U0BOT"
 TS = "1700000005.000100"
 CHANGED = [f"170000000{n}.000200" for n in range(6, 10)]
 Json = dict[str, Any]
+GRID = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT", enterprise_id="E1")
 
 
 @pytest.fixture
 async def app(world: CoreWorld) -> AsyncIterator[SlackApp]:
     session = new_session()
-    identity = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT", enterprise_id="E1")
     made = SlackApp(
         world.service,
-        identity=identity,
+        identity=GRID,
         message_context=MessageContext(bot_user_id=BOT),
         ephemeral_sender=ephemeral_to_nobody(session),
     )
@@ -246,3 +249,22 @@ async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: Co
     await take(app, world, mention, message, mention)
     assert world.job_api.messages["job-1"] == ["go on"]
     assert told(world) == []
+
+
+async def test_a_colleague_of_the_organization_asks_by_a_modal_and_our_people_steer(
+    world: CoreWorld, app: SlackApp
+) -> None:
+    """From another workspace of the same organization, as with a command."""
+    org = {"enterprise_id": "E1", "enterprise_name": "Organization"}
+    submission = {
+        "type": "view_submission",
+        "team": {"id": "T1", "domain": "team"} | org,
+        "enterprise": {"id": "E1", "name": "Organization"},
+        "user": {"id": "UANA", "username": "ana", "team_id": "T3"},
+        "api_app_id": "A1",
+    }
+    asked = NewJob(actor(submission, GRID), "C1", "Do it", "view/T1/V1", WayIn.MODAL)
+    await world.service.start(asked)
+    await world.pass_time(5)
+    await take(app, world, posted(world.chat.messages[0].ts, "and the manual"))
+    assert world.job_api.messages["job-1"] == ["and the manual"]

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.permissions import may_steer
 from bot.domain.requests import Person
 from bot.domain.threads import Thread
-from bot.slack.receiving.payloads.actors import command_user, interaction_user, message_author
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.sending.identity import Identity
 
 ALONE = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
@@ -63,8 +63,8 @@ def allowed(person: Person) -> bool:
     ],
 )
 def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> None:
-    assert allowed(message_author(body, ALONE)) is alone
-    assert allowed(message_author(body, GRID)) is grid
+    assert allowed(actor(body, ALONE)) is alone
+    assert allowed(actor(body, GRID)) is grid
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> 
 )
 def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -> None:
     body = {"type": "block_actions", "team": {"id": "T1"}, "user": {"id": "U1", "team_id": team_id}}
-    assert allowed(interaction_user(body, ALONE)) is alone
-    assert allowed(interaction_user(body, GRID)) is grid
+    assert allowed(actor(body, ALONE)) is alone
+    assert allowed(actor(body, GRID)) is grid
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,56 @@ def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -
 )
 def test_who_ran_a_command(fields: dict[str, str], *, alone: bool, grid: bool) -> None:
     body = {"command": "/docs", "user_id": "U1"} | fields
-    assert allowed(command_user(body, ALONE)) is alone
-    assert allowed(command_user(body, GRID)) is grid
+    assert allowed(actor(body, ALONE)) is alone
+    assert allowed(actor(body, GRID)) is grid
+
+
+OF_T1 = {"id": "T1", "domain": "team"}
+OF_E1 = {"enterprise_id": "E1", "enterprise_name": "Organization"}
+E1 = {"enterprise": {"id": "E1", "name": "Organization"}}
+
+
+@pytest.mark.parametrize("kind", ["view_submission", "view_closed", "message_action", "shortcut"])
+@pytest.mark.parametrize(
+    ("where", "team_id", "alone", "grid"),
+    [
+        # in our workspace, and in another one of our organization
+        ({"team": OF_T1}, "T1", True, True),
+        ({"team": OF_T1 | OF_E1} | E1, "T1", True, True),
+        ({"team": OF_T1 | OF_E1} | E1, "T2", False, True),
+        ({"team": {"id": "T2"} | OF_E1} | E1, "T2", False, True),
+        ({"team": None, "is_enterprise_install": True} | E1, "T2", False, True),
+        ({"team": OF_T1 | OF_E1} | E1, "E1", False, True),
+        # in another organization, whose people get to see a modal in a channel that is shared with it
+        ({"team": {"id": "T9"}}, "T9", False, False),
+        ({"team": {"id": "T9"}} | E1, "T9", False, False),
+        ({"team": {"id": "T9", "enterprise_id": "E9"}, "enterprise": {"id": "E9"}}, "T9", False, False),
+        ({"team": OF_T1 | OF_E1} | E1, "E9", False, False),
+        ({"team": OF_T1}, None, False, False),
+        ({"team": "T1", "user": None}, "T1", False, False),
+    ],
+)
+def test_who_uses_a_modal_or_a_shortcut(
+    where: dict[str, Any], kind: str, team_id: str | None, *, alone: bool, grid: bool
+) -> None:
+    """Slack names where it was done, so a colleague of the organization is told from a guest of the channel."""
+    body = {"type": kind, "user": {"id": "U1", "team_id": team_id}, "view": {"app_installed_team_id": "T1"}} | where
+    assert allowed(actor(body, ALONE)) is alone
+    assert allowed(actor(body, GRID)) is grid
+
+
+def test_a_button_does_not_tell_a_colleague_from_somebody_of_another_organization() -> None:
+    """Its payload names the workspace of the app, whoever pressed it: Slack is asked who that is."""
+    body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
+    assert actor(body, GRID) == Person("U1", "T2")
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], {}, {"event": []}, {"user": []}, {"type": "shortcut", "team": ["T1"], "enterprise": 7}]
+)
+def test_a_payload_that_names_nobody_is_nobodys(body: Any) -> None:
+    assert actor(body, ALONE).id == ""
+    assert not allowed(actor(body, GRID))
 
 
 def test_whoever_is_of_no_known_workspace_steers_nothing_not_even_an_old_thread_without_one() -> None:

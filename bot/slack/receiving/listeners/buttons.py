@@ -13,7 +13,7 @@ from bot.domain.actions import Action
 from bot.domain.requests import Person, RequestKind
 from bot.runtime.json_fields import first_item_at, object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import interaction_user
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering import blocks
@@ -99,7 +99,7 @@ async def _act(action: Action, click: Click, dependencies: Dependencies) -> None
 
 def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None:
     """Returns a click, and remembers its response_url; None where something of it is missing."""
-    action, person = first_item_at(body, "actions"), interaction_user(body, dependencies.identity)
+    action, person = first_item_at(body, "actions"), actor(body, dependencies.identity)
     channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
     value = text_at(action, "value") or text_at(action, "selected_option", "value")
     trigger_id = text_at(body, "trigger_id") or text_at(action, "action_ts")

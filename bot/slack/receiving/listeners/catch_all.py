@@ -7,10 +7,10 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.requests import Person
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.first_occurrences import FirstOccurrences
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import payload_kind
 from bot.slack.rendering.ephemeral_texts import unknown_command, unknown_interaction
 
@@ -60,7 +60,7 @@ def tell_if_awaited(body: dict[str, Any], dependencies: Dependencies) -> None:
     """Tells a person whose click or shortcut means nothing here. A link, whose button has no value, opened all the
     same.
     """
-    person = Person(text_at(body, "user", "id"), text_at(body, "user", "team_id"))
+    person = actor(body, dependencies.identity)
     kind = text_at(body, "type")
     is_link = kind == "block_actions" and not text_at(first_item_at(body, "actions"), "value")
     if not person.id or is_link or kind not in _AWAITED_BY_A_PERSON:

@@ -13,7 +13,7 @@ from bot.domain.requests import WayIn
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.modals import open_job_modal
-from bot.slack.receiving.payloads.actors import command_user
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering.ephemeral_texts import (
@@ -67,7 +67,7 @@ async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> st
 
 
 async def _start(body: dict[str, Any], asked: Start, dependencies: Dependencies) -> str:
-    person = command_user(body, dependencies.identity)
+    person = actor(body, dependencies.identity)
     channel_id, trigger_id = text_at(body, "channel_id"), text_at(body, "trigger_id")
     if not (person.id and channel_id and trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")

@@ -11,7 +11,7 @@ from bot.domain.commands import Blank, FollowUp, NoWords, Start, mentions, parse
 from bot.domain.requests import Attachments, Reply
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import message_author
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.attachments import attachments_of
 from bot.slack.receiving.payloads.fields import is_direct_message, ts_at
 from bot.slack.receiving.payloads.person_message import is_from_a_person
@@ -67,7 +67,7 @@ def _revised(body: dict[str, Any], message: dict[str, Any], identity: Identity, 
     event, text, attachments = object_at(body, "event"), message_text(message), attachments_of(message)
     words = _words_for_job(text, message, event, identity.bot_user_id, attachments)
     return Reply(
-        person=message_author(body | {"event": message}, identity),
+        person=actor(body | {"event": message}, identity),
         channel_id=text_at(event, "channel"),
         thread_ts=ts_at(message, "thread_ts") if _is_reply(message) else "",
         message_ts=ts_at(message, "ts"),
@@ -91,7 +91,7 @@ def deleted_reply(body: dict[str, Any], identity: Identity) -> Reply | None:
     if not (message_ts and deleted_at and channel_id):
         logger.warning("a deletion without its channel, message or ts is left alone")
         return None
-    person = message_author(body | {"event": before}, identity)
+    person = actor(body | {"event": before}, identity)
     thread_ts = ts_at(before, "thread_ts") if _is_reply(before) else ""
     return Reply(person, channel_id, thread_ts, message_ts, "", edited_at=deleted_at, withdrawn=True)
 

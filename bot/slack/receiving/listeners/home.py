@@ -9,7 +9,7 @@ from bot.domain.actions import Action
 from bot.domain.requests import RequestKind
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
-from bot.slack.receiving.payloads.actors import interaction_user
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
@@ -31,20 +31,20 @@ def register(
             await recorder.record_event(service.open_home(person_id))
 
     async def on_start(body: dict[str, Any], ack: AsyncAck) -> None:
-        opener.new_job(text_at(body, "trigger_id"), interaction_user(body, identity), ModalPlace())
+        opener.new_job(text_at(body, "trigger_id"), actor(body, identity), ModalPlace())
         await ack()
 
     async def on_defaults(body: dict[str, Any], ack: AsyncAck) -> None:
-        opener.settings(text_at(body, "trigger_id"), interaction_user(body, identity))
+        opener.settings(text_at(body, "trigger_id"), actor(body, identity))
         await ack()
 
     async def on_page(body: dict[str, Any], ack: AsyncAck) -> None:
-        person, page = interaction_user(body, identity), _page(text_at(first_item_at(body, "actions"), "value"))
+        person, page = actor(body, identity), _page(text_at(first_item_at(body, "actions"), "value"))
         await recorder.record_interaction(service.open_home(person.id, page=page), person, "")
         await ack()
 
     async def on_retry(body: dict[str, Any], ack: AsyncAck) -> None:
-        await recorder.record_interaction(service.act(retry(body, identity)), interaction_user(body, identity), "")
+        await recorder.record_interaction(service.act(retry(body, identity)), actor(body, identity), "")
         await ack()
 
     app.event("app_home_opened")(on_opened)
@@ -59,7 +59,7 @@ def retry(body: dict[str, Any], identity: Identity) -> Action:
     """Returns what the button Retry asks for."""
     thread_id = text_at(first_item_at(body, "actions"), "value")
     source_key = f"click/{workspace_id(body)}/{text_at(body, 'trigger_id')}"
-    return Action(interaction_user(body, identity), RequestKind.RETRY, source_key, thread_id=thread_id)
+    return Action(actor(body, identity), RequestKind.RETRY, source_key, thread_id=thread_id)
 
 
 def _page(value: str) -> int:

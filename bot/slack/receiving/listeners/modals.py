@@ -18,7 +18,7 @@ from bot.domain.threads import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
-from bot.slack.receiving.payloads.actors import command_user, interaction_user
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
@@ -71,7 +71,7 @@ class ModalListeners:
 
     def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
-            await ack(**await submitted(body, interaction_user(body, self.identity), place_of(body)))
+            await ack(**await submitted(body, actor(body, self.identity), place_of(body)))
 
         return on_submission
 
@@ -132,7 +132,7 @@ class ModalListeners:
     # -- what people do before they submit ----------------------------------------------------------------------------
 
     async def _on_typed(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        person, typed = interaction_user(body, self.identity), text_at(first_item_at(body, "actions"), "value")
+        person, typed = actor(body, self.identity), text_at(first_item_at(body, "actions"), "value")
         if person.id:
             self.opener.drafts.keep(DraftKey(person.id, place_of(body).draft_key), typed, view_id=view_id(body))
         await ack()
@@ -140,14 +140,14 @@ class ModalListeners:
     async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:
         scope = text_at(first_item_at(body, "actions"), "selected_option", "value")
         place = replace(place_of(body), scope=scope)
-        self.opener.change_scope(view_id(body), interaction_user(body, self.identity), place)
+        self.opener.change_scope(view_id(body), actor(body, self.identity), place)
         await ack()
 
     async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
         thread_id = text_at(first_item_at(body, "actions"), "value")
         channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
         place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
-        self.opener.follow_up(text_at(body, "trigger_id"), interaction_user(body, self.identity), place)
+        self.opener.follow_up(text_at(body, "trigger_id"), actor(body, self.identity), place)
         await ack()
 
 
@@ -157,7 +157,7 @@ def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity
     """
     channel_id = text_at(body, "channel_id")
     place = ModalPlace(channel_id="" if channel_id.startswith(_DIRECT_MESSAGE) else channel_id)
-    opener.new_job(text_at(body, "trigger_id"), command_user(body, identity), place, options)
+    opener.new_job(text_at(body, "trigger_id"), actor(body, identity), place, options)
 
 
 async def _acknowledge(ack: AsyncAck) -> None:

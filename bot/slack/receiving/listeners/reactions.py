@@ -8,7 +8,7 @@ from bot.domain.actions import Action
 from bot.domain.requests import RequestKind, WayIn
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import message_author
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import ts_at
 from bot.slack.sending.identity import Identity
 
@@ -41,5 +41,5 @@ def stop_of(body: dict[str, Any], identity: Identity) -> Action | None:
     if user_id == identity.bot_user_id or text_at(event, "item_user") not in {"", identity.bot_user_id}:
         return None
     key = f"reaction/{channel_id}/{ts}/{user_id}/{at}"
-    person = message_author(body, identity)
+    person = actor(body, identity)
     return Action(person, RequestKind.STOP, key, channel_id=channel_id, card_ts=ts, way_in=WayIn.REACTION)

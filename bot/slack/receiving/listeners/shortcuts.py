@@ -8,7 +8,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.message_parts.files import files_of
 from bot.slack.receiving.modals.opener import ModalOpener
-from bot.slack.receiving.payloads.actors import interaction_user
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import ts_at
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import Scope
@@ -25,11 +25,11 @@ def register(app: AsyncApp, opener: ModalOpener, *, identity: Identity) -> None:
     async def on_message_shortcut(body: dict[str, Any], ack: AsyncAck) -> None:
         place = place_of_message(body)
         if place.channel_id and place.message_ts:
-            opener.hand_over(text_at(body, "trigger_id"), interaction_user(body, identity), place, body.get("message"))
+            opener.hand_over(text_at(body, "trigger_id"), actor(body, identity), place, body.get("message"))
         await ack()
 
     async def on_global_shortcut(body: dict[str, Any], ack: AsyncAck) -> None:
-        opener.new_job(text_at(body, "trigger_id"), interaction_user(body, identity), ModalPlace())
+        opener.new_job(text_at(body, "trigger_id"), actor(body, identity), ModalPlace())
         await ack()
 
     app.shortcut({"callback_id": HAND_TO_PAGEHAND, "type": "message_action"})(on_message_shortcut)

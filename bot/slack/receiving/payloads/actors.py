@@ -13,6 +13,11 @@ from bot.domain.requests import Person
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.sending.identity import Identity
 
+_WORKSPACE = "T"
+"""How the ids of workspaces begin; those of organizations begin with E."""
+_NAMES_WHERE = frozenset({"view_submission", "view_closed", "message_action", "shortcut"})
+"""Kinds of payloads that name the workspace in which somebody did it."""
+
 
 def is_for_our_app(body: Any, identity: Identity) -> bool:
     """Returns whether a payload is for our app as it is installed in our workspace or organization.
@@ -25,31 +30,46 @@ def is_for_our_app(body: Any, identity: Identity) -> bool:
     return any(_is_us(installation, identity) for installation in _installations(body))
 
 
-def message_author(body: Any, identity: Identity) -> Person:
-    """Returns who wrote the message of an event."""
-    event = body.get("event") if isinstance(body, dict) else None
-    return Person(id=text_at(event, "user"), team_id=_author_team(body, event, identity))
-
-
-def interaction_user(body: Any, identity: Identity) -> Person:
-    """Returns who pressed a button: `team` is where the app is installed, `user.team_id` where the person belongs."""
-    return Person(id=text_at(body, "user", "id"), team_id=_counted_as(text_at(body, "user", "team_id"), identity))
-
-
-def command_user(body: Any, identity: Identity) -> Person:
-    """Returns who ran a slash command; only people of the workspace can."""
+def actor(body: Any, identity: Identity) -> Person:
+    """Returns who is behind a payload of any kind: an event, a command, a click, a shortcut or a modal. Where it names
+    nobody, the id is empty.
+    """
+    if not isinstance(body, dict):
+        return Person("", "")
+    if "event" in body:
+        return Person(text_at(body, "event", "user"), _author_team(body, body["event"], identity))
+    if "user" in body:
+        return Person(text_at(body, "user", "id"), _user_team(body, identity))
+    # People of other organizations cannot run commands.
     ours = is_for_our_app(body, identity)
-    return Person(id=text_at(body, "user_id"), team_id=identity.team_id if ours else text_at(body, "team_id"))
+    return Person(text_at(body, "user_id"), identity.team_id if ours else text_at(body, "team_id"))
 
 
 def _author_team(body: Any, event: Any, identity: Identity) -> str:
     team_id = text_at(event, "user_team") or text_at(event, "team") or text_at(event, "source_team")
-    shared = body.get("is_ext_shared_channel") if isinstance(body, dict) else None
+    shared = body.get("is_ext_shared_channel")
     if team_id:
         # Where nobody from outside is, another workspace can only be one of our organization.
         colleague = bool(identity.enterprise_id) and shared is False
         return identity.team_id if colleague else _counted_as(team_id, identity)
     return identity.team_id if shared in (None, False) and is_for_our_app(body, identity) else ""
+
+
+def _user_team(body: Any, identity: Identity) -> str:
+    team_id = text_at(body, "user", "team_id")
+    colleague = team_id.startswith(_WORKSPACE) and _was_done_in_our_organization(body, identity)
+    return identity.team_id if colleague else _counted_as(team_id, identity)
+
+
+def _was_done_in_our_organization(body: Any, identity: Identity) -> bool:
+    """Whether a modal or a shortcut was used in a workspace of our organization; False where we are of none. There,
+    `team` is where that was; for a click it is where the app is installed, whoever clicked.
+    """
+    if not identity.enterprise_id or text_at(body, "type") not in _NAMES_WHERE:
+        return False
+    if body.get("team") is None:  # the app is installed for the whole organization
+        return text_at(body, "enterprise", "id") == identity.enterprise_id
+    return any(_is_us(text_at(body, "team", key), identity) for key in ("id", "enterprise_id"))
 
 
 def _counted_as(team_id: str, identity: Identity) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.commands import mentions
 from bot.domain.requests import Attachments, Person
 from bot.runtime.json_fields import object_at, text_at
-from bot.slack.receiving.payloads.actors import message_author
+from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.attachments import attachments_of
 from bot.slack.receiving.payloads.fields import is_direct_message, ts_at
 from bot.slack.receiving.payloads.rich_text import message_text
@@ -49,7 +49,7 @@ def read_message(body: dict[str, Any], identity: Identity) -> PersonMessage | No
     event = object_at(body, "event")
     if not is_from_a_person(event, bot_user_id=identity.bot_user_id):
         return None
-    person, is_mention = message_author(body, identity), text_at(event, "type") == _MENTION
+    person, is_mention = actor(body, identity), text_at(event, "type") == _MENTION
     if is_mention and not person.team_id and _comes_as_message(identity):
         return None
     ts, thread_ts, channel_id = ts_at(event, "ts"), ts_at(event, "thread_ts"), text_at(event, "channel")
