@@ -164,6 +164,11 @@ class RequestQueue(Requests, Protocol):
         written; up to one that cannot be read.
         """
 
+    async def on_their_way(self, thread_id: str) -> Sequence[Request]:
+        """The thread's start and follow-ups that are prepared, and wait or are being sent, in the order they were
+        written.
+        """
+
     async def stops(self, thread_id: str) -> Sequence[Request]:
         """Every stop of the thread's job."""
 

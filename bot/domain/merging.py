@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.requests import Request, RequestContext, RequestState
+from bot.domain.thread_reading import continues, read_until
 
 MOST_MERGED = 20
 MOST_CHARACTERS = 20_000
@@ -22,13 +23,15 @@ def merged_with(
         seconds: How soon after the one before a follow-up was written; 0: each goes by itself.
     """
     taken: list[Request] = []
-    characters, before = len(first.text), first
+    characters, before, read = len(first.text), first, read_until(first)
     for request in following[: MOST_MERGED - 1]:
         characters += len(request.text)
         if characters > MOST_CHARACTERS or not _belongs_to(before, request, stopped_at, seconds):
             break
+        if read and not continues(request, read):
+            break  # it is read again once the others have arrived
         taken.append(request)
-        before = request
+        before, read = request, read_until(request) or read
     return tuple(taken)
 
 
@@ -65,4 +68,7 @@ def _written(request: Request) -> float:
 
 def _joined(contexts: Sequence[RequestContext]) -> RequestContext:
     files = {file.id: file for context in contexts for file in context.files}
-    return RequestContext("\n\n".join(context.text for context in contexts if context.text), tuple(files.values()))
+    text = "\n\n".join(context.text for context in contexts if context.text)
+    read = [context for context in contexts if context.read_until]
+    after, until = (read[0].read_after, read[-1].read_until) if read else ("", "")
+    return RequestContext(text, tuple(files.values()), read_after=after, read_until=until)

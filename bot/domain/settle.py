@@ -31,6 +31,7 @@ from bot.domain.stopping import (
     nothing_to_stop,
     still_stopping,
 )
+from bot.domain.thread_reading import noted
 from bot.domain.threads import ThreadState, UnexplainedRejection
 from bot.runtime.backoff import Backoff
 
@@ -134,6 +135,7 @@ def _unavailable(
 def _accepted(
     request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling, *, jitter: float
 ) -> Settlement:
+    state = noted(state, request)
     if request.kind is RequestKind.START:
         decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
         return Settlement(RequestState.ACCEPTED, decision.state, decision.notices)

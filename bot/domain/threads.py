@@ -65,7 +65,7 @@ class ThreadState:
     `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
     nobody did. `participants` are those who steered it, but for the requester, the newest last; `let_through` those of
     whom only single replies were sent, when they said so. `read_until` is the `ts` of the last message of the Slack
-    thread up to which what others said there has gone to the agent.
+    thread up to which what others said there has gone to the agent, with requests that the job API accepted.
 
     `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
     be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an

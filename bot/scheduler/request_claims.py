@@ -11,8 +11,9 @@ from bot.domain import stopping
 from bot.domain.merging import merged_with
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import Polling, next_poll_in, open_round
-from bot.domain.requests import Request, RequestKind
+from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.stopping import StopStep, stop_step
+from bot.domain.thread_reading import continues
 from bot.domain.threads import Thread, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.store_ports import ClaimedRequest
@@ -36,10 +37,15 @@ class ClaimSettings:
     jitter: Callable[[], float]
 
 
-async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
-    """Prepares for what a claimed request does to its job."""
+async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
+    """Prepares for what a claimed request does to its job. None where it has to be prepared anew: one before it, which
+    was to take a part of the Slack thread along, did not arrive.
+    """
     match item.request.kind:
         case RequestKind.FOLLOW_UP:
+            if not _fixed(item) and not continues(item.request, item.thread.state.read_until):
+                await tx.requests.prepared(replace(item.request, state=RequestState.RECEIVED))
+                return None
             item = await _with_others(tx, item, settings)
             state = open_round(item.thread.state, tx.now, settings.polling, asker_id(item.request, item.thread))
         case RequestKind.STOP:
@@ -56,6 +62,11 @@ async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
     return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
 
 
+def _fixed(item: ClaimedRequest) -> bool:
+    """Whether it may have arrived: then it can only go out again as it was."""
+    return item.uncertain or item.request.uncertain
+
+
 def asker_id(request: Request, thread: Thread) -> str:
     """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
     return "" if request.person_id == thread.requester_id else request.person_id
@@ -67,7 +78,7 @@ async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
     """
     request = item.request
     others = tuple(await tx.requests.merged_into(request.id))
-    if not (item.uncertain or request.uncertain or others):
+    if not (_fixed(item) or others):
         stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
         others = merged_with(request, await tx.requests.following(request), stopped_at, settings.merge)
     if others:

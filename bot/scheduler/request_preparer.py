@@ -18,6 +18,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of, takes_part
 from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.thread_reading import read_before
 from bot.domain.threads import Thread, ThreadOrigin
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
@@ -65,11 +66,12 @@ class PreparerSettings:
 
 @dataclass(frozen=True)
 class FoundOut:
-    """What was found out about a request. `route`: of a start."""
+    """What was found out about a request. `route`: of a start; `part`: which of the Slack thread goes along."""
 
     who_and_where: PersonAndPlace
     preference: Preference
     route: Route | None = None
+    part: ThreadPart | None = None
     gathered: Gathered | None = None
 
 
@@ -139,9 +141,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
         project = project_of(where) if request.kind is RequestKind.START else thread.project
         if request.kind is RequestKind.START and not project:
             return replace(found, route=where)
-        part = self._part_of_thread(thread, request)
+        part = await self._store.transact(lambda tx: self._part_of_thread(tx, thread, request))
         gathered = await self._gatherer.gather(request, thread.channel_id, project, part)
-        return replace(found, route=where, gathered=gathered)
+        return replace(found, route=where, part=part, gathered=gathered)
 
     def _route(self, thread: Thread, preference: Preference) -> Route:
         return route(
@@ -153,7 +155,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             of_person=preference.project,
         )
 
-    def _part_of_thread(self, thread: Thread, request: Request) -> ThreadPart | None:
+    async def _part_of_thread(self, tx: PreparerTransaction, thread: Thread, request: Request) -> ThreadPart | None:
         """Which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless its
         person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
         """
@@ -166,7 +168,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
             return ThreadPart(thread.ts, before_ts=before_ts) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
             return None
-        return ThreadPart(thread.ts, thread.state.read_until, request.written_at)
+        read = read_before(request, thread.state, await tx.requests.on_their_way(thread.id))
+        return ThreadPart(thread.ts, read, request.written_at) if read < request.written_at else None
 
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
@@ -225,7 +228,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
-                await self._have_sent(tx, item, Ready(request, thread, found.gathered or Gathered(), terms), found)
+                ready = Ready(request, thread, found.gathered or Gathered(), terms, found.part)
+                await self._have_sent(tx, item, ready, found)
             case RequestKind.STOP:
                 await self._stop(tx, thread, request)
             case _:
@@ -244,7 +248,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _have_sent(self, tx: PreparerTransaction, item: ClaimedRequest, ready: Ready, found: FoundOut) -> None:
         thread, request = ready.thread, ready.request
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
-        if _outdated(item, ready) or project_of(now_for) != project_of(found.route):
+        edited = item.request.attachments != request.attachments
+        read_on = found.part != await self._part_of_thread(tx, thread, request)
+        if edited or read_on or project_of(now_for) != project_of(found.route):
             await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out is about something else
         elif request.kind is RequestKind.FOLLOW_UP:
             await ready_to_steer(tx, ready, settling=self._settling)
@@ -259,10 +265,3 @@ class RequestPreparer(Worker[ClaimedRequest]):
         elif not await stop_unsent(tx, thread, stop):
             await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
             await note(tx, AuditAction.STOPPED, stop, thread)
-
-
-def _outdated(item: ClaimedRequest, ready: Ready) -> bool:
-    """Whether what goes along was gathered for another version of the message, or of the Slack thread."""
-    edited = item.request.attachments != ready.request.attachments
-    in_mentions = ready.request.kind is RequestKind.FOLLOW_UP and ready.mode is ReplyMode.MENTIONS
-    return edited or (in_mentions and item.thread.state.read_until != ready.thread.state.read_until)

@@ -89,9 +89,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         async def work(tx: SenderTransaction) -> list[ClaimedRequest]:
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit)
             # Each locks its thread: in the order of `bot.store.session`.
-            return [
-                await open_claimed(tx, item, self._claims) for item in sorted(claimed, key=lambda item: item.thread.id)
-            ]
+            in_order = sorted(claimed, key=lambda item: item.thread.id)
+            opened = [await open_claimed(tx, item, self._claims) for item in in_order]
+            return [item for item in opened if item is not None]
 
         return await self._store.transact(work)
 

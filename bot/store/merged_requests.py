@@ -28,6 +28,16 @@ _WAITING_FOLLOW_UPS = (
     )
     .order_by(*WRITTEN)
 )
+_ON_THEIR_WAY = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.due_at.is_not(None),
+        requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
+        requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
+    )
+    .order_by(*WRITTEN)
+)
 _MERGED = (
     select(requests)
     .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
@@ -96,6 +106,10 @@ class MergedRequests:
             except UnreadableRow:
                 break  # it is told when it comes to be sent
         return found
+
+    async def on_their_way(self, thread_id: str) -> Sequence[Request]:
+        rows = await self._session.rows(_ON_THEIR_WAY, thread=thread_id)
+        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
 
     async def stops(self, thread_id: str) -> Sequence[Request]:
         rows = await self._session.rows(_STOPS, thread=thread_id)

@@ -11,6 +11,7 @@ from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind
 from bot.domain.telling import Telling, people_told
 from bot.domain.thread_messages import ThreadMessage
+from bot.errors import JobApiRejected, JobApiUnreachable
 
 CLEO = Person("UCLEO", "T1")
 ROOT = "1700000000.000100"
@@ -58,6 +59,67 @@ async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreW
     assert "The guide is wrong" not in sent
     assert world.chat.reactions == {AT[2]: Reaction.ACCEPTED}
     assert world.chat.told == []
+
+
+async def test_what_a_mention_took_along_that_was_taken_back_goes_with_the_next(world: CoreWorld) -> None:
+    """It counts as read once it was accepted, not before."""
+    job = await conversation(world)
+    world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
+    world.job_api.faults = [JobApiUnreachable("down")] * 30
+    await world.service.receive(said(ANA, "Oops", AT[3]))
+    await world.pass_time(3)
+    await world.service.receive(said(BEN, "Do as Cleo says", AT[5]))
+    await world.pass_time(3)
+    await world.service.revise(replace(said(ANA, "", AT[3]), edited_at=AT[4], withdrawn=True))
+    world.job_api.faults = []
+    await world.pass_time(120)
+    (sent,) = world.job_api.messages[job]
+    assert sent.startswith("Do as Cleo says\n")
+    assert "> Use chapter 7" in sent
+
+
+async def test_two_mentions_on_their_way_carry_each_message_once(world: CoreWorld) -> None:
+    """Also where they are prepared at the same moment."""
+    job = await conversation(world)
+    world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
+    await world.service.receive(said(ANA, "First", AT[2]))
+    await world.service.receive(said(BEN, "Second", AT[4]))
+    claimed = list(await world.request_preparer.claim(10))
+    for item in reversed(claimed):
+        await world.request_preparer.process(item, world.clock.monotonic())
+    await world.pass_time(60)
+    first, second = world.job_api.messages[job]
+    assert ("Chapter 1" in first, "Chapter 3" in first) == (True, False)
+    assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
+
+
+async def test_a_mention_that_came_in_vain_leaves_its_messages_to_the_next(world: CoreWorld) -> None:
+    """Refused by the job API, with another on its way."""
+    job = await conversation(world)
+    world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
+    await world.service.receive(said(ANA, "First", AT[3]))
+    await world.service.receive(said(BEN, "Second", AT[5]))
+    await world.prepare()
+    world.job_api.faults = [JobApiRejected("no")]
+    await world.pass_time(60)
+    (sent,) = world.job_api.messages[job]
+    assert sent.startswith("Second\n")
+    assert "> Use chapter 7" in sent
+
+
+async def test_quick_mentions_of_one_person_take_the_thread_along_once(world: CoreWorld) -> None:
+    """As one message, with what was said before each."""
+    world.merge_seconds = 3.0
+    world.assemble()
+    job = await conversation(world)
+    world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
+    await world.service.receive(said(ANA, "First", AT[2]))
+    await world.service.receive(said(ANA, "Second", AT[4]))
+    await world.pass_time(30)
+    (sent,) = world.job_api.messages[job]
+    assert [sent.count(f"> Chapter {n}") for n in (1, 3)] == [1, 1]
+    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
+    assert (await world.thread(card.ts)).state.read_until == AT[4]
 
 
 async def test_a_retry_takes_along_what_the_first_try_did(world: CoreWorld) -> None:

@@ -11,7 +11,6 @@ from bot.actions import (
     ProjectQuestion,
     ask_for_project,
     note_steering,
-    save_state,
 )
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
@@ -31,11 +30,11 @@ from bot.domain.permissions import Refusal
 from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.reply_rules import mode_of
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread
 from bot.ports import HasPreferences
 from bot.replies import reaction_notice, refuse_follow_ups
-from bot.scheduler.preparing.context import Gathered
+from bot.scheduler.preparing.context import Gathered, ThreadPart
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""
@@ -47,12 +46,15 @@ class PreparerTransaction(ActionTransaction, HasPreferences, Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """A request that can be sent, with what goes along and the channel's mode of replies."""
+    """A request that can be sent, with what goes along, which part of the Slack thread that takes, and the channel's
+    mode of replies.
+    """
 
     request: Request
     thread: Thread
     gathered: Gathered
     terms: ActionTerms
+    part: ThreadPart | None = None
 
     @property
     def mode(self) -> ReplyMode:
@@ -120,8 +122,7 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
     quiet = options.quiet or (preference.quiet and options.way_in not in _QUIET_AS_SAID)
     await tx.threads.set_project(thread.id, routed.project, replace(options, project_reason=reason, quiet=quiet))
     thread = replace(thread, project=routed.project)
-    await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=ready.gathered.context))
-    await _note_read(tx, ready)
+    await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=_context(ready)))
     await tx.notices.add(thread.id, CARD_CHANGED)
     await note(tx, AuditAction.ASKED, request, thread)
     await _tell_of_cuts(tx, ready)
@@ -130,14 +131,12 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
 async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: float) -> None:
     """Has a follow-up sent, in its turn."""
     thread, request = ready.thread, ready.request
-    waiting = replace(request, state=RequestState.WAITING, context=ready.gathered.context)
+    waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
     if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     await note(tx, AuditAction.STEERED, request, thread)
     await _tell_of_cuts(tx, ready)
-    if ready.mode is ReplyMode.MENTIONS:
-        thread = await _note_read(tx, ready)
     # Where only participants count, a reply that was let through once makes nobody one.
     counts = ready.mode is not ReplyMode.PARTICIPANTS
     await note_steering(tx, thread, request.person_id, ready.terms, counts=counts)
@@ -152,14 +151,14 @@ async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
     return len(await tx.requests.waiting_follow_ups(thread.id)) > 1
 
 
-async def _note_read(tx: PreparerTransaction, ready: Ready) -> Thread:
-    """Notes up to where the Slack thread went along."""
-    thread, written_at = ready.thread, ready.request.written_at
-    if written_at <= thread.state.read_until:
-        return thread
-    state = replace(thread.state, read_until=written_at)
-    await save_state(tx, thread, state, ready.terms)
-    return replace(thread, state=state)
+def _context(ready: Ready) -> RequestContext | None:
+    """What goes along, with which part of the Slack thread counts as read once that is accepted: with a start, all."""
+    context, part = ready.gathered.context, ready.part
+    if context is None:
+        return None
+    if ready.request.kind is RequestKind.START:
+        return replace(context, read_until=ready.request.written_at)
+    return context if part is None else replace(context, read_after=part.after_ts, read_until=part.before_ts)
 
 
 async def _tell_of_cuts(tx: PreparerTransaction, ready: Ready) -> None:

@@ -196,6 +196,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         assert second.id in {request.id for request in await tx.requests.following(first)}
         await tx.requests.merge(first, [second], "one", lease=LEASE)
         assert await tx.requests.merged_into(first.id)
+        assert await tx.requests.on_their_way("t1")
         await tx.requests.unmerge(first.id)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())

@@ -1,0 +1,33 @@
+"""Up to where a Slack thread has gone to the agent, where only mentions are for it: each carries what was said since
+the last. What is on its way counts for those after it; what did not arrive counts for nobody. Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bot.domain.requests import Request
+from bot.domain.threads import ThreadState
+
+
+def read_before(request: Request, state: ThreadState, on_their_way: Iterable[Request]) -> str:
+    """Returns the `ts` up to which the thread will have been read when a request goes out; `on_their_way` are those of
+    the thread that are prepared and not over.
+    """
+    earlier = (other for other in on_their_way if other.id != request.id and other.written_at < request.written_at)
+    return max(state.read_until, *(read_until(other) for other in earlier), "")
+
+
+def read_until(request: Request) -> str:
+    """Up to where the thread goes along with a request; empty: nothing of it does."""
+    return request.context.read_until if request.context is not None else ""
+
+
+def continues(request: Request, until: str) -> bool:
+    """Whether what goes along with a request of the thread begins where it was read to; else it is read again."""
+    return request.context is None or not request.context.read_until or request.context.read_after == until
+
+
+def noted(state: ThreadState, request: Request) -> ThreadState:
+    """The state once a request was accepted, with how far that took the thread along."""
+    until = read_until(request)
+    return replace(state, read_until=until) if until > state.read_until else state
