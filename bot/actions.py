@@ -28,7 +28,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.observe import Polling, next_poll_in, with_problem
 from bot.domain.projects import ProjectReason, Projects
-from bot.domain.reply_rules import steered_by, takes_part
+from bot.domain.reply_rules import steered_by
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadState
 from bot.holds import answer_held
@@ -68,6 +68,18 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
 }
 """What of it the audit trail keeps. A held reply that is sent is noted when it goes out, as every other."""
+
+
+_ABOUT_REPLIES = frozenset(
+    {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
+)
+"""The text of each is the id of a reply's request."""
+
+
+async def writer_of(tx: ActionTransaction, action: Request) -> str:
+    """Who wrote the reply that an action is about; empty where it is about none that is known."""
+    reply = await tx.requests.get(action.text) if action.kind in _ABOUT_REPLIES else None
+    return "" if reply is None or reply.thread_id != action.thread_id else reply.person_id
 
 
 async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
@@ -146,7 +158,7 @@ async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request) -
 
 async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
-    return ActionAnswer.NOTHING_NEW if request is None else await send_new_words(tx, thread, request, action.person)
+    return ActionAnswer.NOTHING_NEW if request is None else await send_new_words(tx, thread, request)
 
 
 async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
@@ -201,8 +213,6 @@ async def _choose_project(
     tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
 ) -> ActionAnswer | None:
     """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
-    if not takes_part(action.person_id, thread):
-        return ActionAnswer.NOT_FOR_YOU
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
     if start is not None and not action.text:
         await ask_for_project(tx, thread, action, ProjectQuestion(terms.projects.names))
@@ -251,13 +261,6 @@ async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Reques
     text = beginning(thread.prompt, MAX_QUOTED)
     asked = ProjectAsked(request.person_id, thread.id, question.names[:MOST_PROJECTS], question.said, text)
     await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
-
-
-async def not_for_you(tx: ActionTransaction, thread: Thread, action: Request) -> None:
-    """Ends what somebody wants done who has no part in the job, and tells them."""
-    told = ActionAnswered(action.person_id, ActionAnswer.NOT_FOR_YOU)
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
-    await tx.requests.prepared(replace(action, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
 
 
 async def note_steering(

@@ -30,8 +30,6 @@ async def answer_held(
     held = await tx.requests.get(action.text)
     if held is None or held.thread_id != action.thread_id:
         return ActionAnswer.NOTHING_NEW, ()
-    if held.person_id != action.person_id:
-        return ActionAnswer.NOT_FOR_YOU, ()
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held), ()
     chosen = all_held if action.kind is RequestKind.SEND_ALL_HELD else [each for each in all_held if each.id == held.id]

@@ -9,8 +9,8 @@ from dataclasses import replace
 from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
-from bot.domain.permissions import may_steer
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, NewNotice, Reaction, ReactionChanged
+from bot.domain.permissions import is_outsider
 from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning, never_began
 from bot.domain.requests import (
     NO_WORDS,
@@ -70,9 +70,8 @@ async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, mod
 async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, means: ReplyMeaning) -> None:
     if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
-    if not may_steer(reply.person, thread):
-        await _turn_away(tx, thread, reply)
-        return
+    if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
+        means = ReplyMeaning.SEND  # it will be refused: there is nothing to ask
     match means:
         case ReplyMeaning.MUTED:
             await tell_that_muted(tx, thread, reply)
@@ -171,9 +170,6 @@ async def _revise(
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
     if after == request:
         return
-    if reopened and not may_steer(reply.person, thread):
-        await _turn_away(tx, thread, reply)
-        return
     if reopened and means is not ReplyMeaning.SEND:
         await _reopen_otherwise(tx, thread, after, reply, means)
         return
@@ -212,12 +208,6 @@ def _holds_more(reply: Reply, request: Request) -> bool:
     return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
 
 
-async def _turn_away(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
-    """Tells somebody who is not known to be of the thread's workspace that their reply is not sent."""
-    answer = ActionAnswer.OTHER_WORKSPACE if reply.person.team_id else ActionAnswer.UNKNOWN_WORKSPACE
-    await tx.notices.add(thread.id, NewNotice(keys.reply_not_allowed(reply), ActionAnswered(reply.person.id, answer)))
-
-
 async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before: Sequence[Request]) -> None:
     """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
@@ -240,10 +230,8 @@ async def _explain(tx: RequestTransaction, request: Request, attachments: Attach
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def send_new_words(tx: RequestTransaction, thread: Thread, request: Request, person: Person) -> ActionAnswer:
+async def send_new_words(tx: RequestTransaction, thread: Thread, request: Request) -> ActionAnswer:
     """Records the newest words of a reply as a follow-up; the answer says how that went."""
-    if person.id != request.person_id:  # who wrote it may steer: that was looked at when it was recorded
-        return ActionAnswer.NOT_YOURS if may_steer(person, thread) else ActionAnswer.OTHER_WORKSPACE
     if offer(request) is None:
         return ActionAnswer.NOTHING_NEW
     follow_up = await _checked(tx, thread, with_new_words(request, tx.now))

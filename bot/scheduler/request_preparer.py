@@ -8,15 +8,16 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import assert_never
 
-from bot.actions import ActionTerms, carry_out, not_for_you
+from bot.actions import ActionTerms, carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.observe import Polling
-from bot.domain.permissions import PermissionRules, Refusal, refusal
+from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, Verdict, may
 from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
-from bot.domain.reply_rules import mode_of, takes_part
+from bot.domain.reply_rules import mode_of
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.thread_reading import read_before
 from bot.domain.threads import Thread, ThreadOrigin
@@ -27,6 +28,7 @@ from bot.scheduler.preparing.context import ContextGatherer, Gathered, ThreadPar
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
+    ask_whether_meant,
     give_up,
     project_of,
     ready_to_start,
@@ -44,12 +46,10 @@ MAX_TRIES = 14
 """How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 HOUR = 3600.0
-_COUNTED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
-"""What the hourly limit is about: what makes work for the agent."""
+_GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
+"""With what others' words and files can go along."""
 _LIMITED = (AuditAction.ASKED, AuditAction.STEERED)
-"""The same, as the audit trail has it."""
-_BY_REACTION = "reaction/"
-"""How the source keys of reactions begin."""
+"""What counts towards the hourly limit, as the audit trail has it."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id),
             await self._store.transact(lambda tx: tx.preferences.get(request.person_id)),
         )
-        if request.kind not in _COUNTED or self._refusal(thread, request, found, asked_last_hour=0) is not None:
+        verdict = may(request.person, request.kind, self._facts(thread, request, found))
+        if request.kind not in _GATHERED or verdict != Allowed():
             return found
         where = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         project = project_of(where) if request.kind is RequestKind.START else thread.project
@@ -174,19 +175,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
 
-    def _refusal(self, thread: Thread, request: Request, found: FoundOut, *, asked_last_hour: int) -> Refusal | None:
+    def _facts(self, thread: Thread, request: Request, found: FoundOut) -> Facts:
         seen = found.who_and_where
-        refused = refusal(
-            request.person,
-            seen.member,
-            seen.channel,
-            self._rules,
-            in_groups=seen.in_groups,
-            asked_last_hour=asked_last_hour if request.kind in _COUNTED else 0,
-        )
-        if refused is None and thread.team_id != self._rules.team_id:
-            return Refusal.PERSON_UNKNOWN  # its message did not say of which workspace its person is
-        return refused
+        return Facts(self._rules, thread, seen.member, seen.channel, seen.in_groups, request.way_in)
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
@@ -219,12 +210,35 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if held is None:
             return
         thread, request = held
-        asked = await self._asked_last_hour(tx, request)
-        refused = self._refusal(thread, request, found, asked_last_hour=asked)
-        if refused is not None:
-            free_at = await self._free_at(tx, request) if refused is Refusal.TOO_MANY else None
-            await refuse(tx, thread, request, refused, hourly_limit=self._rules.hourly_limit, free_at=free_at)
-            return
+        verdict = await self._verdict(tx, thread, request, found)
+        match verdict:
+            case Refused():
+                await refuse(tx, thread, request, verdict, hourly_limit=self._rules.hourly_limit)
+            case MustConfirm():
+                await ask_whether_meant(tx, thread, request)
+            case Allowed():
+                await self._take_effect(tx, item, found, thread, request)
+            case _:
+                assert_never(verdict)
+
+    async def _verdict(self, tx: PreparerTransaction, thread: Thread, request: Request, found: FoundOut) -> Verdict:
+        facts = self._facts(thread, request, found)
+        facts = replace(facts, writer_id=await writer_of(tx, request), free_at=await self._free_at(tx, request))
+        return may(request.person, request.kind, facts)
+
+    async def _free_at(self, tx: PreparerTransaction, request: Request) -> float | None:
+        """Where somebody has asked for as much as one may, when the first of it does not count any more."""
+        if not self._rules.hourly_limit or request.kind not in LIMITED:
+            return None
+        since = tx.now - HOUR
+        if await tx.audit.count(request.person_id, _LIMITED, since=since) < self._rules.hourly_limit:
+            return None
+        earliest = await tx.audit.earliest(request.person_id, _LIMITED, since=since)
+        return tx.now if earliest is None else math.ceil(earliest + HOUR)
+
+    async def _take_effect(
+        self, tx: PreparerTransaction, item: ClaimedRequest, found: FoundOut, thread: Thread, request: Request
+    ) -> None:
         terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
@@ -234,16 +248,6 @@ class RequestPreparer(Worker[ClaimedRequest]):
                 await self._stop(tx, thread, request)
             case _:
                 await carry_out(tx, thread, request, terms)
-
-    async def _asked_last_hour(self, tx: PreparerTransaction, request: Request) -> int:
-        if not self._rules.hourly_limit or request.kind not in _COUNTED:
-            return 0
-        return await tx.audit.count(request.person_id, _LIMITED, since=tx.now - HOUR)
-
-    async def _free_at(self, tx: PreparerTransaction, request: Request) -> int | None:
-        """When the first of what somebody asked for within the last hour does not count any more."""
-        earliest = await tx.audit.earliest(request.person_id, _LIMITED, since=tx.now - HOUR)
-        return None if earliest is None else math.ceil(earliest + HOUR)
 
     async def _have_sent(self, tx: PreparerTransaction, item: ClaimedRequest, ready: Ready, found: FoundOut) -> None:
         thread, request = ready.thread, ready.request
@@ -260,8 +264,6 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await wait_for_project(tx, thread, request, now_for)
 
     async def _stop(self, tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
-        if stop.source_key.startswith(_BY_REACTION) and not takes_part(stop.person_id, thread):
-            await not_for_you(tx, thread, stop)
-        elif not await stop_unsent(tx, thread, stop):
+        if not await stop_unsent(tx, thread, stop):
             await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
             await note(tx, AuditAction.STOPPED, stop, thread)

@@ -189,7 +189,9 @@ async def test_the_edits_of_others_change_nothing(world: CoreWorld) -> None:
     await withdraw(world, ts, AT[2], EVA, AT[2])
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first"]
-    assert answers(world) == ["other_workspace"]
+    assert [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)] == [
+        ("UEVA", Refusal.OTHER_ORGANIZATION)
+    ]
 
 
 async def test_an_edit_in_no_jobs_thread_is_not_recorded(world: CoreWorld) -> None:
@@ -353,9 +355,8 @@ async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
     await world.press_send_new_words(EVA, request, key="p2")
     await world.press_send_new_words(ANA, "no-such-request", key="p3")
     await world.pass_time(5)
-    assert answers(world) == ["not_yours"]
-    (refused,) = world.chat.told_as(RequestRefused)
-    assert (refused.person_id, refused.refusal) == ("UEVA", Refusal.OTHER_ORGANIZATION)
+    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    assert refused == [("UBEN", Refusal.NOT_THE_WRITER), ("UEVA", Refusal.OTHER_ORGANIZATION)]
     assert world.job_api.messages["job-1"] == ["first"]
 
 

@@ -119,7 +119,7 @@ async def test_people_of_another_workspace_or_of_none_are_told_and_nothing_happe
     await world.reply(ts, "hack", "5.1", person)
     await world.pass_time(3)
     assert world.job_api.messages == {}
-    assert world.chat.told_to() == [("UEVA", "action_answered")]
+    assert world.chat.told_to() == [("UEVA", "request_refused")]
 
 
 async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrote_it(world: CoreWorld) -> None:

@@ -214,7 +214,8 @@ async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice
         await world.press(RequestKind.CHOOSE_PROJECT, person, name, key=f"{person.id}{name}", thread_id=asked.thread_id)
     await world.pass_time(5)
     assert world.job_api.projects == ["manual"]
-    assert world.chat.answers() == ["not_for_you", "project_settled", "project_chosen", "project_chosen"]
+    assert world.chat.answers() == ["project_settled", "project_chosen", "project_chosen"]
+    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id)
     await world.settle()
     assert world.chat.answers()[-1] == "project_settled"
@@ -229,7 +230,7 @@ async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWo
     for person in (BEN, ANA):
         await world.press(RequestKind.CHOOSE_PROJECT, person, "", key=f"again{person.id}", thread_id=asked.thread_id)
     await world.settle()
-    assert world.chat.answers() == ["not_for_you"]
+    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
     assert [each.person_id for each in world.chat.told_as(ProjectAsked)] == ["UANA", "UANA"]
     await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=asked.thread_id)
     await world.pass_time(5)

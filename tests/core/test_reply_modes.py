@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.actions import Action
 from bot.domain.commands import ThreadWord
-from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, StatusRequested
+from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, RequestRefused, StatusRequested, StopAsked
+from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests import Person, Reply, RequestKind
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.telling import Telling, people_told
 from bot.domain.thread_messages import ThreadMessage
 from bot.errors import JobApiRejected, JobApiUnreachable
@@ -185,7 +187,9 @@ async def test_among_participants_others_are_asked_first(world: CoreWorld) -> No
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first", "shorter"]
     assert world.chat.reactions == {AT[0]: Reaction.ACCEPTED, AT[1]: Reaction.ACCEPTED}
-    assert world.chat.answers() == ["not_for_you", "held_sent", "nothing_new"]
+    assert world.chat.answers() == ["held_sent", "nothing_new"]
+    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    assert refused == [("UCLEO", Refusal.NOT_THE_WRITER)]
     assert len(world.chat.told_as(ReplyHeld)) == 2
     thread = await world.thread(ts)
     assert (thread.state.participants, people_told(thread, Telling())) == ((), ("UANA", "UBEN"))
@@ -308,12 +312,16 @@ async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: Core
     assert world.job_api.created == ["Fix it"]
 
 
-async def test_a_stop_by_a_reaction_is_for_those_who_take_part(world: CoreWorld) -> None:
+@pytest.mark.parametrize("person", [ANA, BEN], ids=["who asked", "somebody else"])
+async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: CoreWorld, person: Person) -> None:
+    """And nothing happens until they say that they mean it."""
     ts = await world.started()
-    for person in (BEN, ANA):
-        key = f"reaction/C1/{ts}/{person.id}/1"
-        await world.service.act(Action(person, RequestKind.STOP, key, channel_id="C1", card_ts=ts))
     world.job_api.cancels = True
+    reaction = Action(person, RequestKind.STOP, "reaction/1", channel_id="C1", card_ts=ts, way_in=WayIn.REACTION)
+    await world.service.act(reaction)
     await world.pass_time(5)
-    assert world.chat.answers()[0] == "not_for_you"
+    assert world.job_api.cancelled == (["job-1"] if person is ANA else [])
+    assert [each.person_id for each in world.chat.told_as(StopAsked)] == ([] if person is ANA else ["UBEN"])
+    await world.press(RequestKind.STOP, person, "", key="meant", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(5)
     assert world.job_api.cancelled == ["job-1"]

@@ -8,7 +8,8 @@ from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
+from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited, RequestRefused
+from bot.domain.permissions import Refusal
 from bot.domain.requests import WayIn
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.slack_app import SlackApp
@@ -203,8 +204,8 @@ async def test_an_aside_edited_into_words_is_sent_for_our_people_only(
     edit["event"]["message"] = second | {"edited": {"user": "UANA", "ts": CHANGED[0]}}
     await take(app, world, edit, edit)
     assert world.job_api.messages["job-1"] == (["two"] if sent else [])
-    expected = [] if sent else ["other_workspace" if inner["team"] else "unknown_workspace"]
-    assert [answer for _, answer in told(world)] == expected
+    expected = [] if sent else [Refusal.OTHER_ORGANIZATION if inner["team"] else Refusal.PERSON_UNKNOWN]
+    assert [refused.refusal for refused in world.chat.told_as(RequestRefused)] == expected
 
 
 @pytest.mark.parametrize(

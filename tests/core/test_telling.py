@@ -30,7 +30,7 @@ async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(worl
     failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
     await world.reply(ts, "hack", "5.1", EVA)
     await world.pass_time(120)
-    assert world.chat.told_to() == [("UEVA", "action_answered")]
+    assert world.chat.told_to() == [("UEVA", "request_refused")]
 
 
 async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: CoreWorld) -> None:

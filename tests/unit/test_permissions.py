@@ -1,15 +1,33 @@
-"""Who may do what where: what is not known to be allowed is refused."""
+"""Who may do what, where: what is not known to be allowed is refused."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.channels import Channel
 from bot.domain.members import Member
-from bot.domain.permissions import PermissionRules, Refusal, refusal
-from bot.domain.requests import Person
+from bot.domain.permissions import (
+    LIMITED,
+    RULES_OF,
+    Allowed,
+    Facts,
+    MustConfirm,
+    PermissionRules,
+    Refusal,
+    Refused,
+    is_outsider,
+    may,
+)
+from bot.domain.requests import Person, RequestKind, WayIn
+from bot.domain.threads import Thread, ThreadState
 
-ANA = Person("UANA", "T1")
+ANA, BEN = Person("UANA", "T1"), Person("UBEN", "T1")
+THREAD = Thread("th1", "T1", "C1", "UANA", "Do it", "docs", 0.0)
+FREE = PermissionRules("T1", allow_guests=True, allow_shared_channels=True)
 BOOLEANS = st.booleans()
+VERBS = st.sampled_from(RequestKind)
 MEMBERS = st.builds(
     Member,
     st.sampled_from(["UANA", "UBEN"]),
@@ -28,21 +46,33 @@ RULES = st.builds(
     people=st.frozensets(st.sampled_from(["UANA", "UBEN"])),
     groups=st.frozensets(st.sampled_from(["S1"])),
     channels=st.frozensets(st.sampled_from(["C1", "C2"])),
-    hourly_limit=st.integers(0, 3),
+)
+FACTS = st.builds(
+    Facts,
+    RULES,
+    st.just(THREAD),
+    st.none() | MEMBERS,
+    st.none() | CHANNELS,
+    BOOLEANS,
+    way_in=st.sampled_from(WayIn),
+    writer_id=st.sampled_from(["", "UANA", "UBEN"]),
+    free_at=st.none() | st.just(3_600.0),
 )
 
 
-@given(st.none() | MEMBERS, st.none() | CHANNELS, RULES, BOOLEANS, st.integers(0, 4))
-def test_whoever_may_fulfils_every_rule(
-    member: Member | None,
-    channel: Channel | None,
-    rules: PermissionRules,
-    in_groups: bool,  # noqa: FBT001 - Hypothesis passes it so
-    asked: int,
-) -> None:
+def facts(person: Person = ANA, thread: Thread = THREAD, way_in: WayIn = WayIn.BUTTON, writer_id: str = "") -> Facts:
+    """Of a member in a channel that is open to all."""
+    member = Member(person.id, person.id, "T1", is_guest=False)
+    channel = Channel("C1", "docs", is_shared_outside=False, is_private=False)
+    return Facts(FREE, thread, member, channel, way_in=way_in, writer_id=writer_id)
+
+
+@given(VERBS, FACTS)
+def test_whoever_may_fulfils_every_rule(verb: RequestKind, known: Facts) -> None:
     """Each rule by itself, said another way round."""
-    if refusal(ANA, member, channel, rules, in_groups=in_groups, asked_last_hour=asked) is not None:
+    if isinstance(may(ANA, verb, known), Refused):
         return
+    member, channel, rules = known.member, known.channel, known.rules
     assert member is not None
     assert channel is not None
     assert (member.id, member.team_id) == ("UANA", rules.team_id) == ("UANA", "T1")
@@ -50,22 +80,69 @@ def test_whoever_may_fulfils_every_rule(
     assert not member.deleted
     assert rules.allow_guests or not member.is_guest
     assert rules.allow_shared_channels or not channel.is_shared_outside
-    listed = "UANA" in rules.people or (in_groups and bool(rules.groups))
+    listed = "UANA" in rules.people or (known.in_groups and bool(rules.groups))
     assert listed or not (rules.people or rules.groups)
     assert channel.id in rules.channels or not rules.channels
-    assert asked < rules.hourly_limit or not rules.hourly_limit
+    assert known.free_at is None or verb not in LIMITED
 
 
-@given(MEMBERS, CHANNELS, RULES, BOOLEANS)
-def test_what_is_allowed_more_refuses_nobody(
-    member: Member,
-    channel: Channel,
-    rules: PermissionRules,
-    in_groups: bool,  # noqa: FBT001 - Hypothesis passes it so
-) -> None:
+@given(VERBS, FACTS)
+def test_what_is_allowed_more_refuses_nobody(verb: RequestKind, known: Facts) -> None:
     """A rule that is taken away is never the reason for a refusal."""
-    free = PermissionRules("T1", allow_guests=True, allow_shared_channels=True)
-    refused = refusal(ANA, member, channel, free, in_groups=in_groups, asked_last_hour=99)
-    assert refused in {None, Refusal.PERSON_UNKNOWN, Refusal.OTHER_ORGANIZATION, Refusal.NOT_A_PERSON}
-    if refusal(ANA, member, channel, rules, in_groups=in_groups, asked_last_hour=0) is None:
-        assert refused is None
+    if may(ANA, verb, known) == Allowed():
+        assert may(ANA, verb, replace(known, rules=FREE)) == Allowed()
+
+
+def test_every_verb_has_its_row() -> None:
+    assert set(RULES_OF) == set(RequestKind)
+    assert {RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.SEND_NEW_WORDS} == LIMITED
+
+
+@pytest.mark.parametrize("verb", RequestKind)
+def test_who_asked_for_the_job_may_do_everything_about_it(verb: RequestKind) -> None:
+    assert may(ANA, verb, facts(writer_id="UANA")) == Allowed()
+
+
+def test_only_who_takes_part_chooses_the_project() -> None:
+    refused = Refused(Refusal.NOT_A_PARTICIPANT)
+    assert may(BEN, RequestKind.CHOOSE_PROJECT, facts(BEN)) == refused
+    steered = replace(THREAD, state=ThreadState(participants=("UBEN",)))
+    assert may(BEN, RequestKind.CHOOSE_PROJECT, facts(BEN, steered)) == Allowed()
+
+
+@pytest.mark.parametrize("way_in", WayIn)
+def test_anybody_who_may_ask_may_stop_and_is_asked_back_after_a_mere_reaction(way_in: WayIn) -> None:
+    """Whoever takes part is not."""
+    by_ben = may(BEN, RequestKind.STOP, facts(BEN, way_in=way_in))
+    assert by_ben == (MustConfirm() if way_in is WayIn.REACTION else Allowed())
+    assert may(ANA, RequestKind.STOP, facts(way_in=way_in)) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD, RequestKind.SEND_NEW_WORDS],
+)
+def test_only_who_wrote_a_reply_says_what_becomes_of_it(verb: RequestKind) -> None:
+    assert may(BEN, verb, facts(BEN, writer_id="UANA")) == Refused(Refusal.NOT_THE_WRITER)
+    assert may(BEN, verb, facts(BEN, writer_id="UBEN")) == Allowed()
+
+
+@pytest.mark.parametrize("verb", sorted(LIMITED))
+def test_at_the_limit_it_is_said_when_there_is_room_again(verb: RequestKind) -> None:
+    assert may(ANA, verb, replace(facts(), free_at=3_600.0)) == Refused(Refusal.TOO_MANY, 3_600.0)
+
+
+@pytest.mark.parametrize(
+    ("team_id", "reason"), [("", Refusal.PERSON_UNKNOWN), ("T2", Refusal.OTHER_ORGANIZATION), ("T1", None)]
+)
+def test_a_reply_is_for_people_of_the_jobs_workspace(team_id: str, reason: Refusal | None) -> None:
+    """By what its event says, whatever their profile does."""
+    person = Person("UANA", team_id)
+    assert may(person, RequestKind.FOLLOW_UP, facts()) == (Refused(reason) if reason else Allowed())
+    assert is_outsider(person, THREAD) is (reason is not None)
+
+
+def test_a_job_without_a_workspace_is_nobodys() -> None:
+    unknown = replace(THREAD, team_id="")
+    assert may(Person("UANA", ""), RequestKind.FOLLOW_UP, facts(thread=unknown)) == Refused(Refusal.PERSON_UNKNOWN)
+    assert is_outsider(Person("UANA", ""), unknown)

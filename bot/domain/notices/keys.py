@@ -115,11 +115,6 @@ def reaction(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.reply_id}/mark")
 
 
-def reply_not_allowed(reply: Reply) -> NoticeKey:
-    """Told once for a reply of somebody who may not steer the job."""
-    return NoticeKey(f"{reply.message_ts}/external")
-
-
 def reply_muted(reply: Reply) -> NoticeKey:
     """Told once for a reply that came while the job was muted."""
     return NoticeKey(f"{reply.message_ts}/muted")

@@ -36,6 +36,7 @@ class ActionAnswer(StrEnum):
     SENT_AGAIN = "sent_again"
     ALREADY_ACCEPTED = "already_accepted"
     NOT_YOURS = "not_yours"
+    """As the next two and NOT_FOR_YOU: earlier versions told it, which say `RequestRefused` now."""
     OTHER_WORKSPACE = "other_workspace"
     UNKNOWN_WORKSPACE = "unknown_workspace"
     WITHDRAWN = "withdrawn"
@@ -193,6 +194,13 @@ class ProjectAsked(_ToPerson):
 
 
 @dataclass(frozen=True)
+class StopAsked(_ToPerson):
+    """Somebody who has no part in a job put the reaction for a stop on its card: do they mean it?"""
+
+    kind: Literal["stop_asked"] = field(default="stop_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
 class StatusRequested(_ToPerson):
     """Somebody wants to know how the job is: told as it is when the notice is delivered."""
 
@@ -221,7 +229,7 @@ class JobIdRequested(_ToPerson):
     kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
 
 
-Question = RequestRefused | ReplyHeld | ProjectAsked | HelpRequested
+Question = RequestRefused | ReplyHeld | ProjectAsked | StopAsked | HelpRequested
 """What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""
 PersonalMessage = (
     PostNotDelivered

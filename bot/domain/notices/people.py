@@ -23,6 +23,7 @@ from bot.domain.notices.messages import (
     ReplyHeld,
     RequestRefused,
     StatusRequested,
+    StopAsked,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -70,6 +71,7 @@ def person_of(message: NoticeMessage) -> str:
             | RequestRefused()
             | ReplyHeld()
             | ProjectAsked()
+            | StopAsked()
             | HelpRequested()
             | ContextCut()
         ):
@@ -122,6 +124,7 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | ActionAnswered()
             | JobIdRequested()
             | StatusRequested()
+            | StopAsked()
             | HelpRequested()
         ):
             return message

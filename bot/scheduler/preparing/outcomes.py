@@ -2,6 +2,7 @@
 thread is locked and the request is held.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,9 +25,10 @@ from bot.domain.notices.messages import (
     ActionAnswered,
     NewNotice,
     RequestRefused,
+    StopAsked,
 )
 from bot.domain.observe import with_problem
-from bot.domain.permissions import Refusal
+from bot.domain.permissions import Refused
 from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.reply_rules import mode_of
@@ -63,20 +65,22 @@ class Ready:
 
 
 async def refuse(
-    tx: PreparerTransaction,
-    thread: Thread,
-    request: Request,
-    refusal: Refusal,
-    *,
-    hourly_limit: int,
-    free_at: int | None = None,
+    tx: PreparerTransaction, thread: Thread, request: Request, refused: Refused, *, hourly_limit: int
 ) -> None:
     """Ends a request whose person may not ask for it, and tells them, privately."""
     text = beginning(request.text, MAX_QUOTED) if request.kind in {RequestKind.START, RequestKind.FOLLOW_UP} else ""
-    message = RequestRefused(request.person_id, refusal, request.kind, text, hourly_limit, free_at)
+    free_at = None if refused.free_at is None else math.ceil(refused.free_at)
+    message = RequestRefused(request.person_id, refused.reason, request.kind, text, hourly_limit, free_at)
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
-    await note(tx, AuditAction.REFUSED, request, thread, reason=refusal.value)
+    await note(tx, AuditAction.REFUSED, request, thread, reason=refused.reason.value)
     await _end(tx, thread, request)
+
+
+async def ask_whether_meant(tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
+    """Asks somebody, privately, whether they mean a stop; the answer is a request of its own."""
+    question = NewNotice(keys.action_answered(stop.source_key), StopAsked(stop.person_id))
+    await tx.notices.add(thread.id, question)
+    await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
 
 async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:

@@ -25,6 +25,7 @@ from bot.domain.notices.messages import (
     ReplyHeld,
     RequestRefused,
     StatusRequested,
+    StopAsked,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -108,7 +109,7 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
             made = [personal_notices.answer(message)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
-        case RequestRefused() | ReplyHeld() | ProjectAsked() | HelpRequested() | StatusRequested():
+        case RequestRefused() | ReplyHeld() | ProjectAsked() | StopAsked() | HelpRequested() | StatusRequested():
             made = [_before_sending(message, setting)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]

@@ -8,6 +8,7 @@ from bot.domain.notices.messages import (
     Question,
     ReplyHeld,
     RequestRefused,
+    StopAsked,
 )
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
@@ -20,6 +21,7 @@ from bot.slack.rendering.blocks import (
     MAX_VALUE,
     SEND_ALL_HELD,
     SEND_HELD,
+    STOP_JOB,
     Block,
     Message,
     button,
@@ -49,6 +51,8 @@ _WHY = {
     Refusal.CHANNEL_UNKNOWN: "Slack does not say what kind of channel this is, so Pagehand cannot tell whether it may "
     "work here. Invite it with `/invite` {bot} and try again; if that does not help, ask {ask} to check that the app "
     "is granted the scopes channels:read, groups:read and im:read.",
+    Refusal.NOT_A_PARTICIPANT: "only somebody who asked for this job or steered it can do that.",
+    Refusal.NOT_THE_WRITER: "only the person who wrote the reply can.",
 }
 _WANTED = {
     RequestKind.START: "No job was started",
@@ -66,6 +70,8 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
             return _held(message)
         case ProjectAsked():
             return _which_project(message)
+        case StopAsked():
+            return _whether_to_stop(thread)
         case HelpRequested():
             return paragraph(_help(thread, message_context))
         case _:
@@ -90,6 +96,10 @@ def _held(message: ReplyHeld) -> Message:
     )
     ask = f"Send this to the agent?\n{_quoted(message.text)}"
     return paragraph(ask, *buttons) if request else paragraph(ask)
+
+
+def _whether_to_stop(thread: Thread) -> Message:
+    return paragraph("Stop this job? You have not taken part in it.", button("Stop it", STOP_JOB, thread.id))
 
 
 def _which_project(message: ProjectAsked) -> Message:

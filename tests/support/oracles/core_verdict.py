@@ -14,8 +14,8 @@ from bot.domain.jobs import Problem
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
-from bot.domain.permissions import may_steer
-from bot.domain.requests import SENT_KINDS, Person, RequestState
+from bot.domain.permissions import is_outsider
+from bot.domain.requests import SENT_KINDS, Person, RejectionReason, RequestState
 from bot.domain.threads import Thread, ThreadState
 from bot.store.schema.messages import message_from
 
@@ -133,8 +133,7 @@ class Verdict:
         for written in self.model.replies:
             thread = self._thread_of(written)
             if thread.state.problem is not Problem.CANNOT_POST and _source(written) not in sources:
-                explained = f"{thread.id}/{written.ts}/external" in self.notices
-                yield AskedFor(written.text, written.acked, taken=0, explained=explained)
+                yield AskedFor(written.text, written.acked, taken=0)
 
     def _asked_for(self, row: Row) -> AskedFor:
         return AskedFor(
@@ -169,6 +168,8 @@ class Verdict:
         called_off = row["kind"] == "start" and f"{thread_id}/cannot_post" in self.notices
         if row["kind"] == "stop" and f"{thread_id}/{row['id']}/nothing" in self.notices:
             return True
+        if row["problem"] == RejectionReason.NOT_PERMITTED:
+            return f"{thread_id}/{row['id']}/refused" in self.notices
         own = [key for key in self.notices if key.startswith(f"{thread_id}/{_sent_as(row)}/")]
         in_words = any(f"/{KEYS[state]}/" in key for key in own if state in KEYS)
         return in_words or (called_off and state is RequestState.REJECTED)
@@ -206,7 +207,8 @@ class Verdict:
             if row["kind"] == "stop":
                 continue  # a button carries no marks
             notice = self.notices.get(f"{row['thread_id']}/{row['id'].partition('.')[0]}/mark")
-            right = REACTIONS[RequestState(row["state"])]
+            refused = row["problem"] == RejectionReason.NOT_PERMITTED
+            right = None if refused else REACTIONS[RequestState(row["state"])]
             assert notice or row["kind"] == "start" or right is None
             if notice and notice["state"] == "done" and of_reply[row["written_at"]] == 1:
                 yield Shown(f"{row['id']}/mark", self.outside.chat.reactions.get(row["written_at"]), {right})
@@ -231,12 +233,13 @@ class Verdict:
         return {row["thread_id"] for row in self.requests if (row["kind"], row["state"]) == ("start", "uncertain")}
 
     def _recorded(self, written: Written) -> None:
-        """A reply of somebody who may steer is a request, and that of another is none, or is withdrawn."""
+        """Every reply is a request; that of somebody who may not steer is refused, or was withdrawn before that."""
         thread = self._thread_of(written)
         request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
-        allowed = may_steer(written.person, thread)
+        allowed = not is_outsider(written.person, thread)
         if thread.state.problem is not Problem.CANNOT_POST:
-            assert request if allowed else not request or request["state"] == "withdrawn"
+            assert request, written
+            assert allowed or request["state"] in {"rejected", "withdrawn"}, request
         if allowed:
             self._newest(written)
 
