@@ -8,7 +8,7 @@ from support.fakes.slack_payloads import click
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
 from bot.domain.actions import Action
-from bot.domain.requests import Person, RequestKind
+from bot.domain.requests import Person, RequestKind, WayIn
 from bot.errors import StoreUnavailable
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value
@@ -158,7 +158,8 @@ def reaction(**changes: Any) -> dict[str, Any]:
 async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: ListeningWorld, item_user: str | None) -> None:
     assert (await world.take(reaction(item_user=item_user))).status == 200
     key = f"reaction/C1/{CARD}/U0ANA/1700000004.000200"
-    assert world.service.calls == [("act", Action(ANA, RequestKind.STOP, key, channel_id="C1", card_ts=CARD))]
+    stop = Action(ANA, RequestKind.STOP, key, channel_id="C1", card_ts=CARD, way_in=WayIn.REACTION)
+    assert world.service.calls == [("act", stop)]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ _BECAME: Mapping[PullRequestState | None, str] = {
     PullRequestState.CLOSED: " (closed)",
 }
 _ASKED = {
-    WayIn.COMMAND: "asked",
-    WayIn.MODAL: "asked",
     WayIn.SHORTCUT: "handed a message over and asked",
     WayIn.MENTION: "mentioned Pagehand and asked",
     WayIn.DIRECT_MESSAGE: "wrote to Pagehand and asked",
@@ -45,7 +43,7 @@ _WAITING_FOR = {
 
 def asked(thread: Thread) -> str:
     """Who asked, and how."""
-    return f"{person(thread.requester_id)} {_ASKED[thread.options.way_in]}:"
+    return f"{person(thread.requester_id)} {_ASKED.get(thread.options.way_in, 'asked')}:"
 
 
 def facts(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> list[str]:
