@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
-from bot.domain.edits import MAX_QUOTED
+from bot.domain.edits import MAX_QUOTED, with_new_words
 from bot.domain.home import can_be_retried
 from bot.domain.mentions import beginning
 from bot.domain.new_jobs import NewJob
@@ -32,7 +32,7 @@ from bot.domain.reply_rules import steered_by
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadState
 from bot.holds import answer_held
-from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.replies import catch_up, reaction_notice, send_new_words
 from bot.starts import new_request, record_start
 
@@ -42,7 +42,7 @@ NOT_SENT = frozenset(
 """Of a start: its job can be changed or taken back before the job API hears of it."""
 
 
-class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
+class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, HasLimits, Protocol):
     """What carrying out an action touches."""
 
 
@@ -158,7 +158,12 @@ async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request) -
 
 async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
-    return ActionAnswer.NOTHING_NEW if request is None else await send_new_words(tx, thread, request)
+    if request is None:
+        return ActionAnswer.NOTHING_NEW
+    answer = await send_new_words(tx, thread, request)
+    if answer is ActionAnswer.NEW_WORDS_SENT:
+        await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
+    return answer
 
 
 async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:

@@ -3,11 +3,11 @@
 Which of them a transaction has is told in `bot.ports`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.audit import AuditEntry, RecordedEntry
 from bot.domain.preferences import Preference
 
 
@@ -25,16 +25,23 @@ class Audit(Protocol):
     async def add(self, entry: AuditEntry) -> None:
         """Records that somebody did something, at the transaction's time."""
 
-    async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
-        """How often somebody did one of these since a time."""
-
-    async def earliest(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> float | None:
-        """When somebody first did one of these since a time; None where they did not."""
-
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         """Entries of a time, oldest first: those from `since` on, of that very moment only those of a higher number
         than `after`, which is 0 for the first page. The next page begins with the last one's time and number.
         """
+
+
+class Limits(Protocol):
+    """How much people have asked for lately."""
+
+    async def free_at(self, person_id: str, request_id: str, *, limit: int, within: float) -> float | None:
+        """When somebody who has asked for `limit` things within that many seconds may ask again; None: they may now,
+        as they always may where there is no limit (0), or for a request that has been counted. Whoever else looks at
+        this person's waits until the transaction ends; all threads that it locks are to be locked before.
+        """
+
+    async def count(self, person_id: str, request_id: str) -> None:
+        """Counts a request that is let through; doing it twice is the same as once."""
 
 
 class Drafts(Protocol):

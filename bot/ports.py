@@ -7,7 +7,7 @@ from bot.domain.jobs import Job
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.people_store_ports import Audit, Drafts, Homes, Preferences
+from bot.people_store_ports import Audit, Drafts, Homes, Limits, Preferences
 from bot.store_ports import (
     Claims,
     EarlyReplies,
@@ -198,6 +198,13 @@ class HasAudit(Protocol):
     def audit(self) -> Audit: ...
 
 
+class HasLimits(Protocol):
+    """A transaction with how much people have asked for lately."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+
 class HasDrafts(Protocol):
     """A transaction with drafts."""
 
@@ -235,6 +242,7 @@ class Transaction(
     HasEarlyReplies,
     HasRetention,
     HasAudit,
+    HasLimits,
     HasDrafts,
     HasPreferences,
     HasHomes,

@@ -21,7 +21,7 @@ class Deleted:
     notices: int = 0
     early_replies: int = 0
     others: int = 0
-    """Entries of the audit trail, drafts, preferences, Homes."""
+    """Entries of the audit trail, drafts, preferences, Homes, what counts towards a limit."""
 
     def __add__(self, other: "Deleted") -> "Deleted":
         return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
@@ -46,6 +46,9 @@ class Retention(Protocol):
 
     async def delete_homes(self, *, before: float, limit: int) -> int:
         """The same with App Homes that nobody opened since; whoever opens theirs again gets it anew."""
+
+    async def delete_counted(self, *, before: float, limit: int) -> int:
+        """The same with what counted towards somebody's limit before a time."""
 
     async def delete_held(self, *, before: float, limit: int) -> int:
         """The same with replies whose person was asked something since when, and never answered."""

@@ -48,8 +48,6 @@ BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 HOUR = 3600.0
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """With what others' words and files can go along."""
-_LIMITED = (AuditAction.ASKED, AuditAction.STEERED)
-"""What counts towards the hourly limit, as the audit trail has it."""
 
 
 @dataclass(frozen=True)
@@ -227,14 +225,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
         return may(request.person, request.kind, facts)
 
     async def _free_at(self, tx: PreparerTransaction, request: Request) -> float | None:
-        """Where somebody has asked for as much as one may, when the first of it does not count any more."""
-        if not self._rules.hourly_limit or request.kind not in LIMITED:
+        """Where somebody has asked for as much as one may in an hour, when they may ask again."""
+        if request.kind not in LIMITED:
             return None
-        since = tx.now - HOUR
-        if await tx.audit.count(request.person_id, _LIMITED, since=since) < self._rules.hourly_limit:
-            return None
-        earliest = await tx.audit.earliest(request.person_id, _LIMITED, since=since)
-        return tx.now if earliest is None else math.ceil(earliest + HOUR)
+        limit = self._rules.hourly_limit
+        free_at = await tx.limits.free_at(request.person_id, request.id, limit=limit, within=HOUR)
+        return None if free_at is None else math.ceil(free_at)
 
     async def _take_effect(
         self, tx: PreparerTransaction, item: ClaimedRequest, found: FoundOut, thread: Thread, request: Request

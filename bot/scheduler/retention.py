@@ -14,10 +14,13 @@ BATCH_SIZE = 200
 """Threads deleted in one transaction, so that nothing else waits long."""
 PAUSE = 0.5
 SWEEP_EVERY = 3600.0
-DAY = 24 * 3600.0
+HOUR = 3600.0
+DAY = 24 * HOUR
 DRAFT_DAYS = 1.0
 HOME_DAYS = 30.0
 """A Home that was not opened for so long is not kept up to date any more."""
+COUNTED_HOURS = 2.0
+"""What was asked for counts towards the limit for an hour."""
 HELD_DAYS = 7.0
 """For how long somebody can answer whether a reply is for the agent."""
 
@@ -70,7 +73,14 @@ class Retention:
     async def sweep(self) -> int:
         """Deletes all that is old by now; returns how many jobs."""
         removed = await self._in_batches(self._delete_jobs)
-        for delete in (self._delete_audit, self._delete_drafts, self._delete_homes, self._delete_held):
+        others = (
+            self._delete_audit,
+            self._delete_drafts,
+            self._delete_homes,
+            self._delete_held,
+            self._delete_counted,
+        )
+        for delete in others:
             await self._in_batches(delete)
         return removed
 
@@ -97,3 +107,6 @@ class Retention:
 
     async def _delete_held(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
+
+    async def _delete_counted(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_counted(before=tx.now - COUNTED_HOURS * HOUR, limit=self._batch_size)

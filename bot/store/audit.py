@@ -3,13 +3,13 @@
 import json
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from sqlalchemy import Double, RowMapping, bindparam, func, insert, select, tuple_
+from sqlalchemy import Double, RowMapping, bindparam, insert, select, tuple_
 
 from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests import Person
-from bot.store.schema.tables import audit
+from bot.store.schema.people_tables import audit
 from bot.store.session import Session
 
 logger = logging.getLogger(__name__)
@@ -19,13 +19,6 @@ _LONGEST = 300
 """Characters of a field that the log shows."""
 
 _ADD = insert(audit)
-_DONE_SINCE = (
-    audit.c.person_id == bindparam("person"),
-    audit.c.at >= bindparam("since"),
-    audit.c.action.in_(bindparam("actions", expanding=True)),
-)
-_COUNT = select(func.count().label("found")).select_from(audit).where(*_DONE_SINCE)
-_EARLIEST = select(audit.c.at).where(*_DONE_SINCE).order_by(audit.c.at).limit(1)
 _READ = (
     select(audit)
     .where(
@@ -54,14 +47,6 @@ class Audit:
         values |= {"person_id": entry.person.id, "team_id": entry.person.team_id, "at": self._session.now}
         await self._session.execute(_ADD, values)
         self._added.append(entry)
-
-    async def count(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> int:
-        rows = await self._session.rows(_COUNT, person=person_id, since=since, actions=list(actions))
-        return int(rows[0]["found"])
-
-    async def earliest(self, person_id: str, actions: Collection[AuditAction], *, since: float) -> float | None:
-        rows = await self._session.rows(_EARLIEST, person=person_id, since=since, actions=list(actions))
-        return float(rows[0][audit.c.at]) if rows else None
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         rows = await self._session.rows(_READ, since=since, until=until, after=after, most=limit)

@@ -28,7 +28,8 @@ from sqlalchemy import (
 
 from bot.domain.requests import RequestState
 from bot.errors import UnreadableRow
-from bot.store.schema.tables import NoticeState, homes, notices, polls, requests, threads
+from bot.store.schema.people_tables import homes
+from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 from bot.store.session import Session
 
 C = TypeVar("C")

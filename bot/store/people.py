@@ -7,7 +7,7 @@ from sqlalchemy import Double, Executable, bindparam, case, delete, or_, select,
 from bot.domain.preferences import Preference
 from bot.people_store_ports import ClaimedHome
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
-from bot.store.schema.tables import drafts, homes, preferences
+from bot.store.schema.people_tables import drafts, homes, preferences
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 _DRAFT = select(drafts.c.text).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))

@@ -20,17 +20,8 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests import RequestKind, RequestState
-from bot.store.schema.tables import (
-    audit,
-    drafts,
-    early_replies,
-    homes,
-    notices,
-    polls,
-    preferences,
-    requests,
-    threads,
-)
+from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
+from bot.store.schema.tables import early_replies, notices, polls, requests, threads
 from bot.store.session import Session
 from bot.upkeep_store_ports import Deleted
 
@@ -83,8 +74,11 @@ _DELETE_EARLY_OF_PERSON = delete(early_replies).where(early_replies.c.person_id 
 _AUDIT_OF_PERSON = _some_of(audit.c.id, audit.c.person_id, audit.c.at)
 _AUDIT_OF_CHANNEL = _some_of(audit.c.id, audit.c.channel_id, audit.c.at)
 _DELETE_AUDIT = delete(audit).where(audit.c.id.in_(_IDS))
-_OWN = tuple(delete(table).where(table.c.person_id == bindparam("whose")) for table in (drafts, preferences, homes))
-"""At most a few rows a person."""
+_OWN = tuple(
+    delete(table).where(table.c.person_id == bindparam("whose"))
+    for table in (drafts, preferences, homes, counted_requests)
+)
+"""At most a few rows a person: of the last one, what they asked for within an hour or two."""
 
 
 def _oldest(key: Column[Any], time: Column[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -95,6 +89,8 @@ def _oldest(key: Column[Any], time: Column[Any], *conditions: ColumnElement[bool
 _OLD_AUDIT = _oldest(audit.c.id, audit.c.at)
 _OLD_HOMES = _oldest(homes.c.person_id, homes.c.opened_at)
 _DELETE_HOMES = delete(homes).where(homes.c.person_id.in_(_IDS))
+_OLD_COUNTED = _oldest(counted_requests.c.request_id, counted_requests.c.at)
+_DELETE_COUNTED = delete(counted_requests).where(counted_requests.c.request_id.in_(_IDS))
 _OLD_DRAFTS = (
     select(drafts.c.person_id, drafts.c.place)
     .where(drafts.c.updated_at < _BEFORE)
@@ -138,6 +134,9 @@ class Retention:
 
     async def delete_homes(self, *, before: float, limit: int) -> int:
         return await self._delete(_DELETE_HOMES, await self._ids(_OLD_HOMES, before=before, limit=limit))
+
+    async def delete_counted(self, *, before: float, limit: int) -> int:
+        return await self._delete(_DELETE_COUNTED, await self._ids(_OLD_COUNTED, before=before, limit=limit))
 
     async def delete_held(self, *, before: float, limit: int) -> int:
         return await self._delete(_DELETE_REQUESTS, await self._ids(_OLD_HELD, before=before, limit=limit))

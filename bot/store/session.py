@@ -16,6 +16,8 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL others r
    way into the channel, by id. So either the reply is there when the card's are taken, or the card when it is kept.
 6. *Threads are locked FOR NO KEY UPDATE* (`key_share`): a row that is inserted and refers to a thread takes FOR KEY
    SHARE on it, and does not have to wait.
+7. *Somebody's limit comes last.* Whoever looks at how much a person has asked for holds the person's advisory lock
+   till the commit, so that of several requests at a time each sees those before it; it locks no more threads.
 
 A lock that is held for too long is an error (`_TIMEOUTS`), and so is a holder that stands still.
 """

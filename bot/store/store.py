@@ -17,7 +17,8 @@ from bot.store.database.postgres_pool import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
 from bot.store.schema.migration import require_current
-from bot.store.schema.tables import homes, notices, polls, requests
+from bot.store.schema.people_tables import homes
+from bot.store.schema.tables import notices, polls, requests
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.transaction import SqlTransaction
 

@@ -4,6 +4,7 @@ from bot.store.audit import Audit
 from bot.store.claims import Claims
 from bot.store.database_check import DatabaseCheck
 from bot.store.early_replies import EarlyReplies
+from bot.store.limits import Limits
 from bot.store.notices import Notices
 from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
@@ -27,6 +28,7 @@ class SqlTransaction:
         self.claims = Claims(session)
         self.retention = Retention(session)
         self.audit = Audit(session)
+        self.limits = Limits(session)
         self.drafts = Drafts(session)
         self.preferences = Preferences(session)
         self.homes = Homes(session)

@@ -154,7 +154,9 @@ async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql:
 
 
 async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """Drafts after a day, Homes and held replies that nobody comes back to, and the audit trail when its jobs go."""
+    """What counts towards the limit after two hours, drafts after a day, Homes and held replies that nobody comes back
+    to, and the audit trail when its jobs go.
+    """
     held = RequestState.AWAITING_PERSON
     await add(store, a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
     await add(store, a_thread("t2", ts="2.1"), a_start("t2", state=held))
@@ -163,6 +165,7 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
         for number in range(450):
             await tx.audit.add(ASKED)
             await tx.drafts.save(f"U{number}", "C1", "words")
+            await tx.limits.count("UANA", f"r{number}")
             await tx.homes.opened(f"U{number}")
         await tx.preferences.save("UANA", Preference("docs"))
 
@@ -171,13 +174,16 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
     await sql("UPDATE requests SET recorded_at = :begin", begin=begin)
     sweep = Retention(store, days=90, pause=0.0).sweep
     counted: dict[float, list[int]] = {}
-    for days in (0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
+    for days in (0.05, 0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
         clock.advance((days * DAY) - (clock.now() - begin))
         await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
         await sweep()
-        counted[days] = [await rows(sql, table) for table in ("drafts", "requests", "homes", "audit")]
+        counted[days] = [
+            await rows(sql, table) for table in ("counted_requests", "drafts", "requests", "homes", "audit")
+        ]
     assert list(counted.values()) == [
-        [451, 3, 450, 450], [1, 3, 450, 450], [1, 2, 450, 450], [1, 2, 0, 450], [1, 0, 0, 0]
+        [450, 451, 3, 450, 450], [0, 451, 3, 450, 450], [0, 1, 3, 450, 450], [0, 1, 2, 450, 450], [0, 1, 2, 0, 450],
+        [0, 1, 0, 0, 0],
     ]  # fmt: skip
     assert await rows(sql, "preferences") == 1
 
@@ -203,6 +209,7 @@ async def fill_people(store: Store) -> None:
                 await tx.drafts.save(person, place, "words")
             await tx.preferences.save(person, Preference("docs"))
             await tx.homes.opened(person)
+            await tx.limits.count(person, f"{person}-r1")
 
     await store.transact(work)
 
@@ -213,8 +220,8 @@ async def test_a_person_is_forgotten_with_what_they_did_prefer_and_look_at(store
     total = Deleted()
     while batch := await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=3)):
         total += batch
-    assert total == Deleted(others=7 + 2 + 1 + 1)
-    for table, left in (("audit", 7), ("drafts", 2), ("preferences", 1), ("homes", 1)):
+    assert total == Deleted(others=7 + 2 + 1 + 1 + 1)
+    for table, left in (("audit", 7), ("drafts", 2), ("preferences", 1), ("homes", 1), ("counted_requests", 1)):
         assert await rows(sql, table) == left
         found = await sql(f"SELECT DISTINCT person_id FROM {table}")  # noqa: S608 - a table of ours
         assert [person for (person,) in found] == ["UBEN"]

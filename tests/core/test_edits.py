@@ -9,7 +9,7 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.notices.messages import Reaction, ReplyEdited, RequestRefused
 from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
-from bot.domain.permissions import Refusal
+from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.requests import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.store_ports import ClaimedRequest
@@ -272,6 +272,25 @@ async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(worl
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert answers(world) == ["new_words_sent", "nothing_new"]
     assert world.chat.said(ts) == ["job_started"]
+
+
+async def test_new_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
+    """Whoever has reached it is told when it is free again; then the same offer can be taken."""
+    world.rules = PermissionRules("T1", hourly_limit=3)
+    world.assemble()
+    ts = await sent(world)
+    for number, press in ((0, "p1"), (1, "p2")):
+        await edit(world, ts, f"version {number}", AT[number])
+        await world.settle()
+        await world.press_send_new_words(ANA, offers(world)[-1].request_id, key=press)
+        await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "version 0"]
+    (refused,) = world.chat.told_as(RequestRefused)
+    assert (refused.refusal, refused.limit, refused.free_at is not None) == (Refusal.TOO_MANY, 3, True)
+    world.clock.advance(3_600)
+    await world.press_send_new_words(ANA, offers(world)[-1].request_id, key="p3")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first", "version 0", "version 1"]
 
 
 async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:

@@ -58,6 +58,7 @@ _WANTED = {
     RequestKind.START: "No job was started",
     RequestKind.RETRY: "No job was started",
     RequestKind.FOLLOW_UP: "Your reply was not sent",
+    RequestKind.SEND_NEW_WORDS: "Your new words were not sent",
 }
 
 

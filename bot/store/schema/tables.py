@@ -16,7 +16,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     Table,
     Text,
     UniqueConstraint,
@@ -28,9 +27,10 @@ from bot.domain.notices.posts import Delivery
 from bot.domain.requests import RequestKind, RequestState, WayIn
 from bot.domain.threads import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText
+from bot.store.schema.metadata import metadata, time_check
+from bot.store.schema.people_tables import homes
 
-LAST_TIME = 100_000_000_000
-"""No time beyond this one (the year 5138) is a time; refuses NaN and infinity too."""
+__all__ = ("NoticeState", "early_replies", "metadata", "notices", "polls", "requests", "threads")
 
 
 class NoticeState(StrEnum):
@@ -43,15 +43,6 @@ class NoticeState(StrEnum):
 
 
 _REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_name)s",
-    }
-)
 
 
 def _listed(words: Iterable[StrEnum]) -> str:
@@ -62,10 +53,6 @@ def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({_listed(words)})", name=column)
 
 
-def _time(column: str) -> CheckConstraint:
-    return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)
-
-
 def _queue_rules(open_states: Iterable[StrEnum], claimed_states: Iterable[StrEnum]) -> tuple[CheckConstraint, ...]:
     return (
         CheckConstraint(f"(due_at IS NOT NULL) = (state IN ({_listed(open_states)}))", name="open_is_due"),
@@ -74,8 +61,8 @@ def _queue_rules(open_states: Iterable[StrEnum], claimed_states: Iterable[StrEnu
         ),
         CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
         CheckConstraint("attempts >= 0", name="attempts"),
-        _time("due_at"),
-        _time("claimed_until"),
+        time_check("due_at"),
+        time_check("claimed_until"),
     )
 
 
@@ -104,8 +91,8 @@ threads = Table(
     CheckConstraint("revision >= 0", name="revision"),
     CheckConstraint("number >= 0", name="number"),
     _one_of("origin", ThreadOrigin),
-    _time("created_at"),
-    _time("updated_at"),
+    time_check("created_at"),
+    time_check("updated_at"),
 )
 """`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
 follow-ups wait for; `updated_at` is when `state` changed last; `follows` is the thread of the job before it in the same
@@ -120,8 +107,8 @@ polls = Table(
     Column("claimed_until", Double),
     CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
     CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
-    _time("due_at"),
-    _time("claimed_until"),
+    time_check("due_at"),
+    time_check("claimed_until"),
 )
 
 requests = Table(
@@ -153,8 +140,8 @@ requests = Table(
     Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
-    _time("recorded_at"),
-    _time("first_tried_at"),
+    time_check("recorded_at"),
+    time_check("first_tried_at"),
     *_queue_rules(_REQUEST_OPEN, (RequestState.PREPARING, RequestState.SENDING)),
 )
 """`requester` is the JSON of a Requester, once it is known; `context` that of a RequestContext, once it is prepared;
@@ -183,7 +170,7 @@ notices = Table(
     _one_of("delivery", Delivery),
     _one_of("state", NoticeState),
     CheckConstraint("revision >= 0", name="revision"),
-    _time("created_at"),
+    time_check("created_at"),
     *_queue_rules((NoticeState.WAITING, NoticeState.SENDING), (NoticeState.SENDING,)),
     sqlite_autoincrement=True,
 )
@@ -209,73 +196,11 @@ early_replies = Table(
 `word` a ThreadWord (empty: none).
 """
 
-audit = Table(
-    "audit",
-    metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("at", Double, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("person_id", CleanText, nullable=False),
-    Column("team_id", CleanText, nullable=False),
-    Column("channel_id", CleanText, nullable=False),
-    Column("thread_id", CleanText, nullable=False),
-    Column("job_id", CleanText, nullable=False),
-    Column("project", CleanText, nullable=False),
-    Column("way_in", CleanText, nullable=False),
-    Column("reason", CleanText, nullable=False),
-    _time("at"),
-    sqlite_autoincrement=True,
-)
-"""Who did what, and when (AuditEntry); never what they wrote."""
-
-drafts = Table(
-    "drafts",
-    metadata,
-    Column("person_id", KeyText, primary_key=True),
-    Column("place", KeyText, primary_key=True),
-    Column("text", CleanText, nullable=False),
-    Column("updated_at", Double, nullable=False),
-    _time("updated_at"),
-)
-"""What somebody typed into a modal and did not submit; `place` is where the modal was opened."""
-
-preferences = Table(
-    "preferences",
-    metadata,
-    Column("person_id", KeyText, primary_key=True),
-    Column("project", CleanText, nullable=False),
-    Column("quiet", Boolean, nullable=False),
-)
-"""What somebody prefers: a project's name (empty: none), and whether they are mentioned at the end of a job."""
-
-homes = Table(
-    "homes",
-    metadata,
-    Column("person_id", KeyText, primary_key=True),
-    Column("page", Integer, nullable=False),
-    Column("opened_at", Double, nullable=False),
-    Column("due_at", Double),
-    Column("claimed_by", CleanText),
-    Column("claimed_until", Double),
-    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
-    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
-    CheckConstraint("page >= 0", name="page"),
-    _time("opened_at"),
-    _time("due_at"),
-    _time("claimed_until"),
-)
-"""The App Homes of those who have opened theirs, each published again when it is due."""
-
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
 Index(None, threads.c.follows, postgresql_where=threads.c.follows != "", sqlite_where=threads.c.follows != "")
 Index(None, requests.c.person_id, requests.c.recorded_at)
 Index(None, early_replies.c.person_id)
-Index(None, audit.c.at, audit.c.id)
-Index(None, audit.c.person_id, audit.c.at)
-Index(None, audit.c.channel_id, audit.c.at)
-Index(None, drafts.c.updated_at)
-Index(None, homes.c.opened_at)
 Index(
     None,
     notices.c.person_id,

@@ -211,9 +211,9 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
 async def _people(store: Store, clock: FakeClock) -> None:
     async def work(tx: Transaction) -> None:
         await tx.audit.add(AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1"))
-        assert await tx.audit.count("UANA", [AuditAction.ASKED], since=tx.now)
-        assert await tx.audit.earliest("UANA", [AuditAction.ASKED], since=tx.now) == tx.now
         assert await tx.audit.read(since=tx.now, until=tx.now + 1, after=0, limit=10)
+        await tx.limits.count("UANA", "counted")
+        assert await tx.limits.free_at("UANA", "another", limit=1, within=60.0) == tx.now + 60.0
         await tx.drafts.save("UANA", "C1", "Fix")
         assert await tx.drafts.get("UANA", "C1") == "Fix"
         await tx.drafts.delete("UANA", "C1")
@@ -277,7 +277,7 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.notices.add("other", told))
     assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "C1", "Fix"))
-    for delete in ("delete_audit", "delete_drafts", "delete_homes", "delete_held"):
+    for delete in ("delete_audit", "delete_drafts", "delete_homes", "delete_held", "delete_counted"):
         deleted = await store.transact(
             lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]
         )

@@ -97,7 +97,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
 
 
 async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
-    """Adds so many entries of the audit trail, drafts, preferences and Homes."""
+    """Adds so many entries of the audit trail, counted requests, drafts, preferences and Homes."""
     people = f"{_NUMBERS} SELECT 'P' || i"
     for statement in (
         f"""
@@ -105,6 +105,9 @@ async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
         {_NUMBERS}
         SELECT {LONG_AGO} + i, 'steered', 'U' || (i % {PEOPLE}), 'T1', 'C' || (i % {CHANNELS}), 't', 'j', 'docs',
                'reply', '' FROM numbers ORDER BY i""",  # noqa: S608 - the module's own words
+        f"""
+        INSERT INTO counted_requests (request_id, person_id, at)
+        {_NUMBERS} SELECT 'r' || i, 'U' || (i % {PEOPLE}), {LONG_AGO} + i FROM numbers""",  # noqa: S608 - the module's own words
         f"INSERT INTO drafts (person_id, place, text, updated_at) {people}, 'C1', 'Do', {LONG_AGO} + i FROM numbers",
         f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
         f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",

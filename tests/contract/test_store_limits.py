@@ -1,0 +1,111 @@
+"""How much somebody may ask for: only what was let through counts, once, and at the same time as anything else."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.core_world import ANA, CoreWorld
+from support.worlds.store_world import Opener, Sql
+
+from bot.domain.new_jobs import NewJob
+from bot.domain.permissions import PermissionRules
+from bot.domain.requests import WayIn
+from bot.ports import Store, Transaction
+
+HOUR = 3600.0
+
+
+async def ask(store: Store, request_id: str, *, person: str = "UANA", limit: int = 2) -> float | None:
+    """Counts a request where its person may ask for it; else returns when they may."""
+
+    async def work(tx: Transaction) -> float | None:
+        free_at = await tx.limits.free_at(person, request_id, limit=limit, within=HOUR)
+        if free_at is None:
+            await tx.limits.count(person, request_id)
+        return free_at
+
+    return await store.transact(work)
+
+
+async def test_the_limit_is_free_again_when_the_first_is_an_hour_old(store: Store, clock: FakeClock) -> None:
+    """To the moment that was said."""
+    begin = clock.now()
+    assert await ask(store, "r1") is None
+    clock.advance(60)
+    assert await ask(store, "r2") is None
+    assert await ask(store, "r3") == begin + HOUR
+    assert await ask(store, "r3", person="UBEN") is None
+    clock.advance(HOUR - 61)
+    assert await ask(store, "r4") == begin + HOUR
+    clock.advance(1)
+    assert await ask(store, "r4") is None
+    assert await ask(store, "r5") == begin + 60 + HOUR
+
+
+async def test_a_request_that_was_counted_is_neither_counted_again_nor_refused(store: Store, clock: FakeClock) -> None:
+    """It is looked at again when its project was chosen, or it was edited."""
+    for _ in range(3):
+        assert await ask(store, "r1", limit=1) is None
+        clock.advance(10)
+    assert await ask(store, "r2", limit=1) == clock.now() - 30 + HOUR
+
+
+async def test_a_limit_that_is_lowered_counts_what_was_asked_for_before(store: Store, clock: FakeClock) -> None:
+    """So many have to be an hour old that fewer than the new limit are left."""
+    begin = clock.now()
+    for number in range(5):
+        assert await ask(store, f"r{number}", limit=0) is None
+        clock.advance(1)
+    assert await ask(store, "r5", limit=2) == begin + 3 + HOUR
+
+
+async def test_what_is_taken_back_does_not_count(store: Store) -> None:
+    """Neither does what is only looked at."""
+
+    async def fails(tx: Transaction) -> None:
+        assert await tx.limits.free_at("UANA", "r1", limit=1, within=HOUR) is None
+        await tx.limits.count("UANA", "r1")
+        raise KeyError
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            await store.transact(fails)
+    assert await ask(store, "r2", limit=1) is None
+
+
+@pytest.fixture
+async def stores(another_store: Opener) -> Sequence[Store]:
+    """As several processes would have them."""
+    return [await another_store() for _ in range(3)]
+
+
+async def test_the_limit_holds_however_many_ask_at_a_time(stores: Sequence[Store]) -> None:
+    """Of two people, in three processes, each as much as one may."""
+    asked = [
+        (person, ask(stores[number % 3], f"{person}{number}", person=person, limit=5))
+        for number in range(24)
+        for person in ("UANA", "UBEN")
+    ]
+    free_at = await asyncio.gather(*(each for _, each in asked))
+    let_through = [person for (person, _), each in zip(asked, free_at, strict=True) if each is None]
+    assert sorted(let_through) == ["UANA"] * 5 + ["UBEN"] * 5
+
+
+async def test_the_hourly_limit_holds_for_requests_that_are_prepared_at_the_same_time(
+    stores: Sequence[Store], sql: Sql, clock: FakeClock
+) -> None:
+    """In two processes, before either has committed."""
+    worlds = [CoreWorld(owner) for owner in ("one", "two")]
+    for world, its_store in zip(worlds, stores, strict=False):
+        world.store, world.clock, world.rules = its_store, clock, PermissionRules("T1", hourly_limit=2)
+        world.assemble()
+    for number in range(12):
+        await worlds[0].service.start(NewJob(ANA, "C1", f"job {number}", f"k{number}", WayIn.COMMAND))
+    claimed = [(world, await world.request_preparer.claim(6)) for world in worlds]
+    assert [len(items) for _, items in claimed] == [6, 6]
+    await asyncio.gather(
+        *(world.request_preparer.process(item, clock.monotonic()) for world, items in claimed for item in items)
+    )
+    found = await sql("SELECT state, count(*) FROM requests GROUP BY state ORDER BY state")
+    assert found == [("rejected", 10), ("waiting", 2)]
