@@ -41,6 +41,15 @@ class Door:
         finally:
             writer.close()
 
+    async def begin(self, head: bytes) -> bytes:
+        """The first line of what comes back for the beginning of a request."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(head)
+        async with asyncio.timeout(10):
+            line = await reader.readline()
+        writer.close()
+        return line
+
     async def post(self, body: bytes, headers: Mapping[str, str] | None = None, *, age: float = 0.0) -> int:
         stamp = str(int(time.time() - age))
         sent = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature_of(SECRET, stamp, body).decode()}
@@ -65,6 +74,14 @@ async def door() -> AsyncIterator[Door]:
 
 def request(head: str, body: bytes = b"") -> bytes:
     return head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body
+
+
+UNSIGNED = "v0=" + "0" * 64
+
+
+def in_form(timestamp: str = "", signature: str = UNSIGNED) -> str:
+    """Headers that look like Slack's, of now where nothing else is said."""
+    return f"X-Slack-Request-Timestamp: {timestamp or int(time.time())}\nX-Slack-Signature: {signature}"
 
 
 RAW = {
@@ -112,7 +129,7 @@ async def test_a_replay_is_turned_away(door: Door, age: float) -> None:
 async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     chunk = b"%x\r\n" % 65_536 + (PLANTED * 65_536)[:65_536] + b"\r\n"
-    head = request("POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nConnection: close")
+    head = request(f"POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n{in_form()}\nConnection: close")
     answer = await door.send(head + chunk * (MAX_BODY // 65_536 + 2) + b"0\r\n\r\n", eof=False)
     assert answer.startswith(b"HTTP/1.1 413")
     assert PLANTED not in answer
@@ -121,15 +138,53 @@ async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: p
 
 async def test_what_is_too_long_is_turned_away_unsigned_too(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    assert await door.post(PLANTED * (MAX_BODY // len(PLANTED) + 1), {"X-Slack-Signature": "v0=0"}) == 413
+    assert await door.post(PLANTED * (MAX_BODY // len(PLANTED) + 1), {"X-Slack-Signature": UNSIGNED}) == 413
     assert PLANTED.decode() not in caplog.text
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b"a" * 50_000_000), b"not gzip at all"], ids=["a bomb", "not gzip"])
-async def test_compressed_bodies_are_turned_away(door: Door, body: bytes) -> None:
-    """Slack sends none; what a few bytes unfold to is not held in memory."""
-    assert await door.post(body, {"Content-Encoding": "gzip"}) in {400, 401, 413}
-    assert await door.post(b"{}") == 200
+BOMB = gzip.compress(b"a" * 50_000_000)
+
+
+@pytest.mark.parametrize("body", [BOMB, b"not gzip at all"], ids=["a bomb", "not gzip"])
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
+async def test_compressed_bodies_are_turned_away(door: Door, body: bytes, encoding: str) -> None:
+    """Slack sends none; they are not unpacked, signed or not."""
+    assert await door.post(body, {"Content-Encoding": encoding}) == 415
+    assert await door.post(b"{}", {"Content-Encoding": "identity"}) == 200
+
+
+HEADS = {
+    "no signature": "",
+    "a time without a signature": f"X-Slack-Request-Timestamp: {int(time.time())}",
+    "a signature without a time": "X-Slack-Signature: " + UNSIGNED,
+    "another scheme": in_form(signature="v1=" + "0" * 64),
+    "a short signature": in_form(signature="v0=0"),
+    "a long signature": in_form(signature=UNSIGNED + "0"),
+    "a signature in capitals": in_form(signature="v0=" + "A" * 64),
+    "a signature in other digits": in_form(signature="v0=" + "\u00b2" * 64),
+    "no number": in_form("soon"),
+    "a fraction": in_form(f"{time.time()}"),
+    "a sign": in_form(f"+{int(time.time())}"),
+    "an exponent": in_form("1e9"),
+    "an underscore": in_form("1_700_000_000"),
+    "other digits": in_form("\u00b9" * 10),
+    "too many digits": in_form("9" * 5_000),
+    "long ago": in_form("0"),
+    "in the past": in_form(str(int(time.time()) - 3_600)),
+    "in the future": in_form(str(int(time.time()) + 86_400)),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+async def test_what_cannot_be_slacks_is_turned_away_before_its_body(door: Door, name: str) -> None:
+    """The answer comes though nothing of the body does."""
+    head = request(f"POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 500\n{HEADS[name]}".rstrip())
+    assert (await door.begin(head)).startswith(b"HTTP/1.1 401")
+
+
+async def test_what_announces_too_much_is_turned_away_before_its_body(door: Door) -> None:
+    head = request(f"POST /slack/events HTTP/1.1\nHost: x\nContent-Length: {MAX_BODY + 1}\n{in_form()}")
+    assert (await door.begin(head)).startswith(b"HTTP/1.1 413")
 
 
 async def test_signed_bodies_that_mean_nothing_are_not_logged(door: Door, caplog: pytest.LogCaptureFixture) -> None:

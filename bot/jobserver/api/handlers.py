@@ -25,6 +25,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import Uploads
+from bot.runtime.http.connection import vouch_for
 
 _STATUS: dict[type[RequestRejectedError], int] = {
     FileMismatchError: 400,
@@ -163,6 +164,7 @@ class JobApi:
             response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
+        vouch_for(request)
         if request.match_info["project_id"] != self._settings.project_id:
             return error_response(request, 404, "there is no such project here")
         return None

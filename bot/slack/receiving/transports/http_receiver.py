@@ -9,11 +9,12 @@ from aiohttp import web
 from pydantic import SecretStr
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
+from bot.runtime.http.connection import vouch_for
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.http_signature import is_signed
+from bot.slack.receiving.transports.http_signature import is_signed, may_be_signed
 
 logger = logging.getLogger(__name__)
 
@@ -79,22 +80,56 @@ class HttpReceiver:
         return await self._requests.spawn(self._respond(request), name="answering Slack")
 
     async def _respond(self, request: web.Request) -> web.Response:
-        try:
-            body = await request.read()
-        except web.RequestPayloadError:
-            raise web.HTTPBadRequest(text="not what its headers say") from None
-        headers = request.headers
-        timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+        self._check_head(request)
+        body = await _read(request)
         secret = self._signing_secret.get_secret_value()
-        if not is_signed(secret, timestamp, signature, body, now=self._now()):
-            self._throttled_log.warning(
-                "a request that Slack did not sign, or signed over 5 minutes ago, is turned away"
-            )
-            raise web.HTTPUnauthorized(text="not signed by Slack")
+        if not is_signed(secret, *_signature(request), body, now=self._now()):
+            raise self._not_signed()
+        vouch_for(request)
         try:
             text = body.decode()
         except UnicodeDecodeError:
             raise web.HTTPBadRequest(text="not UTF-8") from None
         async with self._concurrency:
-            response = await self._app.handle_http_body(text, headers.get("Content-Type", ""))
+            response = await self._app.handle_http_body(text, request.headers.get("Content-Type", ""))
         return await to_aiohttp_response(response)
+
+    def _check_head(self, request: web.Request) -> None:
+        """Raises HTTPException where the head alone tells that it is no request of Slack's: then nothing more of it is
+        read than it takes to close the connection.
+        """
+        refused: web.HTTPException | None = None
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            self._throttled_log.warning("a compressed request is turned away: Slack sends none")
+            refused = web.HTTPUnsupportedMediaType(text="compressed")
+        elif not may_be_signed(*_signature(request), now=self._now()):
+            refused = self._not_signed()
+        elif (announced := request.content_length or 0) > MAX_BODY:
+            refused = web.HTTPRequestEntityTooLarge(MAX_BODY, announced)
+        if refused is not None:
+            refused.force_close()
+            raise refused
+
+    def _not_signed(self) -> web.HTTPException:
+        self._throttled_log.warning("a request that Slack did not sign, or signed over 5 minutes ago, is turned away")
+        return web.HTTPUnauthorized(text="not signed by Slack")
+
+
+async def _read(request: web.Request) -> bytes:
+    """Reads a body. One that is not read to its end is let go at once, though a traceback may still hold it."""
+    body = bytearray()
+    try:
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise web.HTTPRequestEntityTooLarge(MAX_BODY, len(body))
+        return bytes(body)
+    except web.RequestPayloadError:
+        raise web.HTTPBadRequest(text="not what its headers say") from None
+    finally:
+        body.clear()
+
+
+def _signature(request: web.Request) -> tuple[str, str]:
+    headers = request.headers
+    return headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")

@@ -1,0 +1,28 @@
+"""The HTTP receiver as a process of its own, so that its memory can be looked at: it writes its port to standard
+output, and ends with its standard input.
+"""
+
+import asyncio
+import logging
+import sys
+
+from pydantic import SecretStr
+from support.worlds.listening_world import listening
+
+from bot.slack.receiving.transports.http_receiver import HttpReceiver
+
+
+async def serve(secret: str) -> None:
+    """Serves until standard input is closed."""
+    logging.disable()
+    async with listening() as world:
+        receiver = HttpReceiver(world.app, SecretStr(secret), host="127.0.0.1", port=0)
+        await receiver.start()
+        sys.stdout.write(f"{receiver.port}\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
+        await receiver.stop(1)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))

@@ -1,0 +1,75 @@
+"""What strangers have sent is bounded in all; whoever makes room holds much, for long, and is never a small new one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.ports import FakeClock
+
+from bot.runtime.http.pending_bytes import PendingBytes
+
+MOST, SENDERS = 1_000, 10
+SHARE = MOST // SENDERS
+
+
+def pending(clock: FakeClock) -> PendingBytes[str]:
+    return PendingBytes(MOST, senders=SENDERS, monotonic=clock.monotonic)
+
+
+def test_the_largest_makes_room() -> None:
+    held = pending(FakeClock())
+    assert held.add("large", 600) == []
+    assert held.add("middling", 400) == []
+    assert held.add("small", 1) == ["large"]
+    assert held.total == 401
+
+
+def test_of_the_same_size_the_slowest_makes_room() -> None:
+    clock = FakeClock()
+    held = pending(clock)
+    held.add("first", 10)
+    clock.advance(5)
+    held.add("second", 500)
+    held.add("first", 490)
+    assert held.add("third", 1) == ["first"]
+
+
+def test_what_came_at_once_stays_before_what_drips_for_long() -> None:
+    clock = FakeClock()
+    held = pending(clock)
+    held.add("slow", 300)
+    clock.advance(8)
+    assert held.add("quick", 900) == ["slow"]
+
+
+def test_a_small_one_stays_however_long_it_takes() -> None:
+    clock = FakeClock()
+    held = pending(clock)
+    held.add("small", SHARE)
+    clock.advance(60)
+    assert held.add("large", 950) == ["large"]
+    assert held.total == SHARE
+
+
+def test_what_is_forgotten_counts_no_more() -> None:
+    held = pending(FakeClock())
+    held.add("one", 900)
+    held.forget("one")
+    held.forget("one")
+    assert held.add("two", 900) == []
+    assert held.total == 900
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, SENDERS - 1), st.integers(1, 2 * MOST), st.sampled_from([0.0, 0.1, 30.0])), max_size=60
+    )
+)
+def test_in_any_order_there_is_never_too_much_and_nobody_small_goes(sent: list[tuple[int, int, float]]) -> None:
+    clock = FakeClock()
+    held = PendingBytes[int](MOST, senders=SENDERS, monotonic=clock.monotonic)
+    sizes: dict[int, int] = {}
+    for sender, size, later in sent:
+        clock.advance(later)
+        sizes[sender] = sizes.get(sender, 0) + size
+        for over in held.add(sender, size):
+            assert sizes.pop(over) > SHARE
+        assert held.total == sum(sizes.values()) <= MOST
