@@ -24,9 +24,11 @@ from bot.slack.rendering.modals import (
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
 )
+from bot.slack.sending.views import ShownView
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
+from bot.workspace.web_api.endpoint import CallRecord
 
 GITHUB = "ghp" + "_" + "a1B2" * 9
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"
@@ -272,6 +274,28 @@ async def test_a_thread_goes_along_where_that_is_chosen(world: SlackWorld, ana: 
     assert asked.context == RequestContext(whole)
 
 
+async def test_the_last_choice_of_what_goes_along_stays(world: SlackWorld, ana: Actor) -> None:
+    """Though what was chosen before takes longer to read."""
+    root = await ana.say("docs", "Who knows about ports?")
+    reply = await ana.say("docs", "I do", thread_ts=root.ts)
+    view = await handed_over(world, ana, reply.ts)
+    slow = world.workspace.faults.delay(1.0, method="conversations.replies")
+    await ana.views.enter("scope", "thread")
+    await until_asked(world, lambda: slow.hits == 1)
+    before = view.hash
+    await ana.views.enter("scope", "message")
+    await world.workspace.changes.wait_for(lambda: view.hash != before)
+    updates = len(updates_of(world))
+    await until_asked(world, lambda: len(updates_of(world)) > updates)
+    assert updates_of(world)[-1].error == "hash_conflict"
+    assert "context/message/0" in ids(view)
+    assert "context/thread/0" not in ids(view)
+
+
+def updates_of(world: SlackWorld) -> list[CallRecord]:
+    return [call for call in world.workspace.web_api.calls if call.method == "views.update"]
+
+
 async def test_a_long_thread_fills_several_inputs_and_is_cut(world: SlackWorld, ana: Actor) -> None:
     """What came last is kept, that there was more is said, and all inputs together are what is sent."""
     root = await ana.say("docs", "number 0")
@@ -389,7 +413,7 @@ async def test_a_view_that_is_gone_is_told_as_such(world: SlackWorld, ana: Actor
     """It was closed, most often."""
     with pytest.raises(ChatRejected):
         await world.views.update(
-            "V0NOTHERE", {"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": []}
+            ShownView("V0NOTHERE"), {"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": []}
         )
     world.workspace.faults.server_error(method="views.open")
     with pytest.raises(ChatUncertain):

@@ -1,4 +1,4 @@
-"""The product stays in pieces that fit in a head: short functions, small modules, folders that a glance takes in."""
+"""The product stays in pieces that fit in a head: short functions, small modules, tables that say each thing once."""
 
 import ast
 from collections.abc import Iterator
@@ -26,3 +26,14 @@ def test_most_functions_are_short_and_none_is_long() -> None:
 def test_no_module_is_over_300_lines() -> None:
     lengths = {str(module.relative_to(BOT)): len(module.read_text(encoding="utf-8").splitlines()) for module in MODULES}
     assert {name: lines for name, lines in lengths.items() if lines > 300} == {}
+
+
+def test_no_table_has_a_key_twice() -> None:
+    """The first of the two would not count, without a word."""
+    tables = [
+        (f"{module.relative_to(BOT)}:{node.lineno}", [ast.dump(key) for key in node.keys if key is not None])
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Dict)
+    ]
+    assert [place for place, keys in tables if len(keys) != len(set(keys))] == []

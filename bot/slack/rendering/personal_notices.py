@@ -51,7 +51,6 @@ _ANSWERS = {
         "Your reply was not sent, since this job is muted. Write `!unmute`, and then write it again."
     ),
     ActionAnswer.STOPPED_UNSENT: "The job was stopped before it was sent.",
-    ActionAnswer.NOTHING_TO_STOP: "There is nothing to stop: the agent is not at work on this job.",
     ActionAnswer.STOP_UNCERTAIN: (
         "It is not known whether the job was started, so Pagehand knows nothing to stop. The thread tells what to do."
     ),

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -12,7 +12,7 @@ from bot.domain.mentions import mentioned, with_names
 from bot.domain.threads import Thread
 from bot.errors import ChatError, ChatUncertain
 from bot.ports import People
-from bot.runtime.json_fields import text_at
+from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
@@ -22,6 +22,14 @@ from bot.slack_ports import Views
 
 _LINKS_KEPT, _LINKS_PATIENCE = 86_400.0, 3.0
 """Seconds for which the address of a message counts as known, and for which a Home waits for all of them."""
+
+
+@dataclass(frozen=True)
+class ShownView:
+    """A view as it is shown. `hash` is Slack's mark of this content; empty where Slack did not tell."""
+
+    id: str
+    hash: str = ""
 
 
 class SlackViews(Views):
@@ -36,16 +44,19 @@ class SlackViews(Views):
         self._projects = projects
         self._links = ExpiringCache[str](seconds=_LINKS_KEPT)
 
-    async def open(self, trigger_id: str, view: View) -> str:
-        """Opens a modal and returns its id. A trigger is good once, for three seconds. Raises ChatError."""
-        view_id = text_at(await call(self._client.views_open(trigger_id=trigger_id, view=view)), "view", "id")
-        if not view_id:
+    async def open(self, trigger_id: str, view: View) -> ShownView:
+        """Opens a modal. A trigger is good once, for three seconds. Raises ChatError."""
+        opened = object_at(await call(self._client.views_open(trigger_id=trigger_id, view=view)), "view")
+        shown = ShownView(text_at(opened, "id"), text_at(opened, "hash"))
+        if not shown.id:
             raise ChatUncertain("answer_without_view")
-        return view_id
+        return shown
 
-    async def update(self, view_id: str, view: View) -> None:
-        """Gives a modal new content. Raises ChatError: ChatRejected where it was closed meanwhile."""
-        await call(self._client.views_update(view_id=view_id, view=view))
+    async def update(self, shown: ShownView, view: View) -> None:
+        """Gives a modal new content. Raises ChatError: ChatRejected where it was closed meanwhile, or has got other
+        content since it was shown so.
+        """
+        await call(self._client.views_update(view_id=shown.id, hash=shown.hash or None, view=view))
 
     async def publish_home(self, content: HomeContent) -> None:
         """See Views."""

@@ -20,7 +20,7 @@ from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
-from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
+from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, shown_view, text_in, texts_in, view_id
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
@@ -140,7 +140,7 @@ class ModalListeners:
     async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:
         scope = text_at(first_item_at(body, "actions"), "selected_option", "value")
         place = replace(place_of(body), scope=scope)
-        self.opener.change_scope(view_id(body), actor(body, self.identity), place)
+        self.opener.change_scope(shown_view(body), actor(body, self.identity), place)
         await ack()
 
     async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:

@@ -30,7 +30,7 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
-from bot.slack.sending.views import SlackViews
+from bot.slack.sending.views import ShownView, SlackViews
 from bot.slack_ports import Conversations
 
 logger = logging.getLogger(__name__)
@@ -93,27 +93,29 @@ class ModalOpener:
 
         self._open(trigger_id, person, place, view)
 
-    def change_scope(self, view_id: str, person: Person, place: ModalPlace) -> None:
-        """Shows what goes along by the place's scope. What cannot be read leaves the modal as it is."""
+    def change_scope(self, shown: ShownView, person: Person, place: ModalPlace) -> None:
+        """Shows what goes along by the place's scope. What cannot be read leaves the modal as it is, and so does an
+        earlier choice that is found out about only after a later one.
+        """
 
         async def work() -> None:
             context = await self._context.in_scope(place)
             if context is not None:
                 drafted = await self._drafted(person, place)
-                await self._update(view_id, hand_over_modal(place, drafted, self._projects, context))
+                await self._update(shown, hand_over_modal(place, drafted, self._projects, context))
 
         self._recorder.in_background(self._guarded(work), name="showing another context")
 
     def _open(self, trigger_id: str, person: Person, place: ModalPlace, fill: Callable[[], Awaitable[View]]) -> None:
         async def work() -> None:
             try:
-                view_id = await self._views.open(trigger_id, loading_modal())
+                shown = await self._views.open(trigger_id, loading_modal())
             except ChatError as error:
                 logger.warning("a modal could not be opened: %s", error.reason)
                 if place.channel_id:
                     self._recorder.tell_in_background(person, place.channel_id, COULD_NOT_OPEN)
                 return
-            await self._update(view_id, await self._filled(fill))
+            await self._update(shown, await self._filled(fill))
 
         self._recorder.in_background(self._guarded(work), name="opening a modal")
 
@@ -125,9 +127,9 @@ class ModalOpener:
             logger.warning("a modal could not be filled: %s", type(error).__name__)
             return message_modal(COULD_NOT_FILL)
 
-    async def _update(self, view_id: str, view: View) -> None:
+    async def _update(self, shown: ShownView, view: View) -> None:
         try:
-            await self._views.update(view_id, view)
+            await self._views.update(shown, view)
         except ChatError as error:
             logger.info("a modal is left as it is: %s", error.reason)  # it was closed, most often
 

@@ -5,11 +5,17 @@ from typing import Any
 
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.modal_places import ModalPlace, parse_place
+from bot.slack.sending.views import ShownView
 
 
 def view_id(body: Any) -> str:
     """Returns the id of the view that a payload is about."""
     return text_at(body, "view", "id")
+
+
+def shown_view(body: Any) -> ShownView:
+    """Returns the view that a payload is about, as it was shown when that happened."""
+    return ShownView(view_id(body), text_at(body, "view", "hash"))
 
 
 def place_of(body: Any) -> ModalPlace:
