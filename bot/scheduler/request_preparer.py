@@ -249,7 +249,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         thread, request = ready.thread, ready.request
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         edited = item.request.attachments != request.attachments
-        read_on = found.part != await self._part_of_thread(tx, thread, request)
+        gathered = found.gathered is not None  # without a project nothing was
+        read_on = gathered and found.part != await self._part_of_thread(tx, thread, request)
         if edited or read_on or project_of(now_for) != project_of(found.route):
             await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out is about something else
         elif request.kind is RequestKind.FOLLOW_UP:
