@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
 
-from bot.domain.command_options import NO_OPTIONS, WrongOption, split_options
-from bot.domain.edits import offer, revised
+from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
+from bot.domain.commands import ThreadWord
+from bot.domain.edits import certainly_unsent, offer, revised, revised_options
 from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
@@ -65,7 +66,8 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
     if not await tx.threads.add(thread):
         return False
     start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt, way_in=asked.way_in)
-    start = replace(start, written_at=asked.message_ts, attachments=asked.attachments, context=asked.context)
+    start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
+    start = replace(start, attachments=asked.attachments, context=asked.context)
     return await tx.requests.add(start)
 
 
@@ -73,8 +75,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
     thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.
     """
-    split = split_options(reply.text)
-    options, prompt = (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
+    options, prompt = _asked(reply)
     begins = reply.thread_ts in {"", reply.message_ts}
     if thread is not None:
         way_in, origin = WayIn.REPLY, thread.origin
@@ -92,18 +93,31 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
         quiet=options.quiet or None,
         thread_ts=reply.thread_ts or reply.message_ts,
         message_ts=reply.message_ts,
+        edited_at=reply.edited_at,
         origin=origin,
         attachments=reply.attachments,
     )
+
+
+def _asked(reply: Reply) -> tuple[Options, str]:
+    if reply.options is not None:
+        return reply.options, reply.text
+    split = split_options(reply.text)
+    return (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
 
 
 async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, reply: Reply) -> None:
     """Records a newer version of the message that asked for a job: it changes what is not sent yet. What was sent stays
     as it is, and its new words are offered as a follow-up.
     """
-    after = revised(start, reply)
+    options, prompt = _asked(reply)
+    still_asks = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
+    gone = reply.withdrawn or not still_asks
+    after = revised(start, replace(reply, text="" if gone else prompt, withdrawn=gone))
     if after == start:
         return
+    if certainly_unsent(start) and not gone:
+        after = await _with_options(tx, thread, start, after, options)
     await tx.requests.save(after)
     if after.state is RequestState.WITHDRAWN:
         await _withdraw(tx, thread, start)
@@ -115,6 +129,29 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
     notice = offer(after)
     if notice is not None and after.latest_text != start.latest_text:
         await tx.notices.add(thread.id, notice)
+
+
+async def _with_options(
+    tx: RequestTransaction, thread: Thread, start: Request, after: Request, said: Options
+) -> Request:
+    """A start that was not sent, with the options that its message has by now. What they, or its words, can change is
+    found out again.
+    """
+    options = revised_options(thread.options, said)
+    if options != thread.options:
+        decided = options.project_reason is None and thread.options.project_reason is not None
+        project = await _project_of_earlier(tx, thread) if decided else thread.project
+        await tx.threads.set_project(thread.id, project, options)
+    elif start.state is not RequestState.AWAITING_PERSON or after.text == start.text:
+        return after
+    prepared = after.state in {RequestState.WAITING, RequestState.AWAITING_PERSON}
+    return replace(after, state=RequestState.RECEIVED) if prepared else after
+
+
+async def _project_of_earlier(tx: RequestTransaction, thread: Thread) -> str:
+    """The project of the job that a thread follows; empty where it follows none."""
+    earlier = await tx.threads.get(thread.follows) if thread.follows else None
+    return earlier.project if earlier else ""
 
 
 async def start_caught_up(tx: RequestTransaction, before: Request, after: Request) -> None:

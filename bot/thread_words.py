@@ -8,6 +8,7 @@ from typing import assert_never
 from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
+from bot.domain.reply_rules import may_ask
 from bot.domain.requests import Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.starts import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
@@ -20,6 +21,9 @@ async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word
     if kind is not None:
         request = new_request(thread, kind, source_key, reply.person, "", way_in=WayIn.WORD)
         await tx.requests.add(replace(request, written_at=reply.message_ts, recorded_at=tx.now))
+    elif word is ThreadWord.NEW and not may_ask(reply.message_ts, reply.edited_at):
+        told = ActionAnswered(reply.person.id, ActionAnswer.EDITED_TOO_LATE)
+        await tx.notices.add(thread.id, NewNotice(keys.edited_too_late(reply), told))
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))
     else:

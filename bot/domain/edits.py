@@ -6,10 +6,12 @@ then the new ones are kept beside them, and offered to the person once it is kno
 
 from dataclasses import replace
 
+from bot.domain.command_options import Options
 from bot.domain.mentions import beginning, same_words
 from bot.domain.notices import keys
 from bot.domain.notices.messages import EarlierWords, NewNotice, Reaction, ReplyEdited
 from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.projects import ProjectReason
 from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -21,6 +23,7 @@ from bot.domain.requests import (
     RequestState,
     WayIn,
 )
+from bot.domain.threads import ThreadOptions
 
 MAX_NAMES, MAX_NAME = 5, 100
 MAX_QUOTED = 1_000
@@ -41,18 +44,30 @@ def revised(request: Request, reply: Reply) -> Request:
     words = "" if reply.withdrawn else reply.text
     known = request.text if request.latest_text is None else request.latest_text
     request = replace(request, edited_at=reply.edited_at)
-    if _certainly_unsent(request) and not reply.withdrawn:
+    if certainly_unsent(request) and not reply.withdrawn:
         request = _with_attachments(request, reply.attachments)
     if same_words(words, known) and not reply.withdrawn:
         return request
-    if _certainly_unsent(request):
+    if certainly_unsent(request):
         return _with_words(request, words, withdrawn=reply.withdrawn)
     return replace(request, latest_text=None if same_words(words, request.text) else words)
 
 
+def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
+    """What is settled about a job that was not sent, after an edit of what asked for it. Equal to what was settled
+    where the edit changes no option; else its project is to be found out again. A choice by a button stays.
+    """
+    chosen = settled.project_reason is ProjectReason.CHOSEN
+    if said.quiet == settled.quiet and (chosen or said.project == settled.project_said):
+        return settled
+    if chosen:
+        return replace(settled, quiet=said.quiet)
+    return replace(settled, project_said=said.project, project_reason=None, quiet=said.quiet)
+
+
 def came_back(request: Request) -> Request:
     """A request that may wait again, with what its reply came to say while it was being sent."""
-    if request.latest_text is None or not _certainly_unsent(request):
+    if request.latest_text is None or not certainly_unsent(request):
         return request
     return _with_words(request, request.latest_text, withdrawn=not request.latest_text)
 
@@ -115,7 +130,8 @@ def reaction_of(state: RequestState) -> Reaction | None:
             return None
 
 
-def _certainly_unsent(request: Request) -> bool:
+def certainly_unsent(request: Request) -> bool:
+    """Whether nothing of a request has reached the job API, and nothing of it can be on its way there."""
     return (
         (request.state in NOT_SENT_YET and not request.uncertain)
         or request.state in {RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}

@@ -20,6 +20,7 @@ class NewJob:
         quiet: Nobody is mentioned at the end; None: as this person and the channel have it.
         thread_ts: The first message of the thread in which the job answers; empty: its card begins one.
         message_ts: The message that carries the marks; empty: none does.
+        edited_at: The `ts` of the edit by which that message came to ask for it; empty: it was written so.
         origin: With what the thread began.
         attachments: What the message holds besides words.
         context: What goes to the agent beside the prompt, where the person has seen and edited that already.
@@ -37,6 +38,7 @@ class NewJob:
     quiet: bool | None = None
     thread_ts: str = ""
     message_ts: str = ""
+    edited_at: str = ""
     origin: ThreadOrigin = ThreadOrigin.CARD
     attachments: Attachments = NO_ATTACHMENTS
     context: RequestContext | None = None

@@ -10,6 +10,8 @@ from bot.domain.projects import ReplyMode
 from bot.domain.requests import Reply
 from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
+EDITS_ASK_FOR = 600.0
+"""Seconds after a message was written in which an edit of it can ask for a job; later ones are told to write anew."""
 ReplyModes = Callable[[str], ReplyMode]
 """Whose replies count in a channel, by its id."""
 
@@ -53,9 +55,21 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
 
 
 def asks_for_a_job(reply: Reply) -> bool:
-    """Whether a message in a thread without a job asks for one."""
-    new = not (reply.edited_at or reply.withdrawn)
-    return new and reply.mentions_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
+    """Whether a message where there is no job asks for one: as it was written, or as it was edited soon after."""
+    if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at):
+        return False
+    to_us = reply.mentions_us or in_direct_message(reply)
+    return to_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
+
+
+def in_direct_message(reply: Reply) -> bool:
+    """Whether a message is to Pagehand alone, so that nothing has to say so."""
+    return reply.in_direct_message or reply.channel_id.startswith("D")
+
+
+def may_ask(message_ts: str, edited_at: str) -> bool:
+    """Whether a message that was edited then (empty: never) can still ask for a job."""
+    return not edited_at or float(edited_at) - float(message_ts) <= EDITS_ASK_FOR
 
 
 def never_began(thread: Thread) -> bool:

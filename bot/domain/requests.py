@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.command_options import Options
 from bot.domain.commands import ThreadWord
 from bot.domain.slack_files import ForwardedMessage, SlackFile
 
@@ -39,7 +40,8 @@ class Reply:
 
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
-    channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt).
+    channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt). `options` are
+    those that stood in front of `text`, where its listener has read them; None: they are part of it.
     """
 
     person: Person
@@ -53,6 +55,7 @@ class Reply:
     mentions_us: bool = False
     word: ThreadWord | None = None
     in_direct_message: bool = False
+    options: Options | None = None
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ async def test_a_mention_while_another_card_is_on_its_way_is_not_lost(world: Cor
 async def test_what_mentions_nobody_in_a_thread_without_a_job_is_nothing(world: CoreWorld) -> None:
     assert not await world.service.receive(said(ANA, "Fix it", AT[0], mentions=False))
     assert not await world.service.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
-    assert not await world.service.revise(replace(said(ANA, "Fix it", AT[0]), edited_at=AT[1]))
+    assert not await world.service.revise(replace(said(ANA, "Fix it", AT[0]), edited_at="1700001000.000100"))
 
 
 async def test_among_participants_others_are_asked_first(world: CoreWorld) -> None:

@@ -92,5 +92,6 @@ def test_whose_single_reply_was_let_through_is_known_and_no_participant_by_that(
 
 @given(REPLIES)
 def test_a_job_is_asked_for_by_a_mention_with_words_alone(reply: Reply) -> None:
-    """A lone mention, or words without one, ask for none."""
-    assert asks_for_a_job(reply) == (reply.mentions_us and bool(reply.text))
+    """Or by words in a direct message. A lone mention, or words for nobody, ask for none."""
+    to_us = reply.mentions_us or reply.in_direct_message or reply.channel_id == "D1"
+    assert asks_for_a_job(reply) == (to_us and bool(reply.text))

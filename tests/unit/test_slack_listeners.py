@@ -10,7 +10,8 @@ from support.fakes.attachments import holding
 from support.fakes.slack_payloads import CHANGED_AT, command, deletion, edit, event
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
-from bot.domain.command_options import OptionFault, OptionName, WrongOption
+from bot.domain.command_options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
+from bot.domain.commands import ThreadWord
 from bot.domain.mentions import mention
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import Attachments, Person, Reply, WayIn
@@ -245,6 +246,12 @@ def reply_of(text: str = "New words", **changes: Any) -> Reply:
         (edit(before="// for us"), reply_of()),
         (edit(f"<@{BOT}>"), reply_of("", mentions_us=True)),
         (edit("!stop"), reply_of("", withdrawn=True)),
+        (edit("!new New words"), reply_of("", withdrawn=True)),
+        (edit("!new New words", before="!new Old words"), reply_of(word=ThreadWord.NEW)),
+        (edit("!new New words", before="!new"), reply_of(word=ThreadWord.NEW)),
+        (edit("!new New words", before=None), reply_of(word=ThreadWord.NEW)),
+        (edit("!new project: words", before="!new words"), reply_of("", withdrawn=True)),
+        (edit(f"<@{BOT}> Old words"), reply_of("Old words", mentions_us=True)),
         (edit("<@U0BEN> please"), reply_of("", withdrawn=True)),
         (edit(":tada:"), reply_of("", withdrawn=True)),
         (edit(files=[{"name": "a.png"}]), reply_of(attachments=holding("a.png"))),
@@ -274,10 +281,17 @@ LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message 
 @pytest.mark.parametrize(
     ("payload", "reply"),
     [
-        (edit(f"<@{BOT}> quiet New words", **ASKED), reply_of(mentions_us=True)),
-        (edit(f"<@{BOT}> New words", **ASKED | {"thread_ts": ASKED["ts"]}), reply_of(mentions_us=True)),
-        (edit("New words", before=f"<@{BOT}> Old words", **ASKED), reply_of()),
-        (edit(f"<@{BOT}>", **ASKED), reply_of("", mentions_us=True)),
+        (edit(f"<@{BOT}> quiet New words", **ASKED), reply_of(mentions_us=True, options=Options(quiet=True))),
+        (
+            edit(f"<@{BOT}> New words", **ASKED | {"thread_ts": ASKED["ts"]}),
+            reply_of(mentions_us=True, options=NO_OPTIONS),
+        ),
+        (edit("New words", before=f"<@{BOT}> Old words", **ASKED), reply_of(options=NO_OPTIONS)),
+        (
+            edit(f"<@{BOT}> project:b New words", before=f"<@{BOT}> project:a New words", **ASKED),
+            reply_of(mentions_us=True, options=Options("b")),
+        ),
+        (edit(f"<@{BOT}>", **ASKED), reply_of("", mentions_us=True, options=NO_OPTIONS)),
         (edit(f"<@{BOT}> // for us", **ASKED), reply_of("", mentions_us=True, withdrawn=True)),
         (edit(f"<@{BOT}> help", **ASKED), reply_of("", mentions_us=True, withdrawn=True)),
     ],
@@ -296,7 +310,7 @@ async def test_edits_in_direct_messages_are_recorded(world: ListeningWorld) -> N
     payload["event"] |= {"channel": "D0ANA", "channel_type": "im"}
     await world.take(payload)
     expected = reply_of(channel_id="D0ANA", thread_ts="", message_ts=ASKED["ts"] or "", in_direct_message=True)
-    assert world.service.edits == [expected]
+    assert world.service.edits == [replace(expected, options=NO_OPTIONS)]
 
 
 @pytest.mark.parametrize("way", ["message_deleted", "message_changed"])

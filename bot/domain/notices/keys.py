@@ -120,6 +120,11 @@ def reply_muted(reply: Reply) -> NoticeKey:
     return NoticeKey(f"{reply.message_ts}/muted")
 
 
+def edited_too_late(reply: Reply) -> NoticeKey:
+    """Told once for an edit."""
+    return NoticeKey(f"{reply.message_ts}/late/{reply.edited_at}")
+
+
 def reply_held(request: Request) -> NoticeKey:
     """Asked once for each version of a reply."""
     return NoticeKey(f"{request.id}/held/{request.edited_at}")
@@ -131,8 +136,9 @@ def request_refused(request: Request) -> NoticeKey:
 
 
 def project_asked(request: Request) -> NoticeKey:
-    """Asked once for a start."""
-    return NoticeKey(f"{request.id}/project")
+    """Asked once for each version of what asked for a job."""
+    version = f"/{request.edited_at}" if request.edited_at else ""
+    return NoticeKey(f"{request.id}/project{version}")
 
 
 def context_cut(request: Request) -> NoticeKey:

@@ -50,6 +50,8 @@ class ActionAnswer(StrEnum):
     NOT_MUTED = "not_muted"
     REPLY_NOT_SENT_MUTED = "reply_not_sent_muted"
     """The job is muted, so a reply is not sent."""
+    EDITED_TOO_LATE = "edited_too_late"
+    """A message came to ask for another job by an edit long after it was written."""
     STOPPED_UNSENT = "stopped_unsent"
     """The job was not sent yet, and will not be."""
     NOTHING_TO_STOP = "nothing_to_stop"

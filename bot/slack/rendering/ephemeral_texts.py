@@ -73,6 +73,14 @@ def word_without_job(word: ThreadWord, message_context: MessageContext) -> str:
     )
 
 
+def edited_too_late(message_context: MessageContext) -> str:
+    """Answers an edit by which an old message came to ask for a job."""
+    return (
+        "Nothing was started: an edit can ask for a job only in the first ten minutes after the message was written. "
+        f"Write a new message, or use {message_context.slash}."
+    )
+
+
 def task_missing(message_context: MessageContext) -> str:
     """Answers options with no task behind them."""
     return (

@@ -50,6 +50,10 @@ _ANSWERS = {
     ActionAnswer.REPLY_NOT_SENT_MUTED: (
         "Your reply was not sent, since this job is muted. Write `!unmute`, and then write it again."
     ),
+    ActionAnswer.EDITED_TOO_LATE: (
+        "Nothing was started: an edit can ask for a job only in the first ten minutes after the message was written. "
+        "Write a new message with `!new` and what is to be done."
+    ),
     ActionAnswer.STOPPED_UNSENT: "The job was stopped before it was sent.",
     ActionAnswer.STOP_UNCERTAIN: (
         "It is not known whether the job was started, so Pagehand knows nothing to stop. The thread tells what to do."

@@ -42,7 +42,7 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
 
 def tell(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
     """Tells a message's writer something privately, once, though the message can come twice."""
-    if dependencies.told.is_first(message.key):
+    if dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
         dependencies.recorder.tell_in_background(message.person, message.channel_id, text)
 
 
@@ -57,6 +57,7 @@ async def _start(message: PersonMessage, prompt: str, options: Options, dependen
         quiet=options.quiet or None,
         thread_ts=message.ts,
         message_ts=message.ts,
+        edited_at=message.edited_at,
         origin=ThreadOrigin.REQUEST,
         attachments=message.attachments,
     )

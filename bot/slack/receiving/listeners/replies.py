@@ -77,6 +77,7 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
         message_ts=message.ts,
         text=text,
         attachments=message.attachments,
+        edited_at=message.edited_at,
         mentions_us=message.mentions_us,
         word=word,
         in_direct_message=message.in_direct_message,

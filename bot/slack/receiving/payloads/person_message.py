@@ -25,7 +25,8 @@ _PRIVATE_MESSAGES = "groups:history"
 @dataclass(frozen=True)
 class PersonMessage:
     """What somebody wrote. `text` is in Slack's escaped form; `thread_ts` is empty for what begins no thread and is in
-    none. `answers_us`: the thread's first message is ours.
+    none. `answers_us`: the thread's first message is ours. `edited_at` is the `ts` of the edit that it comes from;
+    empty: it was just written.
     """
 
     person: Person
@@ -37,6 +38,7 @@ class PersonMessage:
     mentions_us: bool
     answers_us: bool
     in_direct_message: bool
+    edited_at: str = ""
 
     @property
     def key(self) -> str:

@@ -1,0 +1,98 @@
+"""One message of a person's, with its edits and its deletion, as Slack tells of them through real Bolt to the core."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.worlds.core_world import CoreWorld
+
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+from bot.workspace.wire.rich_text import rich_text_of
+
+BOT = "U0BOT"
+ROOT = "1700000000.000100"
+TS = "1700000005.000100"
+SOON = ("1700000016.000100", "1700000017.000100", "1700000018.000100")
+"""When it was changed, first to last."""
+LATE = "1700000605.000200"
+"""When an edit asks for no job any more."""
+Json = dict[str, Any]
+
+
+@dataclass
+class MessageVersions:
+    """One message of Ana's: in a channel, in a thread (`thread_ts`) or in a direct message; and how it comes."""
+
+    world: CoreWorld
+    app: SlackApp
+    channel: str = "C1"
+    thread_ts: str = ""
+    parent: str = ""
+
+    def written(self, text: str) -> Json:
+        """Its own event."""
+        return _envelope(self._message(text) | {"channel": self.channel, "event_ts": TS})
+
+    def edited(self, before: str, after: str, at: str = SOON[0]) -> Json:
+        """An edit of it."""
+        edited = {"edited": {"user": "UANA", "ts": at}}
+        versions = {"message": self._message(after) | edited, "previous_message": self._message(before)}
+        return self._changed("message_changed", at, versions)
+
+    def deleted(self, before: str, at: str = SOON[2]) -> Json:
+        """Its deletion."""
+        return self._changed("message_deleted", at, {"deleted_ts": TS, "previous_message": self._message(before)})
+
+    async def take(self, *payloads: Json, wait: float = 5) -> None:
+        """Has them come, and time pass."""
+        for payload in payloads:
+            assert (await self.app.handle_payload(payload)).status == 200
+        await self.app.drain(5)
+        if wait:
+            await self.world.pass_time(wait)
+
+    def _message(self, text: str) -> Json:
+        message = {
+            "type": "message",
+            "user": "UANA",
+            "text": text,
+            "ts": TS,
+            "team": "T1",
+            "blocks": rich_text_of(text),
+        }
+        in_thread = {"thread_ts": self.thread_ts, "parent_user_id": self.parent or "UBEN"} if self.thread_ts else {}
+        return message | in_thread
+
+    def _changed(self, subtype: str, at: str, what: Json) -> Json:
+        changed = {"type": "message", "subtype": subtype, "hidden": True}
+        return _envelope(changed | {"channel": self.channel, "ts": at, "event_ts": at} | what)
+
+
+def _envelope(event: Json) -> Json:
+    return {
+        "type": "event_callback",
+        "team_id": "T1",
+        "api_app_id": "A1",
+        "event": event,
+        "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": True}],
+        "is_ext_shared_channel": False,
+    }
+
+
+@asynccontextmanager
+async def message_versions(world: CoreWorld) -> AsyncIterator[MessageVersions]:
+    """A message that begins a thread in a channel; where there is no Slack to tell anybody anything at once."""
+    async with new_session() as session:
+        app = SlackApp(
+            world.service,
+            identity=Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT"),
+            message_context=MessageContext(bot_user_id=BOT),
+            ephemeral_sender=ephemeral_to_nobody(session),
+        )
+        yield MessageVersions(world, app)
+        await app.drain(1)
