@@ -33,7 +33,8 @@ from bot.domain.requests import RejectionReason, Request, RequestKind, RequestSt
 from bot.domain.threads import Thread, ThreadState
 from bot.holds import answer_held
 from bot.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.replies import catch_up, reaction_notice, send_new_words
+from bot.replies import catch_up, send_new_words
+from bot.start_endings import reaction_notice
 from bot.starts import new_request, record_start
 
 NOT_SENT = frozenset(

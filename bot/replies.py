@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, NewNotice, Reaction, ReactionChanged
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer
 from bot.domain.permissions import is_outsider
 from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning, never_began
 from bot.domain.requests import (
@@ -27,6 +26,7 @@ from bot.domain.requests import (
 from bot.domain.settle import rejection
 from bot.domain.threads import Thread
 from bot.holds import hold
+from bot.start_endings import reaction_notice
 from bot.starts import (
     RequestTransaction,
     job_of_reply,
@@ -42,11 +42,6 @@ from bot.thread_words import record_word, tell_that_muted
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
-
-
-def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
-    """The notice that a reply is to carry a reaction, or none any more."""
-    return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction))
 
 
 async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, modes: ReplyModes = everyone) -> None:
@@ -136,14 +131,6 @@ async def record_written(tx: RequestTransaction, thread: Thread, person: Person,
     request = await _checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
-
-
-async def refuse_follow_ups(tx: RequestTransaction, thread_id: str) -> None:
-    """Tells those who have replied already that there will be no job to steer."""
-    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
-        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
-        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
-        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
 
 
 async def catch_up(tx: RequestTransaction, request: Request) -> None:

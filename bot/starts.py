@@ -16,9 +16,11 @@ from bot.domain.observe import with_problem
 from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
+from bot.start_endings import StartEnding, end_start
 
 _ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
+_WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _RACES = 3
 """How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
 
@@ -120,7 +122,7 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
         after = await _with_options(tx, thread, start, after, options)
     await tx.requests.save(after)
     if after.state is RequestState.WITHDRAWN:
-        await _withdraw(tx, thread, start)
+        await end_start(tx, thread, start, _WITHDRAWN)
     elif start.state is not after.state and after.state in NOT_SENT_YET:
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
@@ -160,16 +162,10 @@ async def start_caught_up(tx: RequestTransaction, before: Request, after: Reques
     if thread is None or after == before:
         return
     if after.state is RequestState.WITHDRAWN:
-        await _withdraw(tx, thread, before)
+        await end_start(tx, thread, before, _WITHDRAWN)
     elif after.text != before.text:
         await tx.threads.set_prompt(thread.id, after.text)
         await _show(tx, thread, before)
-
-
-async def _withdraw(tx: RequestTransaction, thread: Thread, start: Request) -> None:
-    state = with_problem(thread.state, Problem.WITHDRAWN)
-    await tx.threads.save_state(thread.id, state, poll_in=None)
-    await _show(tx, thread, start)
 
 
 async def _start_after_all(tx: RequestTransaction, thread: Thread, start: Request) -> None:

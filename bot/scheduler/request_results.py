@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.settle import Settlement
-from bot.domain.stopping import nothing_to_stop
 from bot.domain.threads import Thread, ThreadState
-from bot.replies import catch_up, reaction_notice, refuse_follow_ups
+from bot.replies import catch_up
 from bot.scheduler.request_claims import SenderTransaction
+from bot.start_endings import reaction_notice, refuse_follow_ups
 
 
-async def save_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
+async def show_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
     """Saves what is known, if it is news, and has the card show it."""
     if state == thread.state:
         return
@@ -25,7 +25,7 @@ async def record_result(
 ) -> None:
     """Has each of the requests that went out as one message become what the first did, and tells it."""
     await _settle_each(tx, requests, settlement)
-    await save_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
+    await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts them
     for notice in settlement.notices:
@@ -65,17 +65,3 @@ async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Re
     for each in (request, *others):
         await tx.requests.settle(each.id, RequestState.WAITING)
         await catch_up(tx, replace(each, state=RequestState.WAITING))
-
-
-async def _settle_others(tx: SenderTransaction, thread_id: str, start: RequestState) -> None:
-    """Tells those who wait for a job that did not start: there is nothing to steer if it never will, and nothing to
-    stop that is known.
-    """
-    if start is RequestState.ACCEPTED:
-        return
-    for stop in await tx.requests.stops(thread_id):
-        if stop.state is RequestState.WAITING:
-            await tx.requests.settle(stop.id, RequestState.REJECTED, problem=RejectionReason.NOTHING_TO_STOP)
-            await tx.notices.add(thread_id, nothing_to_stop(stop))
-    if start is RequestState.REJECTED:
-        await refuse_follow_ups(tx, thread_id)

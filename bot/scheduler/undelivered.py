@@ -1,7 +1,6 @@
 """What becomes of a notice that cannot be said in its thread: it is said to the person who asked, where that works."""
 
 import logging
-from dataclasses import replace
 from typing import Protocol
 
 from bot.domain.deliver import GiveUp
@@ -19,10 +18,10 @@ from bot.domain.notices.messages import (
 from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
 from bot.domain.reply_rules import ReplyModes
-from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
 from bot.ports import HasEarlyReplies, HasHomes, HasNoticeQueue
-from bot.replies import record_early, refuse_follow_ups
+from bot.replies import record_early
+from bot.start_endings import StartEnding, end_start
 from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
 
@@ -54,14 +53,10 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
     """No card, no thread, no job: the person is told how to make room for it."""
     start = await tx.requests.find_start(thread.id)
     if start is not None:
-        await tx.requests.settle(start.id, RequestState.REJECTED, problem=message.reason)
-    state = replace(thread.state, problem=Problem.CANNOT_POST, problem_text=message.reason)
-    await tx.threads.save_state(thread.id, state, poll_in=None)
-    await tx.threads.detach(thread.id)
+        await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
     await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
     await tx.homes.changed(thread.requester_id, due_in=0.0)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
-    await refuse_follow_ups(tx, thread.id)
 
 
 def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:

@@ -27,7 +27,6 @@ from bot.domain.notices.messages import (
     RequestRefused,
     StopAsked,
 )
-from bot.domain.observe import with_problem
 from bot.domain.permissions import Refused
 from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
@@ -35,8 +34,8 @@ from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread
 from bot.ports import HasPreferences
-from bot.replies import reaction_notice, refuse_follow_ups
 from bot.scheduler.preparing.context import Gathered, ThreadPart
+from bot.start_endings import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""
@@ -91,16 +90,12 @@ async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> 
 
 
 async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+    if request.kind is RequestKind.START:
+        await end_start(tx, thread, request, StartEnding(Problem.REJECTED, RejectionReason.NOT_PERMITTED))
+        return
     await tx.requests.prepared(replace(request, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
     if request.kind is RequestKind.FOLLOW_UP:
         await tx.notices.add(thread.id, reaction_notice(request, None))
-    elif request.kind is RequestKind.START:
-        await tx.threads.save_state(thread.id, with_problem(thread.state, Problem.REJECTED), poll_in=None)
-        if thread.card_ts is None:
-            await tx.threads.detach(thread.id)
-        else:
-            await tx.notices.add(thread.id, CARD_CHANGED)  # it waited for the choice of a project
-        await refuse_follow_ups(tx, thread.id)
 
 
 async def wait_for_project(
