@@ -31,11 +31,10 @@ from bot.domain.projects import ProjectReason, Projects
 from bot.domain.reply_rules import steered_by
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadState
-from bot.holds import answer_held
 from bot.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.replies import catch_up, send_new_words
+from bot.replies import catch_up, release, send_new_words
 from bot.start_endings import reaction_notice
-from bot.starts import new_request, record_start
+from bot.starts import record_start
 
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
@@ -161,21 +160,33 @@ async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, thread, request)
+    answer = await send_new_words(tx, await _alive(tx, thread), request)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
 
 
+async def _alive(tx: ActionTransaction, thread: Thread) -> Thread:
+    """The thread of the job that was started instead, however often that was done."""
+    seen = {thread.id}
+    while thread.state.replaced_by not in {"", *seen}:
+        instead = await tx.threads.get(thread.state.replaced_by)
+        if instead is None:
+            break
+        seen.add(instead.id)
+        thread = instead
+    return thread
+
+
 async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
     if not (muted_by or thread.state.muted_by):
         return ActionAnswer.NOT_MUTED
-    await save_state(tx, thread, replace(thread.state, muted_by=muted_by), terms)
+    await keep_polling(tx, thread, replace(thread.state, muted_by=muted_by), terms)
     await tx.notices.add(thread.id, CARD_CHANGED)
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 
 
-async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer:
+async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
     start = await tx.requests.find_start(thread.id)
     if start is None:
@@ -184,35 +195,50 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> Acti
         return await _send_again(tx, thread, start)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED
-    recorded = await record_start(tx, _once_more(thread, start, action))
-    return ActionAnswer.STARTED_AGAIN if recorded else ActionAnswer.NOT_TO_BE_RETRIED
+    await record_start(tx, _once_more(thread, start, action))
+    return None
 
 
 def _once_more(thread: Thread, start: Request, action: Request) -> NewJob:
-    """The same job, for whoever wants it once more."""
+    """The same job, for whoever wants it once more. It is answered when it has passed its checks."""
     return NewJob(
         person=replace(action.person, team_id=thread.team_id),
         channel_id=thread.channel_id,
         prompt=thread.prompt,
-        source_key=f"retry/{thread.id}",
+        source_key=f"retry/{action.source_key}",
         way_in=WayIn.RETRY,
         project_said=thread.options.project_said,
         quiet=thread.options.quiet,
-        thread_ts=thread.ts or "",
+        thread_ts=thread.ts or thread.root_ts,
         origin=thread.origin,
         attachments=start.attachments,
         context=start.context,
         context_chosen=thread.options.context_chosen,
         read_until=start.written_at or thread.state.read_until,
+        follows=thread.id,
     )
 
 
 async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
-    all_held = await tx.requests.held(thread.id, action.person_id)
-    answer, _sent = await answer_held(tx, action, all_held)
-    if answer is ActionAnswer.HELD_ALL_SENT:
-        await note_steering(tx, thread, action.person_id, terms, counts=True)
-    return answer
+    """Does with a held reply what its person answered."""
+    waiting = await tx.requests.held(thread.id, action.person_id)
+    held = next((request for request in waiting if request.id == action.text), None)
+    if action.kind is RequestKind.DISCARD_HELD:
+        return await _discard(tx, held)
+    if action.kind is RequestKind.SEND_HELD:
+        if held is None:
+            return ActionAnswer.NOTHING_NEW
+        return ActionAnswer.HELD_SENT if await release(tx, thread, held) else ActionAnswer.SEE_THREAD
+    await note_steering(tx, thread, action.person_id, terms, counts=True)
+    released = [await release(tx, thread, request) for request in waiting]
+    return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
+
+
+async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:
+    if held is None:
+        return ActionAnswer.NOTHING_NEW
+    await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
+    return ActionAnswer.HELD_DISCARDED
 
 
 async def _choose_project(
@@ -238,20 +264,14 @@ async def _choose_project(
 
 async def _switch_project(
     tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
-) -> ActionAnswer:
-    """The same job for another project, in the same thread; the one that was sent is stopped where it is at work."""
-    job = thread.state.job
-    if start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project:
+) -> ActionAnswer | None:
+    """The same job for another project, in the same thread, instead of the one that was sent."""
+    settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
+    if settled or thread.state.replaced_by:
         return ActionAnswer.PROJECT_SETTLED
-    key = f"switch/{thread.id}"
-    other = replace(_once_more(thread, start, action), source_key=key, way_in=WayIn.SWITCH, project_said=project)
-    if not await record_start(tx, other):
-        return ActionAnswer.PROJECT_SETTLED
-    if job is not None and not job.ended and not thread.state.stopped_by:
-        stop = new_request(thread, RequestKind.STOP, f"{key}/stop", action.person, "", way_in=action.way_in)
-        await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
-        await note(tx, AuditAction.STOPPED, stop, thread)
-    return ActionAnswer.PROJECT_SWITCHED
+    other = replace(_once_more(thread, start, action), way_in=WayIn.SWITCH, project_said=project)
+    await record_start(tx, replace(other, source_key=f"switch/{action.source_key}"))
+    return None
 
 
 @dataclass(frozen=True)
@@ -275,10 +295,10 @@ async def note_steering(
     """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
     state = steered_by(thread, person_id, counts=counts)
     if state != thread.state:
-        await save_state(tx, thread, state, terms)
+        await keep_polling(tx, thread, state, terms)
 
 
-async def save_state(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
+async def keep_polling(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
     """Saves what is known of a job that is polled on, if it is polled."""
     poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)

@@ -217,11 +217,21 @@ async def _explain(tx: RequestTransaction, request: Request, attachments: Attach
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
+async def release(tx: RequestTransaction, thread: Thread, held: Request) -> bool:
+    """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
+    released = await _checked(tx, thread, replace(held, state=RequestState.RECEIVED))
+    await tx.requests.save(released)
+    await _explain(tx, released, held.attachments)
+    return released.state in NOT_SENT_YET
+
+
 async def send_new_words(tx: RequestTransaction, thread: Thread, request: Request) -> ActionAnswer:
-    """Records the newest words of a reply as a follow-up; the answer says how that went."""
+    """Records the newest words of a message as a follow-up to this job, which may have replaced the one that got the
+    earlier words; the answer says how that went.
+    """
     if offer(request) is None:
         return ActionAnswer.NOTHING_NEW
-    follow_up = await _checked(tx, thread, with_new_words(request, tx.now))
+    follow_up = await _checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up

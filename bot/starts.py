@@ -13,6 +13,7 @@ from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import with_problem
+from bot.domain.reply_rules import never_began
 from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
@@ -35,9 +36,9 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
     """
     for _ in range(_RACES):
         before = await tx.threads.find_newest(asked.channel_id, asked.thread_ts) if asked.thread_ts else None
-        if before is None:
-            return await _record(tx, asked, None)
-        if asked.way_in not in _ON_PURPOSE or await tx.threads.get(request_id(asked.source_key)):
+        if before is not None and asked.way_in not in _ON_PURPOSE:
+            return False
+        if await tx.threads.get(request_id(asked.source_key)):
             return False
         if await _record(tx, asked, before):
             return True
@@ -51,6 +52,8 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
         project_said=asked.project_said,
         context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
     )
+    # Where another job is alive, replies are for that one until this one has passed its checks.
+    joins_now = before is None or never_began(before)
     thread = Thread(
         id=request_id(asked.source_key),
         team_id=asked.person.team_id,
@@ -59,8 +62,10 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
         prompt=asked.prompt,
         project=before.project if before else "",
         created_at=tx.now,
-        ts=asked.thread_ts or None,
-        number=before.number + 1 if before else 0,
+        ts=(asked.thread_ts or None) if joins_now else None,
+        number=before.number + 1 if before and joins_now else 0,
+        root_ts=asked.thread_ts,
+        follows=asked.follows or (before.id if before else ""),
         origin=before.origin if before else asked.origin,
         options=options,
         state=ThreadState(read_until=asked.read_until),

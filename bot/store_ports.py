@@ -77,6 +77,9 @@ class Threads(Protocol):
     async def set_prompt(self, thread_id: str, prompt: str) -> None:
         """Records what a thread's job is asked to do, where that was changed before it was sent."""
 
+    async def attach(self, thread: Thread) -> Thread:
+        """Has a job take its place in the Slack thread that it was asked for in, as the newest there."""
+
     async def detach(self, thread_id: str) -> None:
         """Has replies in the Slack thread not count for this job any more: it will never have a card."""
 
@@ -145,6 +148,19 @@ class RequestQueue(Requests, Protocol):
         waits to be sent is due in that many seconds. Frees the claim.
         """
 
+    async def unsent(self, thread_id: str) -> Sequence[Request]:
+        """What was asked about the job of a thread, which is locked, and certainly did not go out: follow-ups, those
+        that wait for their person too, and words for Pagehand; in the order they were written.
+        """
+
+    async def move(self, requests: Sequence[Request], thread_id: str) -> None:
+        """Makes unsent requests those of another thread, where they are prepared anew, with the marks on their
+        messages. Both threads are locked.
+        """
+
+    async def has_pending_start(self, thread_id: str) -> bool:
+        """Whether a job that is to follow that of this thread has not passed its checks yet."""
+
     async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
         """Somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
 
@@ -174,7 +190,8 @@ class RequestQueue(Requests, Protocol):
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
         """Takes due requests: the first open one of each thread (a start first, then a stop, then follow-ups by
-        `written_at`), a start only once the card is posted, a follow-up only once the job has its id. Marks them
+        `written_at`), a start only once the card is posted, a follow-up only once the job has its id and while
+        no other job is about to follow. Marks them
         SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
         its row says so.
         """

@@ -60,6 +60,8 @@ def may_be_undecided(thread: Thread) -> bool:
 def can_be_retried(thread: Thread) -> bool:
     """Whether it makes sense to ask for the same job again: it failed, came to nothing, or may not have arrived."""
     job, problem = thread.state.job, thread.state.problem
+    if thread.state.replaced_by:
+        return False
     if job is None:
         return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST, Problem.STOPPED}
     return job.status == FAILED or (job.status in {COMPLETED, ARCHIVED} and not job.pr_link)

@@ -25,6 +25,7 @@ class NewJob:
         attachments: What the message holds besides words.
         context: What goes to the agent beside the prompt, where the person has seen and edited that already.
         context_chosen: It is not to be gathered, even where there is none.
+        follows: The thread of the job that it is to replace; empty: it comes after the newest of its Slack thread.
         read_until: The `ts` before which what was said in the thread goes along, where no message asks for the job;
             empty: all of it.
     """
@@ -44,3 +45,4 @@ class NewJob:
     context: RequestContext | None = None
     context_chosen: bool = False
     read_until: str = ""
+    follows: str = ""

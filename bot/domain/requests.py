@@ -197,6 +197,8 @@ class RejectionReason(StrEnum):
     """It is a stop of a job that had ended."""
     STOPPED = "stopped"
     """The job was stopped before it was sent."""
+    REPLACED = "replaced"
+    """It was to replace a job that another one had replaced by then."""
     OTHER = "other"
     """An earlier version knew the reason."""
 

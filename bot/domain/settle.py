@@ -20,7 +20,7 @@ from bot.domain.observe import (
     why_rejected,
     with_problem,
 )
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.stopping import (
     CANCEL_AGAIN,
     STOP_PATIENCE,
@@ -106,8 +106,7 @@ def _settled(
         case Cancelled():
             made = _cancelled(request, state, outcome, now, polling)
         case NothingToStop():
-            reason = RejectionReason.NOTHING_TO_STOP
-            made = Settlement(RequestState.REJECTED, state, (nothing_to_stop(request),), problem=reason)
+            made = _nothing_stopped(request, state)
         case Rejected():
             made = _rejected(request, state, outcome)
         case JobApiUnavailable():
@@ -120,6 +119,12 @@ def _settled(
         case _:
             assert_never(outcome)
     return made
+
+
+def _nothing_stopped(request: Request, state: ThreadState) -> Settlement:
+    """A switch stops what it replaces by itself: nobody waits for an answer to that."""
+    told = () if request.way_in is WayIn.SWITCH else (nothing_to_stop(request, state),)
+    return Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
 
 
 def _unavailable(

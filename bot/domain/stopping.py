@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
-from bot.domain.jobs import Job
+from bot.domain.jobs import ARCHIVED, Job, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.notices.posts import AgentAskedToStop, JobStillStopping
@@ -46,10 +46,19 @@ class NothingToStop:
     """The job had ended."""
 
 
-def stop_step(state: ThreadState, *, can_cancel: bool) -> StopStep:
+def is_at_work(state: ThreadState, now: float) -> bool:
+    """Whether there may be something to stop: the job has not ended, or a follow-up went out and it did not show yet
+    what comes of that.
+    """
+    if state.job is None or state.job.status == ARCHIVED or state.problem is Problem.GONE:
+        return False
+    awaited = state.round > 0 and not state.announced and now < state.poll_until
+    return awaited or not state.job.ended
+
+
+def stop_step(state: ThreadState, now: float, *, can_cancel: bool) -> StopStep:
     """Decides what a stop takes, by what is known of the job."""
-    ended = state.job is None or state.job.ended
-    if ended:
+    if not is_at_work(state, now):
         return StopStep.DONE if state.stopped_by else StopStep.NOTHING
     return StopStep.CANCEL if can_cancel else StopStep.ASK_AGENT
 
@@ -72,9 +81,11 @@ def not_stopped(state: ThreadState, request: Request) -> ThreadState:
     return replace(state, stopped_by="") if state.stopped_by == request.person_id else state
 
 
-def nothing_to_stop(request: Request) -> NewNotice:
-    """Tells, its person alone, that there is nothing to stop."""
-    return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, ActionAnswer.NOTHING_TO_STOP))
+def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
+    """Tells, its person alone, that there is nothing to stop, as far as is known."""
+    unknown = state.job is None and state.problem is Problem.UNCERTAIN
+    answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
+    return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, answer))
 
 
 def still_stopping(request: Request) -> NewNotice:

@@ -80,6 +80,8 @@ class ThreadState:
     that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
     round's follow-up, till its end is told; empty: the thread's requester.
 
+    `replaced_by` is the thread of the job that was started instead, by a retry or a switch; empty: none was.
+
     `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
     ended; 0: it was not seen, or has not ended.
     """
@@ -110,6 +112,7 @@ class ThreadState:
     read_until: str = ""
     participants: tuple[str, ...] = ()
     let_through: tuple[str, ...] = ()
+    replaced_by: str = ""
     work_began_at: float = 0.0
     work_ended_at: float = 0.0
 
@@ -141,7 +144,9 @@ class Thread:
         ts: The thread's first message; None while there is none, or where the job never came to have a card.
         card_ts: The card, which is the first message or a reply; None till it is posted.
         number: Which job of its Slack thread this is, from 0: replies go to the newest.
-        follows: The thread of the job before it in the same Slack thread; empty: this is the first.
+        root_ts: The first message of the Slack thread that it was asked for in; empty: its card begins one. Where
+            another job is alive in that thread, this one has no `ts` until it has passed its checks.
+        follows: The thread of the job that it comes after, or instead of; empty: none.
         origin: With what the Slack thread began.
         options: What was settled when the job was asked for.
         state: Where the job stands.
@@ -158,6 +163,7 @@ class Thread:
     ts: str | None = None
     card_ts: str | None = None
     number: int = 0
+    root_ts: str = ""
     follows: str = ""
     origin: ThreadOrigin = ThreadOrigin.CARD
     options: ThreadOptions = field(default_factory=ThreadOptions)

@@ -29,6 +29,7 @@ class RequestCalls:
     Args:
         job_api: Where they go.
         abilities: What the job API of a project can do, by the project's name.
+        now: Tells the time, in seconds since the epoch.
         people: Knows the names of those whom a request mentions.
         requesters: Knows who asked; None where no job API takes that.
         keep_text: See there.
@@ -40,6 +41,7 @@ class RequestCalls:
         job_api: JobApi,
         abilities: Callable[[str], JobApiAbilities],
         *,
+        now: Callable[[], float],
         people: People | None,
         requesters: Requesters | None,
         keep_text: KeepText,
@@ -47,6 +49,7 @@ class RequestCalls:
     ) -> None:
         self._job_api = job_api
         self._abilities = abilities
+        self._now = now
         self._people = people
         self._requesters = requesters
         self._keep_text = keep_text
@@ -81,7 +84,8 @@ class RequestCalls:
         return Accepted(await self._message(request, thread, words, files))
 
     async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
-        step = stop_step(thread.state, can_cancel=self._job_api.can_cancel(thread.project))
+        can_cancel = self._job_api.can_cancel(thread.project)
+        step = stop_step(thread.state, self._now(), can_cancel=can_cancel)
         match step:
             case StopStep.NOTHING:
                 return NothingToStop()

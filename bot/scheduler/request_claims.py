@@ -88,7 +88,7 @@ async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
 
 def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> ThreadState:
     thread = item.thread
-    step = stop_step(thread.state, can_cancel=settings.can_cancel(thread.project))
+    step = stop_step(thread.state, now, can_cancel=settings.can_cancel(thread.project))
     if step is StopStep.ASK_AGENT:
         return open_round(thread.state, now, settings.polling, asker_id(item.request, thread))
     return stopping.opened(thread.state, item.request, step)

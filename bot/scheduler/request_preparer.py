@@ -18,7 +18,7 @@ from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, Permiss
 from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of
-from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.requests import Request, RequestKind, RequestState, WayIn
 from bot.domain.thread_reading import read_before
 from bot.domain.threads import Thread, ThreadOrigin
 from bot.ports import JobApi, People, Store
@@ -45,6 +45,8 @@ from bot.store_ports import ClaimedRequest
 MAX_TRIES = 14
 """How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
+AWAITING_START = 1.0
+"""Seconds till a word in a thread is looked at again where another job is about to follow there."""
 HOUR = 3600.0
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """With what others' words and files can go along."""
@@ -158,17 +160,18 @@ class RequestPreparer(Worker[ClaimedRequest]):
         """Which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless its
         person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
         """
-        if thread.ts is None or not (request.written_at or request.kind is RequestKind.START):
+        thread_ts = thread.ts or thread.root_ts
+        if not thread_ts or not (request.written_at or request.kind is RequestKind.START):
             return None
         if request.kind is RequestKind.START:
             chosen = thread.options.context_chosen  # nothing, perhaps
             gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
             before_ts = request.written_at or thread.state.read_until
-            return ThreadPart(thread.ts, before_ts=before_ts) if gathered else None
+            return ThreadPart(thread_ts, before_ts=before_ts) if gathered else None
         if self._mode(thread) is not ReplyMode.MENTIONS:
             return None
         read = read_before(request, thread.state, await tx.requests.on_their_way(thread.id))
-        return ThreadPart(thread.ts, read, request.written_at) if read < request.written_at else None
+        return ThreadPart(thread_ts, read, request.written_at) if read < request.written_at else None
 
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
@@ -197,6 +200,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
+        for thread_id in sorted({item.thread.id, item.thread.follows} - {""}):
+            await tx.threads.get(thread_id)  # locks are taken in the order of ids
         thread = await tx.threads.get(item.thread.id)
         request = await tx.requests.get(item.request.id)
         if thread is None or request is None or not await tx.requests.is_claimed_by(request.id, self._owner):
@@ -235,6 +240,10 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _take_effect(
         self, tx: PreparerTransaction, item: ClaimedRequest, found: FoundOut, thread: Thread, request: Request
     ) -> None:
+        if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
+            # Which job it is about is not known till then.
+            await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
+            return
         terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
@@ -258,7 +267,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         elif isinstance(now_for, Routed):
             await ready_to_start(tx, ready, now_for, found.preference)
         elif now_for is not None:
-            await wait_for_project(tx, thread, request, now_for)
+            await wait_for_project(tx, ready, now_for)
 
     async def _stop(self, tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
         if not await stop_unsent(tx, thread, stop):

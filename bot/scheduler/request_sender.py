@@ -74,6 +74,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._calls = RequestCalls(
             job_api,
             abilities,
+            now=settings.clock.now,
             people=people,
             requesters=requesters,
             keep_text=self._keep_text,

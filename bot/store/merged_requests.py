@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, bindparam, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Text, bindparam, func, literal_column, not_, or_, select, update
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
-from bot.store.claims import read_each
+from bot.store.claims import FREE, read_each
 from bot.store.notices import Notices
 from bot.store.schema.rows import request_from
-from bot.store.schema.tables import requests
+from bot.store.schema.tables import requests, threads
 from bot.store.session import Session
 
 THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
@@ -49,6 +49,36 @@ _STOPS = (
     .where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.STOP)
     .order_by(requests.c.recorded_at, requests.c.id)
 )
+
+
+_UNSENT = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind.not_in((RequestKind.START, RequestKind.CHOOSE_PROJECT)),
+        requests.c.state.in_((*NOT_SENT_YET, RequestState.AWAITING_PERSON)),
+        not_(requests.c.uncertain),
+    )
+    .order_by(*WRITTEN)
+    .with_for_update()
+)
+_followers, _starts = threads.alias("followers"), requests.alias("starts")
+
+
+def start_is_pending(thread_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a job that is to follow that of a thread has not passed its checks yet."""
+    pending = select(_starts.c.id).where(
+        _followers.c.follows == thread_id,
+        _followers.c.follows != literal_column("''"),  # as the index has it
+        _starts.c.thread_id == _followers.c.id,
+        _starts.c.kind == RequestKind.START,
+        _starts.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING)),
+    )
+    # The limit keeps PostgreSQL from collecting all followers of all threads first.
+    return pending.limit(literal_column("1")).scalar_subquery().is_not(None)
+
+
+_PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pending"))
 
 
 class MergedRequests:
@@ -110,6 +140,28 @@ class MergedRequests:
     async def on_their_way(self, thread_id: str) -> Sequence[Request]:
         rows = await self._session.rows(_ON_THEIR_WAY, thread=thread_id)
         return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+
+    async def unsent(self, thread_id: str) -> Sequence[Request]:
+        return await self._readable(await self._session.rows(_UNSENT, thread=thread_id))
+
+    async def has_pending_start(self, thread_id: str) -> bool:
+        (row,) = await self._session.rows(_PENDING, thread=thread_id)
+        return bool(row["pending"])
+
+    async def move(self, requests_: Sequence[Request], thread_id: str) -> None:
+        for request in requests_:
+            held = request.state is RequestState.AWAITING_PERSON
+            values: dict[str, Any] = {
+                "thread_id": thread_id,
+                "state": request.state if held else RequestState.RECEIVED,
+                "due_at": None if held else self._session.now,
+                "attempts": 0,
+                "first_tried_at": None,
+                "merged_into": "",
+                **FREE,
+            }
+            await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+            await self._notices.move(keys.reaction(request), request.thread_id, thread_id)
 
     async def stops(self, thread_id: str) -> Sequence[Request]:
         rows = await self._session.rows(_STOPS, thread=thread_id)

@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests import RequestKind, RequestState
@@ -186,6 +186,13 @@ class Notices:
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
         return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
+
+    async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
+        """Makes what is owed about a message, if anything is, that of another thread; both are locked."""
+        values = {"key": in_database(to_thread, key), "thread_id": to_thread}
+        await self._session.execute(
+            update(notices).where(notices.c.key == in_database(from_thread, key)).values(values)
+        )
 
     async def claim(
         self,

@@ -15,6 +15,7 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
+    not_,
     or_,
     select,
     tuple_,
@@ -30,7 +31,7 @@ from bot.domain.requests import (
     RequestState,
 )
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
-from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, unreadable_notice
+from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.schema.rows import (
     attachments_json,
     context_json,
@@ -87,7 +88,11 @@ _SETTLE = (
         **FREE,
     )
 )
-_SETTLE_AFRESH = _SETTLE.values(first_tried_at=None)
+_SETTLE_AFRESH = _SETTLE.values(
+    first_tried_at=None,
+    # Tries to prepare it are counted by themselves.
+    attempts=case((bindparam("state_now") == RequestState.RECEIVED, 0), else_=requests.c.attempts),
+)
 
 
 def _place(table: FromClause) -> ColumnElement[Any]:
@@ -101,7 +106,12 @@ def _is_sent(table: FromClause) -> ColumnElement[bool]:
 
 
 _TO_BE_SENT = requests.c.state.in_((RequestState.WAITING, RequestState.SENDING))
-_FIRST = and_(first_of_thread(requests, _place, in_order=_is_sent), _TO_BE_SENT, requests.c.merged_into == "")
+_FIRST = and_(
+    first_of_thread(requests, _place, in_order=_is_sent),
+    _TO_BE_SENT,
+    requests.c.merged_into == "",
+    or_(requests.c.kind != RequestKind.FOLLOW_UP, not_(start_is_pending(requests.c.thread_id))),
+)
 _CANDIDATES = candidates(
     requests,
     _FIRST,
@@ -150,6 +160,8 @@ class Requests(MergedRequests):
         names = ("text", "latest_text", "edited_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
         values["attachments"] = attachments_json(request.attachments)
+        if request.state is RequestState.RECEIVED:
+            values["attempts"] = case((requests.c.state == RequestState.RECEIVED, requests.c.attempts), else_=0)
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:

@@ -1,6 +1,7 @@
 """The threads, with what is known of their jobs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Double, Select, Text, bindparam, func, insert, select, update
@@ -43,6 +44,18 @@ _SET_PROJECT = (
     .values(project=bindparam("name"), options=bindparam("settled"))
 )
 _SET_PROMPT = update(threads).where(threads.c.id == bindparam("thread")).values(prompt=bindparam("words"))
+_others = threads.alias("others")
+_ATTACH = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"))
+    .values(
+        ts=threads.c.root_ts,
+        number=select(func.coalesce(func.max(_others.c.number), -1) + 1)
+        .where(_others.c.channel_id == threads.c.channel_id, _others.c.ts == threads.c.root_ts)
+        .scalar_subquery(),
+    )
+    .returning(threads.c.ts, threads.c.number)
+)
 _DETACH = update(threads).where(threads.c.id == bindparam("thread")).values(ts=None)
 SAVE_STATE = (
     update(threads)
@@ -99,6 +112,11 @@ class Threads:
 
     async def set_prompt(self, thread_id: str, prompt: str) -> None:
         await self._session.execute(_SET_PROMPT, {"thread": thread_id, "words": prompt})
+
+    async def attach(self, thread: Thread) -> Thread:
+        await self.find_newest(thread.channel_id, thread.root_ts)  # whoever attaches another one waits
+        row = (await self._session.execute(_ATTACH, {"thread": thread.id})).one()
+        return replace(thread, ts=row.ts, number=row.number)
 
     async def detach(self, thread_id: str) -> None:
         await self._session.execute(_DETACH, {"thread": thread_id})

@@ -33,6 +33,7 @@ from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Rout
 from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread
+from bot.following_jobs import take_place
 from bot.ports import HasPreferences
 from bot.scheduler.preparing.context import Gathered, ThreadPart
 from bot.start_endings import StartEnding, end_start, reaction_notice
@@ -98,12 +99,14 @@ async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> Non
         await tx.notices.add(thread.id, reaction_notice(request, None))
 
 
-async def wait_for_project(
-    tx: PreparerTransaction, thread: Thread, request: Request, route: Ambiguous | UnknownProject
-) -> None:
+async def wait_for_project(tx: PreparerTransaction, ready: Ready, route: Ambiguous | UnknownProject) -> None:
     """Has a job wait for its person to choose the project. The card says so, and asks again when the question, which
     only that person sees, is lost.
     """
+    request = ready.request
+    thread = await take_place(tx, ready.thread, request, ready.terms)
+    if thread is None:
+        return
     if isinstance(route, UnknownProject):
         question = ProjectQuestion(route.names, route.said)
     else:
@@ -115,7 +118,10 @@ async def wait_for_project(
 
 async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, preference: Preference) -> None:
     """Has a job sent once its card is posted."""
-    thread, request, options = ready.thread, ready.request, ready.thread.options
+    placed = await take_place(tx, ready.thread, ready.request, ready.terms)
+    if placed is None:
+        return
+    thread, request, options = placed, ready.request, placed.options
     chosen = options.project_reason is ProjectReason.CHOSEN or options.way_in is WayIn.SWITCH
     reason = ProjectReason.CHOSEN if chosen else routed.reason
     quiet = options.quiet or (preference.quiet and options.way_in not in _QUIET_AS_SAID)

@@ -80,6 +80,7 @@ threads = Table(
     Column("prompt", CleanText, nullable=False),
     Column("project", CleanText, nullable=False),
     Column("options", CleanText, nullable=False),
+    Column("root_ts", CleanText, nullable=False, server_default=text("''")),
     Column("follows", CleanText, nullable=False, server_default=text("''")),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
@@ -95,8 +96,8 @@ threads = Table(
     time_check("updated_at"),
 )
 """`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
-follow-ups wait for; `updated_at` is when `state` changed last; `follows` is the thread of the job before it in the same
-Slack thread, empty for the first."""
+follow-ups wait for; `updated_at` is when `state` changed last; `follows` is the thread of the job that it comes after
+or replaces (empty: none), `root_ts` the first message of the Slack thread that it was asked for in (empty: in none)."""
 
 polls = Table(
     "polls",

@@ -123,6 +123,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _reply_early,
         _request,
         _prepare,
+        _follow,
         _deliver,
         _poll,
         _meet_damage,
@@ -206,6 +207,23 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.threads.detach("nobody's")
 
     await store.transact(prepared)
+
+
+async def _follow(store: Store, clock: FakeClock) -> None:
+    follower = a_thread("f1", root_ts="1700000001.1", follows="t1")
+    await add(store, follower, replace(a_start("f1"), state=RequestState.RECEIVED))
+
+    async def work(tx: Transaction) -> None:
+        assert await tx.requests.has_pending_start("t1")
+        attached = await tx.threads.attach(follower)
+        assert (attached.ts, attached.number) == ("1700000001.1", 1)
+        unsent = await tx.requests.unsent("t1")
+        await tx.requests.move(unsent[:1], "f1")
+        moved = await tx.requests.get(unsent[0].id)
+        assert moved is not None
+        assert (moved.thread_id, moved.state) == ("f1", RequestState.RECEIVED)
+
+    await store.transact(work)
 
 
 async def _people(store: Store, clock: FakeClock) -> None:

@@ -10,6 +10,8 @@ depends_on = None
 
 
 def upgrade() -> None:
+    op.add_column("threads", sa.Column("root_ts", sa.Text(), nullable=False, server_default=sa.text("''")))
+    op.execute("UPDATE threads SET root_ts = ts WHERE ts IS NOT NULL AND (card_ts IS NULL OR card_ts <> ts)")
     op.add_column("threads", sa.Column("follows", sa.Text(), nullable=False, server_default=sa.text("''")))
     op.add_column("requests", sa.Column("way_in", sa.Text(), nullable=False, server_default="reply"))
     op.execute("UPDATE requests SET way_in = 'button' WHERE kind NOT IN ('start', 'follow_up')")

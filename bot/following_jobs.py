@@ -1,0 +1,66 @@
+"""How a job comes after another one in the same Slack thread, or replaces it. That happens as a whole, once the new job
+has passed its checks; till then, and where it is refused, nothing about the other one changes. Each function is part
+of a transaction in which both threads are locked.
+"""
+
+from dataclasses import replace
+
+from bot.actions import ActionTerms, ActionTransaction, keep_polling
+from bot.audit_trail import note
+from bot.domain.audit import AuditAction
+from bot.domain.following import goes_along, may_replace
+from bot.domain.jobs import Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.stopping import is_at_work
+from bot.domain.threads import Thread
+from bot.start_endings import StartEnding, end_start
+from bot.starts import new_request
+
+_TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
+_DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
+_AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
+"""Of the ways in that replace a job."""
+
+
+async def take_place(tx: ActionTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
+    """Has a job that passed its checks take its place: from now on, replies in its Slack thread are for it, and what
+    waits there goes along. None where the job that it was to replace is not to be replaced any more, which is told.
+    """
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    replaces = start.way_in in _DONE and followed is not None
+    if replaces and followed is not None and not may_replace(followed, start):
+        await end_start(tx, thread, start, StartEnding(Problem.REJECTED, RejectionReason.REPLACED))
+        await _answer(tx, followed, start, _TOO_LATE[start.way_in])
+        return None
+    if thread.ts is None and thread.root_ts:
+        thread = await tx.threads.attach(thread)
+    if followed is None or followed.state.replaced_by == thread.id:
+        return thread
+    along = [request for request in await tx.requests.unsent(followed.id) if goes_along(request, start)]
+    await tx.requests.move(along, thread.id)
+    if replaces:
+        await _replace(tx, followed, thread, start, terms)
+    elif along and followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits
+    return thread
+
+
+async def _replace(tx: ActionTransaction, followed: Thread, thread: Thread, start: Request, terms: ActionTerms) -> None:
+    if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.stopped_by:
+        stop = new_request(
+            followed, RequestKind.STOP, f"{start.source_key}/stop", start.person, "", way_in=WayIn.SWITCH
+        )
+        await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
+        await note(tx, AuditAction.STOPPED, stop, followed)
+    await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
+    if followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)
+    await _answer(tx, followed, start, _DONE[start.way_in])
+    await note(tx, _AUDITED[start.way_in], start, thread)
+
+
+async def _answer(tx: ActionTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
+    told = ActionAnswered(start.person_id, answer)
+    await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))

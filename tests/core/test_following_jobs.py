@@ -1,0 +1,398 @@
+"""Retries, switches and other jobs in the same thread take effect as a whole, once they have passed their checks; what
+was refused or given up changed nothing, and can be asked again.
+"""
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.actions import Action
+from bot.domain.commands import ThreadWord
+from bot.domain.members import Member
+from bot.domain.notices.messages import ReplyEdited, ReplyHeld, RequestRefused
+from bot.domain.permissions import PermissionRules, Refusal
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests import Person, Reply, RequestKind, RequestState
+from bot.domain.thread_messages import ThreadMessage
+from bot.domain.threads import Thread
+from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+
+ROOT = "1699999000.000100"
+
+
+def at(seconds: float) -> str:
+    """A `ts` of the tests' time."""
+    return f"{1_700_000_000 + seconds:.6f}"
+
+
+def in_two_projects(world: CoreWorld, *, hourly_limit: int = 0, merge_seconds: float = 0.0) -> None:
+    world.projects = Projects((Project("guides", words=("guide",)), Project("manual", words=("manual",))))
+    world.rules = PermissionRules("T1", hourly_limit=hourly_limit)
+    world.merge_seconds = merge_seconds
+    world.job_api.cancels = True
+    world.assemble()
+
+
+def limited(world: CoreWorld, hourly_limit: int = 1) -> None:
+    world.rules = PermissionRules("T1", hourly_limit=hourly_limit)
+    world.assemble()
+
+
+async def switch(world: CoreWorld, thread: Thread, key: str = "p1", *, person: Person = ANA) -> None:
+    await world.press(RequestKind.CHOOSE_PROJECT, person, "guides", key=key, thread_id=thread.id)
+
+
+async def retry(world: CoreWorld, thread: Thread, key: str = "p1", *, person: Person = ANA) -> None:
+    await world.press(RequestKind.RETRY, person, "", key=key, thread_id=thread.id)
+
+
+async def newest(world: CoreWorld, ts: str) -> Thread:
+    thread = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
+    assert thread is not None
+    return thread
+
+
+def refusals(world: CoreWorld) -> list[Refusal]:
+    return [message.refusal for message in world.chat.told_as(RequestRefused)]
+
+
+async def failed(world: CoreWorld) -> Thread:
+    """A job that failed."""
+    ts = await world.started()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(30)
+    return await world.thread(ts)
+
+
+# -- a switch ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_switch_that_is_refused_changes_nothing_and_can_be_asked_again(world: CoreWorld) -> None:
+    """At the hourly limit: the job goes on, and an hour later it is switched."""
+    in_two_projects(world, hourly_limit=1)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    await switch(world, first)
+    await world.pass_time(30)
+    assert refusals(world) == [Refusal.TOO_MANY]
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+    assert (await newest(world, ts)).id == first.id
+    await world.reply(ts, "and the index", at(60), BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["and the index"]
+    world.clock.advance(3_700)
+    await switch(world, first, "p2")
+    await world.pass_time(10)
+    assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
+    assert world.chat.answers() == ["project_switched"]
+
+
+@pytest.mark.parametrize("merge_seconds", [0.0, 3.0])
+async def test_what_waits_goes_along_to_the_job_for_the_other_project(world: CoreWorld, merge_seconds: float) -> None:
+    """It does not start the stopped one again, in the wrong project."""
+    in_two_projects(world, merge_seconds=merge_seconds)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    await world.reply(ts, "and the index", at(0))
+    await switch(world, first)
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == ["and the index"]
+    assert world.job_api.cancelled == ["job-1"]
+    assert world.chat.reactions[at(0)] == "white_check_mark"
+
+
+async def test_a_reply_that_comes_while_a_switch_is_looked_at_waits_for_it(world: CoreWorld) -> None:
+    """Also where it was prepared before: it is for whichever job goes on."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
+    await world.step(world.request_preparer)
+    world.reading.faults = [ChatUnreachable("down")]
+    await world.service.receive(Reply(BEN, "C1", ts, at(1), "and the index"))
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == ["and the index"]
+
+
+async def test_a_switch_after_a_follow_up_that_shows_nothing_yet_stops_its_work(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    await follow_up_that_does_not_show(world, ts)
+    await switch(world, await world.thread(ts))
+    await world.pass_time(10)
+    assert world.job_api.cancelled[:1] == ["job-1"]
+
+
+async def test_a_job_that_ends_as_it_is_switched_gives_nobody_an_answer_about_a_stop(world: CoreWorld) -> None:
+    """Nobody asked for one."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    await switch(world, await world.thread(ts))
+    world.job_api.show("job-1", "completed")
+    await world.step(world.job_poller)
+    world.clock.advance(5)
+    await world.step(world.job_poller)
+    await world.pass_time(10)
+    assert world.chat.answers() == ["project_switched"]
+
+
+async def test_two_who_switch_at_once_switch_once(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    for person in (ANA, ANA):
+        key = f"p{len(world.reading.asked)}"
+        await world.service.act(Action(person, RequestKind.CHOOSE_PROJECT, key, argument="guides", thread_id=first.id))
+        await world.step(world.request_preparer)
+        world.reading.asked.append("")
+    await world.pass_time(10)
+    assert world.job_api.projects == ["manual", "guides"]
+    assert world.chat.answers() == ["project_switched", "project_settled"]
+
+
+async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: CoreWorld) -> None:
+    """An hour's wait for the job API, then one hiccup of Slack: that is no reason to give up."""
+    in_two_projects(world)
+    world.job_api.faults = [JobApiUnreachable("down")] * 100_000
+    ts = await world.started("Mend the manual")
+    await world.pass_time(3_600)
+    first = await world.thread(ts)
+    await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
+    await world.step(world.request_preparer)
+    world.reading.faults = [ChatUnreachable("hiccup")]
+    world.job_api.faults = []
+    await world.pass_time(120)
+    assert world.job_api.projects == ["guides"]
+
+
+# -- a retry ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_retry_that_is_refused_is_not_spent(world: CoreWorld) -> None:
+    limited(world)
+    thread = await failed(world)
+    await retry(world, thread)
+    await world.pass_time(5)
+    assert refusals(world) == [Refusal.TOO_MANY]
+    assert world.chat.answers() == []
+    world.clock.advance(3_700)
+    await retry(world, thread, "p2")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Do it"]
+    assert world.chat.answers() == ["started_again"]
+
+
+async def test_a_retry_that_was_given_up_is_not_spent(world: CoreWorld) -> None:
+    thread = await failed(world)
+    await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
+    await world.step(world.request_preparer)
+    world.reading.faults = [ChatUnreachable("down")] * 200
+    await world.pass_time(1_500)
+    assert world.chat.answers() == ["slack_away"]
+    world.reading.faults = []
+    await retry(world, thread, "p2")
+    await world.pass_time(5)
+    assert world.chat.answers() == ["slack_away", "started_again"]
+    assert world.job_api.created == ["Do it", "Do it"]
+
+
+async def test_a_retry_of_a_job_that_is_at_work_again_by_then_starts_nothing(world: CoreWorld) -> None:
+    """A late reply took the failed one up again while the retry was looked at."""
+    thread = await failed(world)
+    await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
+    await world.step(world.request_preparer)
+    world.job_api.show("job-1", "active")
+    world.clock.advance(5)
+    await world.store.transact(lambda tx: tx.threads.save_state(thread.id, thread.state, poll_in=0.0))
+    await world.step(world.job_poller)
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it"]
+    assert world.chat.answers() == ["not_to_be_retried"]
+
+
+async def test_an_edit_of_what_was_retried_is_for_the_job_that_was_started_instead(world: CoreWorld) -> None:
+    world.rules = PermissionRules("T1")
+    mention = Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True)
+    await world.service.receive(mention)
+    await world.settle()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(30)
+    await retry(world, await newest(world, ROOT))
+    await world.pass_time(5)
+    edited = Reply(ANA, "C1", ROOT, at(1), "Fix all of it", edited_at=at(9), mentions_us=True)
+    await world.service.revise(edited)
+    await world.settle()
+    (offer,) = world.chat.told_as(ReplyEdited)
+    await world.press_send_new_words(ANA, offer.request_id, key="new words")
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == ["Fix all of it"]
+
+
+async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world: CoreWorld) -> None:
+    """With the thread's words, as the mention would have had; replies there are for it then."""
+    limited(world)
+    await world.started("first")
+    world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
+    await world.settle()
+    mine = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
+    refused = next(thread for thread in mine if thread.prompt == "Fix it")
+    world.clock.advance(3_700)
+    await retry(world, refused, "home")
+    await world.pass_time(5)
+    assert "The guide is wrong" in world.job_api.created[-1]
+    thread = await newest(world, ROOT)
+    assert thread.card_ts is not None
+    (card,) = [message for message in world.chat.messages if message.ts == thread.card_ts]
+    assert card.thread_ts == ROOT
+
+
+# -- another job in the thread ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["new first", "reply first"])
+async def test_replies_to_a_job_are_not_lost_by_another_that_is_refused(world: CoreWorld, order: str) -> None:
+    """Whatever was written after the word goes to the job that is alive."""
+    limited(world)
+    ts = await world.started()
+    new = Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW)
+    reply = Reply(BEN, "C1", ts, at(11), "and the index")
+    for message in (new, reply) if order == "new first" else (reply, new):
+        await world.service.receive(message)
+    await world.pass_time(15)
+    assert refusals(world) == [Refusal.TOO_MANY]
+    assert world.job_api.messages["job-1"] == ["and the index"]
+    assert world.chat.reactions[at(11)] == "white_check_mark"
+
+
+async def test_what_is_written_after_the_word_is_for_the_new_job_and_what_was_before_for_the_old(
+    world: CoreWorld,
+) -> None:
+    ts = await world.started()
+    await world.service.receive(Reply(BEN, "C1", ts, at(9), "for the old"))
+    await world.service.receive(Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW))
+    await world.service.receive(Reply(BEN, "C1", ts, at(11), "for the new"))
+    await world.pass_time(30)
+    assert world.job_api.created == ["Do it", "another job"]
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == (["for the old"], ["for the new"])
+
+
+async def test_a_stop_in_words_after_another_job_was_asked_for_stops_that_one(world: CoreWorld) -> None:
+    world.job_api.cancels = True
+    ts = await world.started()
+    await world.service.receive(Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW))
+    await world.service.receive(Reply(ANA, "C1", ts, at(11), "", word=ThreadWord.STOP))
+    await world.pass_time(30)
+    assert "job-1" not in world.job_api.cancelled
+    assert world.job_api.created == ["Do it"] or world.job_api.cancelled == ["job-2"]
+
+
+# -- a held reply -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_held_reply_of_a_job_that_never_started_is_refused_in_words(world: CoreWorld) -> None:
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    world.job_api.faults = [JobApiUnreachable("down")]
+    ts = await world.started()
+    await world.reply(ts, "mine too", at(1), BEN)
+    await world.settle()
+    (held,) = world.chat.told_as(ReplyHeld)
+    world.job_api.faults = [JobApiRejected("no")]
+    await world.pass_time(30)
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
+    await world.pass_time(60)
+    assert world.chat.answers() == ["see_thread"]
+    assert world.chat.reactions[at(1)] == "warning"
+    request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
+    assert request is not None
+    assert (request.state, request.problem) == (RequestState.REJECTED, "not_started")
+
+
+async def test_a_held_reply_goes_along_when_its_job_is_switched(world: CoreWorld) -> None:
+    in_two_projects(world)
+    world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    ts = await world.started("Mend the manual")
+    await world.reply(ts, "mine too", at(1), BEN)
+    await world.settle()
+    (held,) = world.chat.told_as(ReplyHeld)
+    await switch(world, await world.thread(ts))
+    await world.pass_time(10)
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
+    await world.pass_time(10)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["mine too"])
+
+
+# -- stops ------------------------------------------------------------------------------------------------------------
+
+
+async def follow_up_that_does_not_show(world: CoreWorld, ts: str) -> None:
+    """The job API took a follow-up, and shows the job still as it was."""
+    world.job_api.show("job-1", "completed")
+    await world.pass_time(10)
+    taken = world.job_api.send_message
+
+    async def queued(*place: str, **given: object) -> object:
+        await taken(*place, **given)  # type: ignore[arg-type]  # passed on as it came
+        world.job_api.show("job-1", "completed")
+        return world.job_api.jobs["job-1"]
+
+    world.job_api.send_message = queued  # type: ignore[method-assign, assignment]  # the fake's own
+    await world.reply(ts, "and delete chapter 3", at(20))
+    world.clock.advance(2)
+    await world.settle()
+
+
+async def test_a_stop_right_after_a_follow_up_was_accepted_stops_its_work(world: CoreWorld) -> None:
+    world.job_api.cancels = True
+    ts = await world.started()
+    await follow_up_that_does_not_show(world, ts)
+    thread = await world.thread(ts)
+    await world.press(RequestKind.STOP, ANA, "", key="s1", thread_id=thread.id)
+    await world.settle()
+    assert world.job_api.cancelled == ["job-1"]
+    assert world.chat.answers() == []
+
+
+async def test_a_stop_while_it_is_not_known_whether_the_job_began_says_so(world: CoreWorld) -> None:
+    await world.start()
+    for worker in (world.request_preparer, world.outbox):
+        await world.step(worker)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    thread = item.thread
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(30)
+    assert world.chat.answers() == ["stop_uncertain"]
+
+
+async def test_a_stop_of_a_start_that_is_sent_again_by_itself_comes_after_it(world: CoreWorld) -> None:
+    """A server that runs a key once gets it again; then there is something to cancel (by this one, another job)."""
+    world.idempotent, world.job_api.cancels = True, True
+    world.assemble()
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.start()
+    for worker in (world.request_preparer, world.outbox, world.request_sender):
+        await world.step(worker)
+    (thread,) = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id)
+    await world.pass_time(60)
+    assert world.job_api.cancelled == ["job-2"]
+
+
+async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld) -> None:
+    """Whoever pressed may no more when it is to take effect: nothing has changed by then."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
+    await world.step(world.request_preparer)
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
+    await world.pass_time(10)
+    assert refusals(world) == [Refusal.GUEST]
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
