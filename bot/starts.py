@@ -36,7 +36,8 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
     """
     for _ in range(_RACES):
         before = await tx.threads.find_newest(asked.channel_id, asked.thread_ts) if asked.thread_ts else None
-        if before is not None and asked.way_in not in _ON_PURPOSE:
+        begins = bool(asked.message_ts) and asked.message_ts == asked.thread_ts  # a reply to it was recorded first
+        if before is not None and asked.way_in not in _ON_PURPOSE and not begins:
             return False
         if await tx.threads.get(request_id(asked.source_key)):
             return False

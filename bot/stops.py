@@ -8,8 +8,9 @@ from bot.domain.audit import AuditAction
 from bot.domain.jobs import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests import RejectionReason, Request, RequestState
-from bot.domain.settle import rejection
+from bot.domain.settle import summary
 from bot.domain.threads import Thread
 from bot.start_endings import StartEnding, end_start
 
@@ -26,8 +27,10 @@ async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> b
     answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
     if start.state in NOT_SENT:
         answer = ActionAnswer.STOPPED_UNSENT
-        if await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED)):
-            await tx.notices.add(thread.id, rejection(start, RejectionReason.STOPPED))
+        has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
+        if has_card or start.person_id != stop.person_id:  # without a card, it is told to who asked, privately
+            stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
+            await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
         await note(tx, AuditAction.STOPPED, stop, thread)
     told = ActionAnswered(stop.person_id, answer)
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))

@@ -8,13 +8,15 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.actions import Action
 from bot.domain.commands import ThreadWord
 from bot.domain.members import Member
-from bot.domain.notices.messages import ReplyEdited, ReplyHeld, RequestRefused
+from bot.domain.notices.messages import PostNotDelivered, ReplyEdited, ReplyHeld, RequestRefused
+from bot.domain.notices.posts import RequestRejected
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, RequestState
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.threads import Thread
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.starts import job_of_reply
 
 ROOT = "1699999000.000100"
 
@@ -396,3 +398,32 @@ async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld
     await world.pass_time(10)
     assert refusals(world) == [Refusal.GUEST]
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+
+
+async def test_what_begins_a_thread_is_a_job_of_its_own_also_where_a_reply_came_first(world: CoreWorld) -> None:
+    """Slack brings events in any order, and again after minutes."""
+    begins = Reply(ANA, "C1", "", ROOT, "Fix the guide", mentions_us=True)
+    await world.service.receive(Reply(BEN, "C1", ROOT, at(1), "and the index", mentions_us=True))
+    await world.pass_time(5)
+    for _ in range(2):
+        await world.service.start(job_of_reply(begins, None))
+    await world.pass_time(10)
+    assert sorted(world.job_api.created) == ["Fix the guide", "and the index"]
+
+
+@pytest.mark.parametrize("person", [ANA, BEN])
+async def test_who_asked_is_told_when_somebody_else_stops_it_before_it_has_a_card(
+    world: CoreWorld, person: Person
+) -> None:
+    """With who it was; whoever pressed has an answer of their own."""
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
+    await world.service.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
+    claimed_at = world.clock.monotonic()
+    items = await world.request_preparer.claim(10)
+    for item in sorted(items, key=lambda item: item.request.kind is RequestKind.START):
+        await world.request_preparer.process(item, claimed_at)
+    await world.pass_time(30)
+    assert world.job_api.created == []
+    told = [(message.person_id, message.post) for message in world.chat.told_as(PostNotDelivered)]
+    reasons = [(asker, post.reason, post.stopped_by) for asker, post in told if isinstance(post, RequestRejected)]
+    assert reasons == ([("UANA", "stopped", "UBEN")] if person is BEN else [])

@@ -185,11 +185,14 @@ class OutageEnded(_InThread):
 
 @dataclass(frozen=True)
 class RequestRejected(_InThread):
-    """A request was not accepted, or to no purpose. `api_text` are the job API's words."""
+    """A request was not accepted, or to no purpose. `api_text` are the job API's words; `stopped_by` is who stopped the
+    job before it was sent.
+    """
 
     request: RequestSummary
     reason: RejectionReason
     api_text: str = ""
+    stopped_by: str = ""
     kind: Literal["request_rejected"] = field(default="request_rejected", kw_only=True)
 
 

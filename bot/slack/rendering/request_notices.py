@@ -33,8 +33,9 @@ _REJECTIONS = {
     "matters.",
     RejectionReason.UNREADABLE: "{It} was not sent: Pagehand's own record of it is damaged. Please write it again.",
     RejectionReason.NOT_PERMITTED: "{It} was not sent: who wrote it may not ask for that here, and was told why.",
-    RejectionReason.STOPPED: "{It} was not sent: the job was stopped before its turn came. Write it again if it still "
-    "matters.",
+    RejectionReason.STOPPED: "{It} was not sent: {who} stopped the job before its turn came. Write it again if it "
+    "still matters.",
+    RejectionReason.REPLACED: "{It} was not sent: this job was started again already.",
     RejectionReason.NOTHING_TO_STOP: "There was nothing to stop: this job had ended.",
     RejectionReason.OTHER: "{It} was refused.",
 }
@@ -44,7 +45,8 @@ def rejected(message: RequestRejected, message_context: MessageContext) -> Messa
     """Of a request that was not accepted, or to no purpose."""
     it = _named(message.request)
     form = _REJECTIONS[message.reason]
-    text = form.format(it=it, It=_capital(it), ask=message_context.ask, slash=message_context.slash)
+    who = person(message.stopped_by) if message.stopped_by else "somebody"
+    text = form.format(it=it, It=_capital(it), who=who, ask=message_context.ask, slash=message_context.slash)
     buttons = _send_again(message.request) if message.reason is RejectionReason.TOO_OLD else ()
     return paragraph(f"{_to(message.request)}{text}{_in_its_words(message.api_text)}", *buttons)
 
