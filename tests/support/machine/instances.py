@@ -41,7 +41,7 @@ class Instances(Machine):
     @rule(at=st.integers(0, 1), gracefully=st.booleans())
     def is_restarted(self, *, at: int, gracefully: bool) -> None:
         process = self.processes[at]
-        self.run(process.kill())
+        self.dies(at)
         if gracefully:
             self.read(lambda tx: tx.claims.release(process.owner))
         self.processes[at] = self.born()

@@ -95,10 +95,17 @@ class Machine(RuleBasedStateMachine):
             done = False
         if not process.alive:
             done = False
-            self.run(process.kill())
+            self.dies(at)
             self.processes[at] = self.born()
         self.after_step()
         return done
+
+    def dies(self, at: int) -> None:
+        """A process is dead; of what it had claimed nobody knows whether it was sent."""
+        process = self.processes[at]
+        self.run(process.kill())
+        held = {row["id"] for row in self.rows("requests") if row["claimed_by"] == process.owner}
+        self.outside.in_doubt |= held
 
     def advance(self, seconds: float) -> None:
         """Lets time pass."""
@@ -127,7 +134,7 @@ class Machine(RuleBasedStateMachine):
     def all_jobs_end(self) -> None:
         """All agents get done with what they are at."""
         for job_id, job in list(self.outside.job_api.jobs.items()):
-            if job.status != "completed":
+            if job.status != "completed" or self.outside.job_api.slow:
                 self.outside.job_api.show(job_id, "completed", LINKS[0])
 
     def job(self, which: int) -> str:

@@ -102,9 +102,9 @@ class Verdict:
         check(broken(self.history()))
         self._nothing_is_open(pressed=pressed)
         for notice in self.notices.values():
-            self._notice(notice)
+            self.notice(notice)
         for thread in self.threads.values():
-            self._thread(thread)
+            self.thread(thread)
         for written in self.model.replies:
             self._recorded(written)
 
@@ -149,7 +149,7 @@ class Verdict:
     def _stopped(self, row: Row) -> int:
         """How often the agent was asked to stop; once, however often the job was cancelled, which may be repeated.
         Where several stopped a job, the first one's cancel is that of all. A job that was not sent is stopped by
-        Pagehand alone, which answers.
+        Pagehand alone, which answers. Where a cancel may have arrived, and the job has ended, nobody knows better.
         """
         if f"{row['thread_id']}/{row['source_key']}" in self.notices:
             return 1
@@ -158,6 +158,7 @@ class Verdict:
             other["id"] for other in self.requests if (other["kind"], other["thread_id"]) == ("stop", row["thread_id"])
         ]
         cancelled = any(key.rpartition(".")[0] in stops for key in self.outside.job_api.effects)
+        cancelled = cancelled or bool(self.outside.in_doubt.intersection(stops))
         return asked or int(cancelled and row["state"] != "rejected")
 
     def _explained(self, row: Row) -> bool:
@@ -216,9 +217,7 @@ class Verdict:
     # -- what only the tables can tell ----------------------------------------------------------------------------
 
     def _nothing_is_open(self, *, pressed: bool) -> None:
-        assert not (left := [dict(row) for row in self.notices.values() if row["due_at"] is not None]), left
-        assert not (left := [dict(row) for row in self.tables["polls"] if row["due_at"] is not None]), left
-        assert not list(self.tables["early_replies"])
+        self.nothing_is_left_open()
         unsure = self._uncertain_starts()
         assert not (pressed and unsure)
         for row in self.requests:
@@ -227,6 +226,12 @@ class Verdict:
             assert row["due_at"] is None or waits, dict(row)
         for row in self.actions:
             assert row["state"] == "accepted", dict(row)
+
+    def nothing_is_left_open(self) -> None:
+        """Everything was delivered, every job has ended, and no reply waits for a card."""
+        assert not (left := [dict(row) for row in self.notices.values() if row["due_at"] is not None]), left
+        assert not (left := [dict(row) for row in self.tables["polls"] if row["due_at"] is not None]), left
+        assert not list(self.tables["early_replies"])
 
     def _uncertain_starts(self) -> set[str]:
         """The threads of which nobody knows whether their job was started."""
@@ -274,7 +279,7 @@ class Verdict:
         together.sort(key=lambda row: (row["written_at"], row["recorded_at"], row["id"]))
         return "\n\n".join(row["text"] for row in together)
 
-    def _notice(self, notice: Row) -> None:
+    def notice(self, notice: Row) -> None:
         """What was given up in the thread was told to the person; what was told is told, and is as meant."""
         delivery, done = Delivery(notice["delivery"]), notice["state"] == "done"
         message = message_from(notice["message"], delivery)
@@ -292,7 +297,7 @@ class Verdict:
             case _:
                 assert_never(delivery)
 
-    def _thread(self, thread: Thread) -> None:
+    def thread(self, thread: Thread) -> None:
         state, job = thread.state, thread.state.job
         assert job is None or job.details is None, "what an agent wrote is kept"
         assert state.problem is Problem.GONE or job is None or job.ended

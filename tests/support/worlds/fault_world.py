@@ -5,21 +5,33 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted
+from support.fakes.slack_reading import FakeSlackReading
 from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_by_two
 from support.worlds.core_world import CoreWorld
 
+from bot.domain.job_details import JobDetails
 from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.permissions import PermissionRules
+from bot.domain.projects import Project, Projects
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.errors import ChatRejected, ChatUncertain, JobApiRejected, JobApiUncertain, JobGone, StoreError
+from bot.errors import (
+    ChatRejected,
+    ChatUncertain,
+    ChatUnreachable,
+    JobApiRejected,
+    JobApiUncertain,
+    JobGone,
+    StoreError,
+)
 from bot.ports import Store, Transaction
 from bot.scheduler.worker import Worker
 
@@ -50,11 +62,32 @@ class Trap:
     does: Exception | type[Crash] | type[Pause]
 
 
-class JobApiOutside(FakeJobApi):
-    """The job API, with its books by Idempotency-Key: a repeated one gets the first answer. `hidden` is 404."""
+@dataclass(frozen=True)
+class Call:
+    """What the job API took: a job to create, a message to one, the cancel of one; `step`: when."""
 
-    def __init__(self) -> None:
+    operation: str
+    project: str
+    job_id: str
+    prompt: str
+    key: str
+    step: int
+
+
+class JobApiOutside(FakeJobApi):
+    """The job API, with its books by Idempotency-Key: a repeated one gets the first answer. `hidden` is 404.
+
+    `calls` are all that took effect; `slow`: a job shows that it works on a message only when it is next looked at.
+    """
+
+    def __init__(self, step: Callable[[], int]) -> None:
         super().__init__()
+        self._step = step
+        self.calls: list[Call] = []
+        self.at_work: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+        """By job: from which step on it is at work, or not."""
+        self.project_of: dict[str, str] = {}
+        self.slow = False
         self.honours_keys = False
         self.effects: list[str] = []
         self.words: dict[str, str] = {}
@@ -75,7 +108,9 @@ class JobApiOutside(FakeJobApi):
         if self.honours_keys and idempotency_key in self._answers:
             return self._answers[idempotency_key]
         job = await super().create(project, prompt, idempotency_key=idempotency_key, requester=requester, files=files)
-        return self._took(job, idempotency_key)
+        self.project_of[job.id] = project
+        self.at_work[job.id].append((self._step(), True))
+        return self._took(job, Call("create", project, job.id, prompt, idempotency_key, self._step()))
 
     def _same_body(self, key: str, *body: object) -> None:
         """A server that runs a key once may refuse it with another body."""
@@ -91,6 +126,7 @@ class JobApiOutside(FakeJobApi):
         requester: Requester | None = None,
         files: Sequence[UploadedFile] = (),
     ) -> Job:
+        self._same_project(project, job_id)
         if job_id in self.hidden:
             raise JobGone("404")
         same = self.words.get(idempotency_key) in {None, prompt}
@@ -101,12 +137,17 @@ class JobApiOutside(FakeJobApi):
             raise JobApiRejected("400", words="archived")
         self.words[idempotency_key] = prompt
         self._same_body(idempotency_key, prompt, requester, tuple(files))
+        before = self.jobs[job_id]
         job = await super().send_message(
             project, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
         )
-        return self._took(job, idempotency_key)
+        if self.slow:
+            job = self.jobs[job_id] = before
+        self.at_work[job_id].append((self._step(), True))
+        return self._took(job, Call("message", project, job_id, prompt, idempotency_key, self._step()))
 
     async def get(self, project: str, job_id: str) -> Job:
+        self._same_project(project, job_id)
         if job_id in self.hidden:
             raise JobGone("404")
         return await super().get(project, job_id)
@@ -114,14 +155,24 @@ class JobApiOutside(FakeJobApi):
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
+        self._same_project(project, job_id)
         if job_id in self.hidden:
             raise JobGone("404")
         job = await super().cancel(project, job_id, idempotency_key=idempotency_key, requester=requester)
-        return self._took(job, idempotency_key)
+        return self._took(job, Call("cancel", project, job_id, "", idempotency_key, self._step()))
 
-    def _took(self, job: Job, key: str) -> Job:
-        self.effects.append(key)
-        self._answers[key] = job
+    def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
+        super().show(job_id, status, link, details)
+        self.at_work[job_id].append((self._step(), not self.jobs[job_id].ended))
+
+    def _same_project(self, project: str, job_id: str) -> None:
+        """A job is known by its id within its project only."""
+        assert self.project_of.get(job_id, project) == project, f"{job_id} was looked for in {project}"
+
+    def _took(self, job: Job, call: Call) -> Job:
+        self.calls.append(call)
+        self.effects.append(call.key)
+        self._answers[call.key] = job
         return job
 
 
@@ -156,6 +207,19 @@ class SlackOutside(FakeChat):
         return self.messages[-1].ts
 
 
+class SlackReadOutside(FakeSlackReading):
+    """Slack as it is read. `away`: it does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+
+    def _ask(self, what: str) -> None:
+        if self.away:
+            raise ChatUnreachable("no connection")
+        super()._ask(what)
+
+
 class Outside:
     """All that outlives a process."""
 
@@ -163,14 +227,19 @@ class Outside:
         self.clock = clock
         self.store = store
         self.loop = loop
-        self.job_api = JobApiOutside()
+        self.job_api = JobApiOutside(lambda: self.step)
         self.chat = SlackOutside(clock)
+        self.reading = SlackReadOutside()
+        self.rules = PermissionRules(team_id="T1")
+        self.projects = Projects((Project("docs"),))
         self.traps: list[Trap] = []
         self.polls: dict[str, Poll] = {}
         """The newest of each job; while it is under way it ends when its time is up."""
         self.claimed: dict[str, int] = {}
         self.sent: dict[str, int] = {}
         """By request: the step in which it was claimed when it first took effect."""
+        self.in_doubt: set[str] = set()
+        """The requests of which a process cannot know whether a call of it took effect."""
         self.step = 0
 
     def cards(self) -> list[Posted]:
@@ -196,6 +265,7 @@ class Process(CoreWorld):
         self.clock = outside.clock
         self.idempotent = idempotent
         self.requesters = FakeRequesters()
+        self.reading, self.rules, self.projects = outside.reading, outside.rules, outside.projects
         self.alive = True
         self.in_hand: list[tuple[Worker[Any], Any, float]] = []
         self.under_way: list[asyncio.Task[None]] = []
@@ -373,7 +443,11 @@ class _JobApiReach(_Reach):
             outside.sent.setdefault(request, outside.claimed[request])
             return job
 
-        return await self._call(operation, noted)
+        try:
+            return await self._call(operation, noted)
+        except JobApiUncertain:
+            outside.in_doubt.add(request)
+            raise
 
     async def get(self, project: str, job_id: str) -> Job:
         outside = self._process.outside
