@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 JOB_LIMIT, CHAT_LIMIT = 20.0, 8.0
 """Seconds that a call may take, as the loops in core_world have it."""
+MOST_ROUNDS = 60
+"""In which all that is due at one moment is done."""
 
 
 class Crash(BaseException):
@@ -329,13 +331,16 @@ class Process(CoreWorld):
 
     async def settle(self) -> None:
         """Works until nothing is due at this moment, or it is dead."""
-        found = 1
-        while found and self.alive:
-            found = 0
+        found: list[object] = []
+        for _ in range(MOST_ROUNDS):
+            found.clear()
             for loop in self.loops:
                 await self.take(loop)
-                found += len(self.in_hand)
+                found += [item for _, item, _ in self.in_hand]
                 await self.work_side_by_side()
+            if not (found and self.alive):
+                return
+        raise AssertionError(f"the same is due again and again: {found}")
 
     async def kill(self) -> None:
         """Ends it at once, wherever it is."""
