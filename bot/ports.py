@@ -11,6 +11,7 @@ from bot.people_store_ports import Audit, Drafts, Homes, Limits, Preferences
 from bot.store_ports import (
     Claims,
     EarlyReplies,
+    MessageVersions,
     NoticeQueue,
     Notices,
     Polls,
@@ -191,6 +192,13 @@ class HasEarlyReplies(Protocol):
     def early_replies(self) -> EarlyReplies: ...
 
 
+class HasMessageVersions(Protocol):
+    """A transaction in which versions of messages can be noted."""
+
+    @property
+    def message_versions(self) -> MessageVersions: ...
+
+
 class HasAudit(Protocol):
     """A transaction with the audit trail."""
 
@@ -240,6 +248,7 @@ class Transaction(
     HasNoticeQueue,
     HasPolls,
     HasEarlyReplies,
+    HasMessageVersions,
     HasRetention,
     HasAudit,
     HasLimits,

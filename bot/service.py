@@ -8,18 +8,27 @@ from typing import Protocol
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.reply_rules import ReplyModes, everyone
+from bot.domain.reply_rules import ReplyModes, everyone, may_be_for_us
 from bot.domain.requests import Person, Reply
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
-from bot.ports import HasDrafts, HasEarlyReplies, HasHomes, HasNotices, HasPreferences, HasThreads, Store
+from bot.ports import (
+    HasDrafts,
+    HasEarlyReplies,
+    HasHomes,
+    HasMessageVersions,
+    HasNotices,
+    HasPreferences,
+    HasThreads,
+    Store,
+)
 from bot.replies import record_mention, record_reply, record_written, thread_of
 from bot.starts import RequestTransaction, new_request, record_start
 
 logger = logging.getLogger(__name__)
 
 
-class ReplyTransaction(RequestTransaction, HasEarlyReplies, Protocol):
+class ReplyTransaction(RequestTransaction, HasEarlyReplies, HasMessageVersions, Protocol):
     """What recording a reply touches."""
 
 
@@ -42,8 +51,15 @@ class Service:
         self._modes = modes
 
     async def start(self, asked: NewJob) -> None:
-        """Records a job to start, by whatever way it was asked for."""
-        await self._store.transact(lambda tx: record_start(tx, asked), urgent=True)
+        """Records a job to start, by whatever way it was asked for; unless a newer version of the message that asks for
+        it came before.
+        """
+
+        async def work(tx: ReplyTransaction) -> None:
+            if asked.version is None or await tx.message_versions.note(asked.version):
+                await record_start(tx, asked)
+
+        await self._store.transact(work, urgent=True)
         self._on_commit()
 
     async def receive(self, reply: Reply) -> bool:
@@ -53,13 +69,13 @@ class Service:
         return await self._record(reply)
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a message says as of an edit or a deletion, whatever order these come in. False: see `receive`.
-        An edit starts no job.
-        """
+        """Records what a message says as of an edit or a deletion, in whatever order. False: see `receive`."""
         return await self._record(reply)
 
     async def _record(self, reply: Reply) -> bool:
         async def work(tx: ReplyTransaction) -> bool:
+            if may_be_for_us(reply) and not await tx.message_versions.note(reply.version):
+                return True
             thread, kept = await thread_of(tx, reply), False
             if thread is None:
                 kept = await tx.early_replies.keep(reply)

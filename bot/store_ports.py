@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
-from bot.domain.requests import Reply, Request, Requester, RequestState
+from bot.domain.requests import MessageVersion, Reply, Request, Requester, RequestState
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
 
@@ -288,6 +288,17 @@ class EarlyReplies(Protocol):
         """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
         go too, once no card is on its way into the channel any more: of those the ones that mention Pagehand are among
         the result, each with its own thread.
+        """
+
+
+class MessageVersions(Protocol):
+    """Which versions of messages for Pagehand were seen, for a while: Slack brings what was not acknowledged again, so
+    that an edit or a deletion can come before the message itself.
+    """
+
+    async def note(self, version: MessageVersion) -> bool:
+        """Notes that a version came; False where a newer one came before. Other versions of the same message wait for
+        the end of this transaction, which does this before it locks anything else.
         """
 
 

@@ -21,7 +21,7 @@ class Deleted:
     notices: int = 0
     early_replies: int = 0
     others: int = 0
-    """Entries of the audit trail, drafts, preferences, Homes, what counts towards a limit."""
+    """Entries of the audit trail, drafts, preferences, Homes, what counts towards a limit, versions of messages."""
 
     def __add__(self, other: "Deleted") -> "Deleted":
         return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
@@ -50,6 +50,9 @@ class Retention(Protocol):
     async def delete_counted(self, *, before: float, limit: int) -> int:
         """The same with what counted towards somebody's limit before a time."""
 
+    async def delete_message_versions(self, *, before: float, limit: int) -> int:
+        """The same with the versions of messages that were first seen before a time."""
+
     async def delete_held(self, *, before: float, limit: int) -> int:
         """The same with replies whose person was asked something since when, and never answered."""
 
@@ -61,7 +64,7 @@ class Retention(Protocol):
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
         """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, as
-        many entries of the audit trail, and the early replies. Nothing deleted: nothing is left.
+        many entries of the audit trail, the early replies and versions of messages. Nothing deleted: nothing is left.
         """
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.domain.requests import NO_ATTACHMENTS, Attachments, Person, RequestContext, WayIn
+from bot.domain.requests import NO_ATTACHMENTS, Attachments, MessageVersion, Person, RequestContext, WayIn
 from bot.domain.threads import ThreadOrigin
 
 
@@ -46,3 +46,10 @@ class NewJob:
     context_chosen: bool = False
     read_until: str = ""
     follows: str = ""
+
+    @property
+    def version(self) -> MessageVersion | None:
+        """Which version of the message that asks for it this is; None where none does."""
+        if not self.message_ts:
+            return None
+        return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)

@@ -67,6 +67,11 @@ def in_direct_message(reply: Reply) -> bool:
     return reply.in_direct_message or reply.channel_id.startswith("D")
 
 
+def may_be_for_us(reply: Reply) -> bool:
+    """Whether a message is for Pagehand, or was before it was edited or deleted, as far as that is known."""
+    return reply.mentions_us or reply.mentioned_us_before or in_direct_message(reply) or not reply.person.id
+
+
 def may_ask(message_ts: str, edited_at: str) -> bool:
     """Whether a message that was edited then (empty: never) can still ask for a job."""
     return not edited_at or float(edited_at) - float(message_ts) <= EDITS_ASK_FOR

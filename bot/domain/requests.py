@@ -35,6 +35,16 @@ NO_ATTACHMENTS = Attachments()
 
 
 @dataclass(frozen=True)
+class MessageVersion:
+    """One version of a message: as it was written, or of when it was edited or deleted (`edited_at`, see Reply)."""
+
+    channel_id: str
+    message_ts: str
+    person_id: str
+    edited_at: str
+
+
+@dataclass(frozen=True)
 class Reply:
     """A reply in a thread, as words with marked mentions (bot.domain.mentions). `message_ts` is its own `ts`.
 
@@ -42,6 +52,7 @@ class Reply:
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
     channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt). `options` are
     those that stood in front of `text`, where its listener has read them; None: they are part of it.
+    `mentioned_us_before`: what it said before the edit or the deletion mentions Pagehand.
     """
 
     person: Person
@@ -56,6 +67,12 @@ class Reply:
     word: ThreadWord | None = None
     in_direct_message: bool = False
     options: Options | None = None
+    mentioned_us_before: bool = False
+
+    @property
+    def version(self) -> MessageVersion:
+        """Which version of the message this is."""
+        return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)
 
 
 @dataclass(frozen=True)

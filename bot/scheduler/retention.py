@@ -21,6 +21,9 @@ HOME_DAYS = 30.0
 """A Home that was not opened for so long is not kept up to date any more."""
 COUNTED_HOURS = 2.0
 """What was asked for counts towards the limit for an hour."""
+MINUTE = 60.0
+VERSION_MINUTES = 15.0
+"""Slack brings what was not acknowledged again for six minutes: so late can an older version of a message come."""
 HELD_DAYS = 7.0
 """For how long somebody can answer whether a reply is for the agent."""
 
@@ -79,6 +82,7 @@ class Retention:
             self._delete_homes,
             self._delete_held,
             self._delete_counted,
+            self._delete_message_versions,
         )
         for delete in others:
             await self._in_batches(delete)
@@ -107,6 +111,10 @@ class Retention:
 
     async def _delete_held(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
+
+    async def _delete_message_versions(self, tx: RetentionTransaction) -> int:
+        before = tx.now - VERSION_MINUTES * MINUTE
+        return await tx.retention.delete_message_versions(before=before, limit=self._batch_size)
 
     async def _delete_counted(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_counted(before=tx.now - COUNTED_HOURS * HOUR, limit=self._batch_size)

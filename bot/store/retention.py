@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from bot.domain.requests import RequestKind, RequestState
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
-from bot.store.schema.tables import early_replies, notices, polls, requests, threads
+from bot.store.schema.tables import early_replies, message_versions, notices, polls, requests, threads
 from bot.store.session import Session
 from bot.upkeep_store_ports import Deleted
 
@@ -76,7 +76,7 @@ _AUDIT_OF_CHANNEL = _some_of(audit.c.id, audit.c.channel_id, audit.c.at)
 _DELETE_AUDIT = delete(audit).where(audit.c.id.in_(_IDS))
 _OWN = tuple(
     delete(table).where(table.c.person_id == bindparam("whose"))
-    for table in (drafts, preferences, homes, counted_requests)
+    for table in (drafts, preferences, homes, counted_requests, message_versions)
 )
 """At most a few rows a person: of the last one, what they asked for within an hour or two."""
 
@@ -101,6 +101,17 @@ _OLD_DRAFTS = (
 _DELETE_DRAFT = delete(drafts).where(
     drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"), drafts.c.updated_at < _BEFORE
 )
+_OLD_VERSIONS = (
+    select(message_versions.c.channel_id, message_versions.c.message_ts)
+    .where(message_versions.c.noted_at < _BEFORE)
+    .order_by(message_versions.c.noted_at)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_DELETE_VERSION = delete(message_versions).where(
+    message_versions.c.channel_id == bindparam("channel"), message_versions.c.message_ts == bindparam("written")
+)
+_DELETE_VERSIONS_OF_CHANNEL = delete(message_versions).where(message_versions.c.channel_id == bindparam("whose"))
 # A job that waits for the choice of its project goes with its thread.
 _OLD_HELD = _oldest(
     requests.c.id,
@@ -138,6 +149,13 @@ class Retention:
     async def delete_counted(self, *, before: float, limit: int) -> int:
         return await self._delete(_DELETE_COUNTED, await self._ids(_OLD_COUNTED, before=before, limit=limit))
 
+    async def delete_message_versions(self, *, before: float, limit: int) -> int:
+        rows = await self._session.rows(_OLD_VERSIONS, before=before, limit=limit)
+        values = [{"channel": row["channel_id"], "written": row["message_ts"]} for row in rows]
+        if values:
+            await self._session.execute(_DELETE_VERSION, values)
+        return len(values)
+
     async def delete_held(self, *, before: float, limit: int) -> int:
         return await self._delete(_DELETE_REQUESTS, await self._ids(_OLD_HELD, before=before, limit=limit))
 
@@ -157,7 +175,8 @@ class Retention:
         whole_threads = await self._delete_threads(_THREADS_OF_CHANNEL, channel_id, limit)
         return whole_threads + Deleted(
             early_replies=await self._delete_all(_DELETE_EARLY_OF_CHANNEL, channel_id),
-            others=await self._delete_audit(_AUDIT_OF_CHANNEL, channel_id, limit),
+            others=await self._delete_audit(_AUDIT_OF_CHANNEL, channel_id, limit)
+            + await self._delete_all(_DELETE_VERSIONS_OF_CHANNEL, channel_id),
         )
 
     async def _delete_audit(self, some: Select[Any], whose: str, limit: int) -> int:

@@ -19,6 +19,8 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL others r
 7. *Somebody's limit comes last.* Whoever looks at how much a person has asked for holds the person's advisory lock
    till the commit, so that of several requests at a time each sees those before it; it locks no more threads.
 
+7. *A message's versions wait for each other*: whoever records one notes that first, before any thread is locked.
+
 A lock that is held for too long is an error (`_TIMEOUTS`), and so is a holder that stands still.
 """
 

@@ -5,6 +5,7 @@ from bot.store.claims import Claims
 from bot.store.database_check import DatabaseCheck
 from bot.store.early_replies import EarlyReplies
 from bot.store.limits import Limits
+from bot.store.message_versions import MessageVersions
 from bot.store.notices import Notices
 from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
@@ -25,6 +26,7 @@ class SqlTransaction:
         self.requests = Requests(session, self.notices)
         self.polls = Polls(session, self.notices)
         self.early_replies = EarlyReplies(session)
+        self.message_versions = MessageVersions(session)
         self.claims = Claims(session)
         self.retention = Retention(session)
         self.audit = Audit(session)

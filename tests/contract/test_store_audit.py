@@ -12,7 +12,7 @@ from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thre
 from bot.cli.export import Period, entries
 from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person, RequestState
+from bot.domain.requests import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.ports import Store, Transaction
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
@@ -154,8 +154,8 @@ async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql:
 
 
 async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """What counts towards the limit after two hours, drafts after a day, Homes and held replies that nobody comes back
-    to, and the audit trail when its jobs go.
+    """Versions of messages after a quarter of an hour, what counts towards the limit after two hours, drafts after a
+    day, Homes and held replies that nobody comes back to, and the audit trail when its jobs go.
     """
     held = RequestState.AWAITING_PERSON
     await add(store, a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
@@ -167,6 +167,7 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
             await tx.drafts.save(f"U{number}", "C1", "words")
             await tx.limits.count("UANA", f"r{number}")
             await tx.homes.opened(f"U{number}")
+            await tx.message_versions.note(MessageVersion("C1", f"{number}.1", "UANA", ""))
         await tx.preferences.save("UANA", Preference("docs"))
 
     await store.transact(fill)
@@ -174,16 +175,17 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
     await sql("UPDATE requests SET recorded_at = :begin", begin=begin)
     sweep = Retention(store, days=90, pause=0.0).sweep
     counted: dict[float, list[int]] = {}
-    for days in (0.05, 0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
+    for days in (0.01, 0.05, 0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
         clock.advance((days * DAY) - (clock.now() - begin))
         await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
         await sweep()
         counted[days] = [
-            await rows(sql, table) for table in ("counted_requests", "drafts", "requests", "homes", "audit")
+            await rows(sql, table)
+            for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")
         ]
     assert list(counted.values()) == [
-        [450, 451, 3, 450, 450], [0, 451, 3, 450, 450], [0, 1, 3, 450, 450], [0, 1, 2, 450, 450], [0, 1, 2, 0, 450],
-        [0, 1, 0, 0, 0],
+        [450, 450, 451, 3, 450, 450], [0, 450, 451, 3, 450, 450], [0, 0, 451, 3, 450, 450], [0, 0, 1, 3, 450, 450],
+        [0, 0, 1, 2, 450, 450], [0, 0, 1, 2, 0, 450], [0, 0, 1, 0, 0, 0],
     ]  # fmt: skip
     assert await rows(sql, "preferences") == 1
 

@@ -1,5 +1,6 @@
 """What the store keeps of replies that are edited or deleted."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,8 @@ from support.fakes.attachments import holding
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import CARD, a_follow_up, a_thread, add, claim_requests, get_request, settle, watched
 
-from bot.domain.requests import Attachments, Person, Reply, Request, RequestState
-from bot.ports import Store
+from bot.domain.requests import Attachments, MessageVersion, Person, Reply, Request, RequestState
+from bot.ports import Store, Transaction
 
 REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
@@ -107,3 +108,35 @@ async def test_an_early_reply_comes_back_as_it_was_and_can_be_withdrawn_without_
     withdrawn, kept = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
     assert kept == other
     assert (withdrawn.withdrawn, withdrawn.text, withdrawn.person) == (True, "", EARLY.person)
+
+
+@pytest.mark.parametrize(
+    "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
+)
+async def test_only_the_newest_version_that_came_counts(store: Store, order: tuple[str, ...]) -> None:
+    """Of the same message; one that comes again counts again."""
+    for number, edited_at in enumerate(order):
+        expected = edited_at == max(order[: number + 1])
+        for _ in range(2):
+            version = MessageVersion("C1", "1.1", "UANA", edited_at)
+            assert await store.transact(lambda tx, version=version: tx.message_versions.note(version)) == expected  # type: ignore[misc]
+    other = MessageVersion("C1", "1.2", "UANA", "")
+    assert await store.transact(lambda tx: tx.message_versions.note(other))
+    assert await store.transact(lambda tx: tx.message_versions.note(replace(other, channel_id="C2")))
+
+
+async def test_versions_that_come_at_the_same_moment_wait_for_each_other(store: Store) -> None:
+    """The one that goes first is committed before the other one is looked at."""
+    entered, seen = asyncio.Event(), list[str]()
+
+    async def note(tx: Transaction, edited_at: str) -> None:
+        assert await tx.message_versions.note(MessageVersion("C1", "1.1", "UANA", edited_at)) == (edited_at == "5.1")
+        seen.append(edited_at)
+        entered.set()
+        await asyncio.sleep(0)
+
+    first = asyncio.create_task(store.transact(lambda tx: note(tx, "5.1")))
+    await entered.wait()
+    await store.transact(lambda tx: note(tx, ""))
+    await first
+    assert seen == ["5.1", ""]

@@ -30,7 +30,7 @@ from bot.store.schema.column_types import CleanText, KeyText
 from bot.store.schema.metadata import metadata, time_check
 from bot.store.schema.people_tables import homes
 
-__all__ = ("NoticeState", "early_replies", "metadata", "notices", "polls", "requests", "threads")
+__all__ = ("NoticeState", "early_replies", "message_versions", "metadata", "notices", "polls", "requests", "threads")
 
 
 class NoticeState(StrEnum):
@@ -197,11 +197,25 @@ early_replies = Table(
 `word` a ThreadWord (empty: none).
 """
 
+message_versions = Table(
+    "message_versions",
+    metadata,
+    Column("channel_id", KeyText, primary_key=True),
+    Column("message_ts", KeyText, primary_key=True),
+    Column("person_id", CleanText, nullable=False),
+    Column("edited_at", CleanText, nullable=False),
+    Column("noted_at", Double, nullable=False),
+    time_check("noted_at"),
+)
+"""Of messages for Pagehand, for a while: which version is the newest that was seen (`edited_at` of a Reply)."""
+
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
 Index(None, threads.c.follows, postgresql_where=threads.c.follows != "", sqlite_where=threads.c.follows != "")
 Index(None, requests.c.person_id, requests.c.recorded_at)
 Index(None, early_replies.c.person_id)
+Index(None, message_versions.c.person_id)
+Index(None, message_versions.c.noted_at)
 Index(
     None,
     notices.c.person_id,

@@ -157,6 +157,8 @@ async def _reply_early(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.early_replies.keep(reply))
     deleted = replace(reply, thread_ts="", edited_at="1700000003.1", withdrawn=True)
     assert await store.transact(lambda tx: tx.early_replies.keep(deleted))
+    assert await store.transact(lambda tx: tx.message_versions.note(deleted.version))
+    assert not await store.transact(lambda tx: tx.message_versions.note(reply.version))
     assert await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
     await store.transact(lambda tx: tx.threads.set_card("t1", "1700000001.1"))
     assert not await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
@@ -295,7 +297,14 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.notices.add("other", told))
     assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "C1", "Fix"))
-    for delete in ("delete_audit", "delete_drafts", "delete_homes", "delete_held", "delete_counted"):
+    for delete in (
+        "delete_audit",
+        "delete_drafts",
+        "delete_homes",
+        "delete_held",
+        "delete_counted",
+        "delete_message_versions",
+    ):
         deleted = await store.transact(
             lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]
         )

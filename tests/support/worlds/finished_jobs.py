@@ -97,7 +97,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
 
 
 async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
-    """Adds so many entries of the audit trail, counted requests, drafts, preferences and Homes."""
+    """Adds so many entries of the audit trail, counted requests, versions, drafts, preferences and Homes."""
     people = f"{_NUMBERS} SELECT 'P' || i"
     for statement in (
         f"""
@@ -108,6 +108,9 @@ async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
         f"""
         INSERT INTO counted_requests (request_id, person_id, at)
         {_NUMBERS} SELECT 'r' || i, 'U' || (i % {PEOPLE}), {LONG_AGO} + i FROM numbers""",  # noqa: S608 - the module's own words
+        f"""
+        INSERT INTO message_versions (channel_id, message_ts, person_id, edited_at, noted_at)
+        {_NUMBERS} SELECT 'C' || (i % {CHANNELS}), i || '.1', 'U' || (i % {PEOPLE}), '', {LONG_AGO} + i FROM numbers""",  # noqa: S608 - the module's own words
         f"INSERT INTO drafts (person_id, place, text, updated_at) {people}, 'C1', 'Do', {LONG_AGO} + i FROM numbers",
         f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
         f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",

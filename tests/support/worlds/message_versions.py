@@ -8,6 +8,7 @@ from typing import Any
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
+from bot.domain.requests import MessageVersion
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
@@ -47,6 +48,10 @@ class MessageVersions:
     def deleted(self, before: str, at: str = SOON[2]) -> Json:
         """Its deletion."""
         return self._changed("message_deleted", at, {"deleted_ts": TS, "previous_message": self._message(before)})
+
+    def version(self, at: str) -> MessageVersion:
+        """It as of a time."""
+        return MessageVersion(self.channel, TS, "UANA", at)
 
     async def take(self, *payloads: Json, wait: float = 5) -> None:
         """Has them come, and time pass."""

@@ -70,7 +70,8 @@ def read_edit(body: dict[str, Any], identity: Identity) -> Edit | None:
     edited = _person_message(body, message, identity, edited_at)
     said = _said(edited.text, message, event, bot_user_id)
     said_before = _said(message_text(before), before, event, bot_user_id) if before else None
-    return Edit(edited, _reply(edited, said, said_before))
+    reply = _reply(edited, said, said_before)
+    return Edit(edited, replace(reply, mentioned_us_before=mentions(message_text(before), bot_user_id)))
 
 
 def deleted_reply(body: dict[str, Any], identity: Identity) -> Reply | None:
@@ -88,7 +89,8 @@ def deleted_reply(body: dict[str, Any], identity: Identity) -> Reply | None:
         return None
     person = actor(body | {"event": before}, identity)
     thread_ts = ts_at(before, "thread_ts") if _is_reply(before) else ""
-    return Reply(person, channel_id, thread_ts, message_ts, "", edited_at=deleted_at, withdrawn=True)
+    gone = Reply(person, channel_id, thread_ts, message_ts, "", edited_at=deleted_at, withdrawn=True)
+    return replace(gone, mentioned_us_before=mentions(message_text(before), bot_user_id))
 
 
 def _person_message(body: dict[str, Any], message: dict[str, Any], identity: Identity, edited_at: str) -> PersonMessage:
