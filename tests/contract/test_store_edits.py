@@ -6,10 +6,21 @@ from dataclasses import replace
 import pytest
 from support.fakes.attachments import holding
 from support.fakes.ports import FakeClock
-from support.worlds.store_world import CARD, a_follow_up, a_thread, add, claim_requests, get_request, settle, watched
+from support.worlds.store_world import (
+    CARD,
+    Sql,
+    a_follow_up,
+    a_thread,
+    add,
+    claim_requests,
+    get_request,
+    settle,
+    watched,
+)
 
 from bot.domain.requests import Attachments, MessageVersion, Person, Reply, Request, RequestState
-from bot.ports import Store, Transaction
+from bot.ports import Store
+from bot.service import Service
 
 REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
@@ -125,18 +136,12 @@ async def test_only_the_newest_version_that_came_counts(store: Store, order: tup
     assert await store.transact(lambda tx: tx.message_versions.note(replace(other, channel_id="C2")))
 
 
-async def test_versions_that_come_at_the_same_moment_wait_for_each_other(store: Store) -> None:
-    """The one that goes first is committed before the other one is looked at."""
-    entered, seen = asyncio.Event(), list[str]()
-
-    async def note(tx: Transaction, edited_at: str) -> None:
-        assert await tx.message_versions.note(MessageVersion("C1", "1.1", "UANA", edited_at)) == (edited_at == "5.1")
-        seen.append(edited_at)
-        entered.set()
-        await asyncio.sleep(0)
-
-    first = asyncio.create_task(store.transact(lambda tx: note(tx, "5.1")))
-    await entered.wait()
-    await store.transact(lambda tx: note(tx, ""))
-    await first
-    assert seen == ["5.1", ""]
+async def test_a_message_and_its_deletion_at_the_same_moment_start_nothing(store: Store, sql: Sql) -> None:
+    """On several connections: whichever is first, the other one sees what it did."""
+    service = Service(store, on_commit=lambda: None)
+    written = [f"17000000{number}.000100" for number in range(10, 40)]
+    mentions = [replace(EARLY, thread_ts=f"{ts}1", message_ts=ts, mentions_us=True) for ts in written]
+    gone = [replace(each, text="", edited_at="1700000099.000100", withdrawn=True) for each in mentions]
+    both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
+    await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
+    assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
