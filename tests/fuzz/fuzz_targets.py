@@ -1,10 +1,13 @@
 """What is fuzzed. A target's function gets bytes and raises where they were read wrongly; each has a few seeds."""
 
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+
+from markdown_it import MarkdownIt
 
 from bot.domain.commands import Aside, FollowUp, NoWords, Start, Word, parse_reply, parse_slash
 from bot.domain.jobs import Job
@@ -14,10 +17,12 @@ from bot.errors import JobApiUnreadable
 from bot.jobs.wire import MAX_ID, error_message_in, parse_job, printable_line
 from bot.jobserver.documents.parsing import decoded, parse_page
 from bot.jobserver.editors.builtin.prompt_parser import parse
+from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.text import escape, safe_url
 
 Reader = Callable[[bytes], None]
 
+_MENTION = re.compile(r"<[!@#][A-Za-z^]|@(here|channel|everyone)\b", re.IGNORECASE)
 _NOT_SHOWN = set(map(chr, range(9))) | {"\x0b", "\x0c", "\x1b", "\x7f"}
 
 
@@ -49,6 +54,17 @@ def addresses() -> Reader:
     def read(data: bytes) -> None:
         url = safe_url(data.decode("utf-8", "replace"))
         assert url is None or not set(url) & set(' <>|"\n')
+
+    return read
+
+
+def agent_markdown() -> Reader:
+    def read(data: bytes) -> None:
+        shown = defused(data.decode("utf-8", "replace"))
+        for token in (child for block in MarkdownIt().parse(shown) for child in block.children or ()):
+            address = str(token.attrs.get("href", ""))
+            assert not address or address.startswith("mailto:") or safe_url(address) == address, (shown, address)
+        assert not _MENTION.search(shown)
 
     return read
 
@@ -126,6 +142,10 @@ TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
         [b"<@U0BOT> a &lt;b&gt; <https://x.example|y> <!date^1^{date}|z>", b"// <!subteam^S1|@w> <#C1|d>", b"help"],
     ),
     "addresses": (addresses, [b"https://example.org/a?b#c", b"http://[::1]:80/", b"HTTPS://x@y/"]),
+    "agent_markdown": (
+        agent_markdown,
+        [b"[a](https://b.example 'c') ![d][e]\n\n[e]: <https://f.example>\n", b"> - <https://g.example> `h`\n```\n"],
+    ),
     "job_answer": (
         job_answer,
         [*_json(JOB, {**JOB, "prLink": "https://x.example", "id": 7}), b"<html>", b"\xef\xbb\xbf{}"],

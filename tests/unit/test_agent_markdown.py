@@ -1,12 +1,17 @@
 """What agents write notifies nobody, and hides no address; all else of it stays."""
 
+import cProfile
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from bot.slack.rendering.agent_markdown import BREAK, defused, markdown_pieces
+from bot.slack.rendering.text import link, safe_url
 
 LIVE_MENTION = re.compile(r"<[!@#][A-Za-z^]|@(here|channel|everyone|group)\b", re.IGNORECASE)
 LABELLED_LINK = re.compile(r"<https?:[^<>|\n]*\|")
@@ -31,6 +36,19 @@ SOME = st.lists(
             "\n",
             " ",
             "[1]:",
+            "[1]",
+            "good.example",
+            "good",
+            ".",
+            r"\.",
+            "&#46;",
+            "**",
+            "_",
+            "&#8203;",
+            "\u200b",
+            "\u2024",
+            "> ",
+            "- ",
             "a",
             "<",
             ">",
@@ -40,6 +58,29 @@ SOME = st.lists(
     ),
     max_size=30,
 ).map("".join)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A link as a reader of the Markdown sees it."""
+
+    label: str
+    address: str
+
+
+def links_in(text: str) -> list[Shown]:
+    """The links that a parser other than ours finds: markdown-it as it comes, with HTML's tags as words."""
+    found = []
+    for block in MarkdownIt("commonmark", {"html": False}).parse(text):
+        children = block.children or []
+        for at, token in enumerate(children):
+            if token.type == "link_open":
+                end = next(index for index in range(at, len(children)) if children[index].type == "link_close")
+                label = "".join(child.content for child in children[at:end])
+                found.append(Shown(label, str(token.attrs["href"])))
+            elif token.type == "image":
+                found.append(Shown(token.content, str(token.attrs["src"])))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -58,14 +99,18 @@ def test_nobody_is_mentioned(text: str) -> None:
         ("[docs.example](https://docs.example/guide)", "[docs.example](https://docs.example/guide)"),
         ("[https://good.example](https://evil.example)", "https://good.example (https://evil.example)"),
         ("[good.example](https://good.example.evil.example)", "good.example (https://good.example.evil.example)"),
-        ("[click](javascript:alert(1))", f"[click]{BREAK}(javascript:alert(1))"),
+        ("[click](javascript:alert(1))", "click"),
+        ("[click](java&#115;cript:alert)", "click"),
+        ("[open](slack://channel?id=C1)", "open"),
+        ("[open](//evil.example)", "open"),
+        ("<slack://open>", f"<{BREAK}slack://open>"),
         ("[the page](../guide.md)", "the page"),
         ("[x](https://good.example@evil.example)", "x"),
         ("![logo](https://img.example/a.png)", "[logo](https://img.example/a.png)"),
         ("![](https://img.example/a.png)", "https://img.example/a.png"),
         (
             "[https://good.example [x]](https://evil.example)",
-            f"[https://good.example [x]]{BREAK}(https://evil.example)",
+            "https://good.example [x] (https://evil.example)",
         ),
         ("[good.example]: https://evil.example", f"[good.example]{BREAK}: https://evil.example"),
         ("<https://evil.example|https://good.example>", f"<{BREAK}https://evil.example|https://good.example>"),
@@ -76,12 +121,159 @@ def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
     assert defused(text) == shown
 
 
+HIDDEN = [
+    r"good\.example",
+    "good&#46;example",
+    "good&period;example",
+    "good**.**example",
+    "**good**.example",
+    "`good.example`",
+    "good.&#8203;example",
+    "good.&ZeroWidthSpace;example",
+    "good.\u200bexample",
+    "good.\u00adexample",
+    "good\u2024example",
+    "good\uff0eexample",
+    "good\u3002example",
+    "good.\u0336example",
+    "g\u043eod.example",
+    "good .example",
+    "good\n.example",
+    "good\\*.\\*example",
+    "good&amp;#46;example",
+    r"http\://good.example",
+    "https:\uff0f\uff0fgood.example",
+    "![good.example](https://img.example)",
+    "[good.example]",
+    "GOOD.EXAMPLE",
+    "good.example/guide",
+    "good.example:443",
+    "user@good.example",
+    "192.168.0.1",
+    "go to good.example now",
+]
+FORMS = [
+    "[{}](https://evil.example/a)",
+    "![{}](<https://evil.example/a> 'https://good.example')",
+    "[{}][1]\n\n[1]: https://evil.example/a",
+]
+
+
+@pytest.mark.parametrize("label", HIDDEN)
+@pytest.mark.parametrize("form", FORMS)
+def test_words_that_name_another_host_are_no_link(form: str, label: str) -> None:
+    """However the host in them is written."""
+    shown = defused(form.format(label))
+    assert [each for each in links_in(shown) if "evil" in each.address] == []
+    assert "https://evil.example/a" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[the **guide** of `a_b`](https://docs.example)", "[the guide of a_b](https://docs.example)"),
+        ("[Python 3.12](https://docs.example)", "[Python 3.12](https://docs.example)"),
+        ("[the guide][1]", "[the guide][1]"),
+        ("[the guide](https://docs.example 'https://good.example')", "[the guide](https://docs.example)"),
+        ("> - [the\n>   guide](https://docs.example)", "> - [the guide](https://docs.example)"),
+        ("| a |\n|---|\n| [b](https://docs.example) |", "| a |\n|---|\n| [b](https://docs.example) |"),
+        ("[![logo](https://img.example/a.png)](https://docs.example)", "[logo](https://docs.example)"),
+        ("[a](https://docs.example/b_(c))", "[a](https://docs.example/b_%28c%29)"),
+        ("[a [b](https://c.example) d](https://e.example)", f"[a [b](https://c.example) d]{BREAK}(https://e.example)"),
+        ("[good.example][(https://evil.example)](x)", f"[good.example]{BREAK}(https://evil.example)"),
+        ("[e]: <https://a@docs.example>", f"[e]{BREAK}: <{BREAK}https:{BREAK}//a@docs.example>"),
+        ("`[the guide](https://docs.example)`", "`[the guide](https://docs.example)`"),
+        ("`[good.example](https://evil.example)`", f"`[good.example]{BREAK}(https://evil.example)`"),
+        ("```\n[good.example](https://evil.example)\n```", f"```\n[good.example]{BREAK}(https://evil.example)\n```"),
+        ("    [good.example]: https://evil.example", f"    [good.example]{BREAK}: https://evil.example"),
+        ("[good\n.example]: https://evil.example", f"[good\n.example]{BREAK}: https://evil.example"),
+        ("[`good.example`]: https://evil.example", f"[`good.example`]{BREAK}: https://evil.example"),
+        ('<a href="https://evil.example">good</a>', f'<{BREAK}a href="https://evil.example">good</a>'),
+        ("[a](https://docs.example/@here)", "[a](https://docs.example/%40here)"),
+    ],
+)
+def test_a_link_is_written_as_plainly_as_can_be(text: str, shown: str) -> None:
+    assert defused(text) == shown
+
+
+@pytest.mark.parametrize("use", ["[guide]", "[guide][]", "[ **guide** ][Guide]"])
+def test_a_reference_becomes_a_link_and_its_definition_is_seen(use: str) -> None:
+    definition = "[guide]: https://docs.example 'Title'"
+    shown = f"[guide](https://docs.example)\n\n{definition.replace(']:', f']{BREAK}:')}"
+    assert defused(f"{use}\n\n{definition}") == shown
+
+
+def test_references_do_not_blow_a_text_up() -> None:
+    """A long address that is referred to many times is written out a few times only."""
+    text = f"{'[a] ' * 1_000}\n\n[a]: https://docs.example/{'b' * 900}"
+    assert len(defused(text)) < len(text) + 3_000
+
+
+HOSTS = [
+    ("https://g\u0456thub.com/a", "https://xn--gthub-n2e.com/a"),
+    ("https://b\u00fccher.example:8080/", "https://xn--bcher-kva.example:8080/"),
+    ("https://\u4f8b\u3048.example", "https://xn--r8jz45g.example"),
+    ("https://\uff47ithub.com", "https://github.com"),
+    ("https://github.com\u3002evil.example/", "https://github.com.evil.example/"),
+    ("HTTPS://GitHub.com.", "HTTPS://GitHub.com."),
+    ("http://127.0.0.1:3000/a", "http://127.0.0.1:3000/a"),
+    ("http://[::1]:3000/a", "http://[::1]:3000/a"),
+    ("https://github.com@evil.example", None),
+    ("https://github.com\\@evil.example", None),
+    ("https://github.com%2eevil.example", None),
+    ("https://github.com\u2044evil.example", None),
+    ("https://github.com&evil.example", None),
+    ("http://2130706433/", None),
+    ("http://0x7f.1/", None),
+    ("http://0177.0.0.1/", None),
+    ("http://[::1%25eth0]/", None),
+    ("http://[v1.a]/", None),
+    ("https://a..b", None),
+    ("https:///evil.example", None),
+    (f"https://{'a.' * 200}com", None),
+]
+
+
+@pytest.mark.parametrize(("url", "shown"), HOSTS)
+def test_a_host_is_shown_in_ascii_or_leads_nowhere(url: str, shown: str | None) -> None:
+    """In an answer, on a button and in a message's own links."""
+    assert safe_url(url) == shown
+    if shown is not None:
+        assert defused(f"[the guide](<{url}>) <{url}>") == f"[the guide]({shown}) <{shown}>"
+        assert link(url) == f"<{shown}>"
+    else:
+        assert not links_in(defused(f"[the guide](<{url}>) <{url}>"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "see https://docs.example/a, **https://docs.example**.",
+            "see https://docs.example/a, **https://docs.example**.",
+        ),
+        ("at https://g\u0456thub.com.", "at https://xn--gthub-n2e.com."),
+        ("https://github.com@evil.example", f"https:{BREAK}//github.com@evil.example"),
+        ("https://github.com&#64;evil.example", f"https:{BREAK}//github.com&#64;evil.example"),
+        ("[https://github.com](x)@evil.example", f"https:{BREAK}//github.com@evil.example"),
+        ("\u89c1https://docs.example\u3002\u8c22\u8c22", "\u89c1https://docs.example \u3002\u8c22\u8c22"),
+        ("`git clone https://me@docs.example/a`", "`git clone https://me@docs.example/a`"),
+        ("```\ngit clone https://me@docs.example/a\n```", "```\ngit clone https://me@docs.example/a\n```"),
+    ],
+)
+def test_an_address_by_itself_hides_no_host(text: str, shown: str) -> None:
+    assert defused(text) == shown
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "# Title\n\n- one\n- **two** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
         "```mdx\n<Card title='x'>\n```",
         "a < b && c > d",
+        "```python\nif a[i]:\n    return {b[0]: c}\n```",
+        "- [ ] one\n- [x] two [three] and [four][five]",
+        "Use `std::vector<int>`, ~~not~~ *this*, \\*that\\* &amp; 1. that's it",
     ],
 )
 def test_all_else_stays_as_the_agent_wrote_it(text: str) -> None:
@@ -101,7 +293,41 @@ def test_whatever_is_put_together_stays_harmless(text: str) -> None:
     shown = defused(text)
     assert not LIVE_MENTION.search(shown)
     assert not LABELLED_LINK.search(shown)
-    assert not re.search(r"\[https://good\.example\]\(https://evil", shown)
+    for each in links_in(shown):
+        assert "good.example" not in each.label.replace(BREAK, "") or each.address.startswith("https://good.example")
+        assert each.address.startswith("https://")
+
+
+WORST = [
+    "[",
+    "![",
+    "[](",
+    "[a](<b",
+    "[a][b]",
+    "`",
+    "```\n[",
+    "> ",
+    "- ",
+    "|",
+    "\\[",
+    "https://a@",
+    "https://.",
+    "[a]: b\n",
+]
+
+
+@pytest.mark.parametrize("unit", WORST)
+def test_the_worst_text_is_read_in_time_that_grows_with_it(unit: str) -> None:
+    """Twice the text takes about twice the calls, however it is written."""
+    short, long = (calls_of(defused, (unit * size)[:size]) for size in (1_500, 3_000))
+    assert long < 3 * short + 5_000
+
+
+def calls_of(function: Callable[[str], str], text: str) -> int:
+    """How many calls of functions a call takes: the same each time, as seconds are not."""
+    profile = cProfile.Profile()
+    profile.runcall(function, text)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 @given(st.text(st.sampled_from("ab \n`~"), max_size=300), st.integers(20, 80))

@@ -1,36 +1,63 @@
 """Markdown that an agent wrote, made harmless for Slack's `markdown` block. Pure.
 
-Slack finds mentions in it, honours `<...>` markup, and makes links of images; there is no `verbatim` for this block. So
-whatever could notify somebody, or hide where a link leads, is broken up by a character of no width, in code and outside
-of it alike: what Slack takes for code need not be what we do. All else stays as the agent wrote it.
+Slack finds mentions in it, honours `<...>` markup, and makes links of images; there is no `verbatim` for this block. A
+link stays where its words do not name another address than it leads to; it is written anew, as plainly as can be. How
+Slack's own parser reads the rest is not known: whatever there could notify somebody or be a link is broken up by a
+character of no width, in code and outside of it alike. All else stays as the agent wrote it.
 """
 
 import re
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
+from bot.slack.rendering.markdown_links import Code, MarkdownLink, find_links_in_code, find_parts
+from bot.slack.rendering.named_addresses import is_beginning, looks_like_an_address, with_plain_addresses
 from bot.slack.rendering.text import displayable, safe_url
 
 BREAK = "\u2060"
 """Word joiner: no width, and no line break."""
+MAX_GROWTH = 2_000
+"""Characters by which addresses of references may lengthen a text; beyond it these links are words."""
 
 _MENTION = re.compile(r"<(?=[!@#][A-Za-z^])|@(?=(?:here|channel|everyone|group)\b)", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9+.-]{0,31}:)")
 _LABELLED = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9+.-]{0,30}:[^<>|\n]{0,3000}\|)")
-_LINK_DEFINITION = re.compile(r"^([ \t>*+.0-9-]{0,20}\[[^\[\]\n]{1,500}\])(?=:)", re.MULTILINE)
-_LINK = re.compile(
-    r"(?P<image>!?)\[(?P<label>[^\[\]]{0,1000})\]\((?P<url>[^()<>\s]{0,2000})(?P<title>\s[^()\n]{0,300})?\)|\](?=\()"
-)
-_ADDRESS = re.compile(r"://|\w\.\w")
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://", re.IGNORECASE)
+_ANCHOR = re.compile(r"<(?=a\s)", re.IGNORECASE)
+_MARKUP = re.compile(r"[\[\]\\`<>|]|&#?\w{1,40};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_CONTAINERS = " \t>*+-.)0123456789"
+"""What may stand before a paragraph on its line: the signs of quotations and lists."""
+
+
+@dataclass(frozen=True)
+class _Words:
+    text: str
+
+
+@dataclass(frozen=True)
+class _Literal:
+    """Code: its addresses are nobody's links."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A link, or an address, that was found honest."""
+
+    text: str
+
+
+_Piece = _Words | _Literal | _Link
 
 
 def defused(text: str) -> str:
     """Returns Markdown for a `markdown` block: nobody is mentioned by it, and each link says where it leads. A fence
     that was cut open is closed.
     """
-    text = _LINK.sub(_honest, displayable(text))
-    text = _LINK_DEFINITION.sub(rf"\1{BREAK}", text)
-    for pattern in (_LABELLED, _MENTION):
+    text = "".join(_harmless(_pieces(displayable(text))))
+    for pattern in (_LABELLED, _ANCHOR, _MENTION):
         text = pattern.sub(lambda found: f"{found[0]}{BREAK}", text)
     open_fence = _open_fence(text)
     return f"{text}\n{open_fence}" if open_fence else text
@@ -55,25 +82,71 @@ def _lines_up_to(text: str, limit: int) -> list[str]:
     return [line[at : at + limit] for line in lines for at in range(0, len(line), limit)]
 
 
-def _honest(found: re.Match[str]) -> str:
-    """The link as it was where its words do not hide where it leads, else its words and its address."""
-    if found["label"] is None:
-        return f"{found[0]}{BREAK}"  # the end of a link that is more than this looks for
-    label, url = found["label"], safe_url(found["url"])
+def _pieces(text: str) -> Iterator[_Piece]:
+    at = grown = 0
+    for part in find_parts(text):
+        yield _Words(text[at : part.start])
+        source = text[part.start : part.end]
+        at = part.end
+        match part:
+            case Code():
+                yield from _code(source)
+            case MarkdownLink():
+                made = _honest(part, source)
+                by_reference = source.endswith("]")
+                grown += len(made.text) * by_reference
+                yield _Words(source) if by_reference and grown > MAX_GROWTH else made
+    yield _Words(text[at:])
+
+
+def _code(text: str) -> Iterator[_Piece]:
+    """Code, in which links that are honest and plain stay as they are."""
+    at = 0
+    for link in find_links_in_code(text):
+        source = text[link.start : link.end]
+        if _honest(link, source) == _Link(source):
+            yield _Literal(text[at : link.start])
+            yield _Link(source)
+            at = link.end
+    yield _Literal(text[at:])
+
+
+def _honest(link: MarkdownLink, source: str) -> _Piece:
+    """The link anew where its words do not hide where it leads, else its words and its address."""
+    label, url = " ".join(displayable(link.label).split()), safe_url(link.address)
+    if source.startswith("<"):
+        return _Words(source) if url is None else _Link(f"<{url}>")
     if url is None:
-        return label
-    if not label.strip():
-        return url
-    if _ADDRESS.search(label) and not _names(label, url):
-        return f"{label} ({url})"
-    return f"[{label}]({url})"
+        return _Words(label)
+    url = _MENTION.sub("%40", url)
+    if not label:
+        return _Words(url)
+    if _MARKUP.search(label) or (looks_like_an_address(label) and not is_beginning(label, url)):
+        return _Words(f"{label} ({url})")
+    return _Link(f"[{label}]({_in_parentheses(url)})")
 
 
-def _names(label: str, url: str) -> bool:
-    """Whether a label that looks like an address is the beginning of this one."""
-    named, address = (_SCHEME.sub("", each.strip()).rstrip("/").lower() for each in (label, url))
-    rest = address.removeprefix(named)
-    return address.startswith(named) and (not rest or rest[0] in "/?#") and bool(urlsplit(url).hostname)
+def _in_parentheses(url: str) -> str:
+    return url.replace("(", "%28").replace(")", "%29")
+
+
+def _harmless(pieces: Iterable[_Piece]) -> Iterator[str]:
+    """The pieces, without any link but those that were found honest."""
+    for kind, group in groupby(pieces, type):
+        text = "".join(piece.text for piece in group)
+        if kind is _Words:
+            text = _AUTOLINK.sub(f"<{BREAK}", with_plain_addresses(text, BREAK))
+        yield text if kind is _Link else "\n".join(map(_without_links, text.split("\n")))
+
+
+def _without_links(line: str) -> str:
+    """The line with what ends a link's words broken up, and what ends the name of a reference."""
+    line = line.replace("](", f"]{BREAK}(")
+    before, ends, _ = line.partition("]:")
+    opened = before.find("[")
+    if ends and (opened < 0 or not before[:opened].strip(_CONTAINERS)):
+        return line.replace("]:", f"]{BREAK}:")
+    return line
 
 
 def _open_fence(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from bot.runtime.misleading_characters import MISLEADING, without_misleading
+from bot.slack.rendering.hosts import ascii_host
 
 ELLIPSIS = "…"
 MAX_URL = 3_000
@@ -19,6 +20,7 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+_PORT = re.compile(r":[0-9]*\Z")
 _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
 
 
@@ -81,7 +83,7 @@ def opening(text: str, *, characters: int, lines: int) -> tuple[str, bool]:
 
 
 def safe_url(text: str | None) -> str | None:
-    """Returns the text if it can be a link: an http(s) address with a host that does not hide where it leads."""
+    """Returns the text if it can be a link: an http(s) address whose host does not hide where it leads, in ASCII."""
     if not text or width(text) > MAX_URL or not text.isprintable():
         return None
     if _UNSAFE_IN_URL.search(text) or MISLEADING.search(text):
@@ -91,7 +93,15 @@ def safe_url(text: str | None) -> str | None:
         named = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return None
-    return text if named and parts.username is None else None
+    return _with_ascii_host(text, parts.netloc) if named and parts.username is None else None
+
+
+def _with_ascii_host(url: str, netloc: str) -> str | None:
+    found = _PORT.search(netloc)
+    port = found[0] if found else ""
+    host = ascii_host(netloc.removesuffix(port))
+    before, _, after = url.partition("//")
+    return f"{before}//{host}{port}{after.removeprefix(netloc)}" if host else None
 
 
 def link(text: str | None, limit: int = 2_000) -> str:
