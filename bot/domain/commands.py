@@ -7,6 +7,7 @@ from enum import StrEnum
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.emoji import is_only_emoji
 from bot.domain.message_text import BLANKS, unescape_keeping_mentions
+from bot.runtime.misleading_characters import without_misleading
 
 ASIDE_PREFIX = "//"
 """A reply that begins with this is between people: it is not sent to the job."""
@@ -14,9 +15,7 @@ ASIDE_PREFIX = "//"
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 """What computers make of two hyphens while people type."""
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
-_TO_SOMEBODY = re.compile(
-    r"[\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])"
-)
+_TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
 """How a message begins that addresses people: a person, a user group, or all. What may stand before is not seen."""
 _THREAD_WORD = re.compile(r"(!?)([a-z]{3,6})(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
@@ -144,6 +143,7 @@ def parse_reply(
         among_people: Others read along, so that a message can be for one of them.
         has_attachments: It holds more than its words, so that emoji alone are not all of it.
     """
+    text = without_misleading(text)
     addressed = mentions(text, bot_user_id)
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if not words:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.domain.mentions import mention, with_names
+from bot.runtime.misleading_characters import without_misleading
 
 _REFERENCE = re.compile(r"<([^<>|\n]++)(?:\|([^<>\n]*+))?>")
 """Possessive, so that a text of any length is read in one pass."""
@@ -29,8 +30,10 @@ class Rule:
 
 
 def unescape_keeping_mentions(text: str) -> str:
-    """The words for recording: people without a name are marked, to be named later (bot.domain.mentions)."""
-    words = _REFERENCE.sub(_referred, _UNPRINTABLE.sub("", text))
+    """The words for recording, as people see them: nothing hides in them. People without a name are marked, to be named
+    later (bot.domain.mentions).
+    """
+    words = _REFERENCE.sub(_referred, without_misleading(_UNPRINTABLE.sub("", text)))
     for entity, character in _ENTITIES:
         words = words.replace(entity, character)
     return words.strip(BLANKS)

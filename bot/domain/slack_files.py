@@ -6,6 +6,8 @@ import codecs
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.runtime.misleading_characters import displayable
+
 MOST_FILES, MOST_FORWARDED = 20, 10
 """How many of them one message's are kept."""
 MOST_CHARACTERS = 20_000
@@ -99,11 +101,11 @@ class QuotedFile:
 
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
-    """Returns the file with its text, where its bytes are UTF-8 that people could read."""
+    """Returns the file with its text as people see it, where its bytes are UTF-8 that people could read."""
     known = content.described or file
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         text = decoder.decode(content.data, final=content.complete)
     except UnicodeDecodeError:
         return QuotedFile(known)
-    return QuotedFile(known) if "\0" in text else QuotedFile(known, text, complete=content.complete)
+    return QuotedFile(known) if "\0" in text else QuotedFile(known, displayable(text), complete=content.complete)

@@ -1,18 +1,84 @@
 """Characters that nobody sees, but that change what is read: they reorder the text around them, or hide in it.
 
-Source: Unicode Technical Report 36 and "Trojan Source" (CVE-2021-42574) for what reorders. Of what is invisible, the
-joiners and variation selectors stay, since scripts and emoji are written with them.
+Sources: Unicode Technical Report 36 and "Trojan Source" (CVE-2021-42574) for what reorders; Unicode's property
+Default_Ignorable_Code_Point for what is not drawn. Joiners and variation selectors change how the character before them
+is drawn: they stay where scripts and emoji are written with them (UTS 51 for emoji), one at a time, and nowhere else.
 """
 
 import re
+from unicodedata import category
 
 MISLEADING = re.compile(
     "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reorder
-    "\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # hide
-    "\U000e0000-\U000e007f]"  # tags: a whole text can hide in them
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb"  # hide
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # format shorthand and music
+    "\U000e0000-\U000e0fff]"  # tags and variation selectors: a whole text can hide in them
 )
+_BRAILLE_BLANK, _BLANK = "\u2800", " "
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_JOINERS = "\u200c\u200d"
+_EMOJI_JOINER = "\u200d"
+_EMOJI_STYLES = "\ufe0e\ufe0f"
+_VARIANTS = "\ufe00\ufe01\ufe02"
+_MONGOLIAN_SIGNS = "\u180b\u180c\u180d\u180e\u180f"
+_RUN = re.compile(f"[{_JOINERS}\ufe00-\ufe0f{_MONGOLIAN_SIGNS}]+")
+_JOINED_SCRIPT = re.compile(
+    "[\u0600-\u0dff\u1000-\u109f\u1700-\u18af\u1900-\u1aaf\u1b00-\u1c4f\ua800-\ua82f\ua840-\uabff\ufb50-\ufdff\ufe70-\ufefc"
+    "\U00010a00-\U00010fff\U00011000-\U00011fff\U0001e900-\U0001e95f]"
+)
+"""Arabic, Syriac, Indic, Mongolian and others, in which joiners decide how letters are drawn."""
+_MONGOLIAN = re.compile("[\u1807\u180a\u1820-\u18aa]")
+_WITH_VARIANTS = re.compile("[\u1000-\u109f\ua840-\ua877\uaa60-\uaa7f\u2200-\u22ff\u2a00-\u2aff]")
+"""Myanmar, Phags-pa and mathematics, which have standardized variants."""
+_KEY, _KEYCAP = re.compile("[0-9#*]"), "\u20e3"
+_EMOJI_OF_OTHER_KIND = re.compile("[\u203c\u2049\u2139\u3030\U0001f000-\U0001faff]")
+"""Punctuation, a letter, the tones of skin, and what is newer than the interpreter's tables."""
+_SYMBOLS = frozenset({"So", "Sm"})
 
 
 def without_misleading(text: str) -> str:
     """The text as it looks."""
-    return MISLEADING.sub("", text)
+    seen = MISLEADING.sub(_drawn, text)
+    return _RUN.sub(_that_counts, seen)
+
+
+def displayable(text: str) -> str:
+    """Returns the text without what cannot be shown or sent: control characters (line breaks stay), halves of
+    characters, and what is invisible but misleads.
+    """
+    lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return without_misleading(_SURROGATE.sub("\ufffd", lines))
+
+
+def _drawn(found: re.Match[str]) -> str:
+    return _BLANK if found[0] == _BRAILLE_BLANK else ""
+
+
+def _that_counts(run: re.Match[str]) -> str:
+    """Of joiners and selectors in a row, those that change how the character before them is drawn."""
+    before, signs, after = run.string[run.start() - 1 : run.start()], run[0], run.string[run.end() : run.end() + 1]
+    if not before:
+        return ""
+    if _is_written_with(before, signs[0]):
+        return signs[0]
+    if _is_emoji(before):
+        style = signs[0] if signs[0] in _EMOJI_STYLES else ""
+        joined = signs[len(style) : len(style) + 1] == _EMOJI_JOINER and after and _is_emoji(after)
+        return f"{style}{_EMOJI_JOINER}" if joined else style
+    if _KEY.match(before):
+        return signs[0] if signs[0] in _EMOJI_STYLES and after == _KEYCAP else ""
+    return ""
+
+
+def _is_written_with(letter: str, sign: str) -> bool:
+    if sign in _JOINERS:
+        return bool(_JOINED_SCRIPT.match(letter))
+    if sign in _VARIANTS:
+        return bool(_WITH_VARIANTS.match(letter))
+    return sign in _MONGOLIAN_SIGNS and bool(_MONGOLIAN.match(letter))
+
+
+def _is_emoji(character: str) -> bool:
+    return bool(_EMOJI_OF_OTHER_KIND.match(character)) or (not character.isascii() and category(character) in _SYMBOLS)

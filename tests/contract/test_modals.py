@@ -87,7 +87,7 @@ async def test_a_job_is_asked_for_in_a_modal(world: SlackWorld, ana: Actor) -> N
     """With its project, its channel and how one is told; one call of the service, and the modal closes."""
     view = await opened_job(world, ana)
     assert ids(view) == ["prompt", "project", "channel", "telling"]
-    await ana.views.enter("prompt", "Fix the <@U1> guides & more\n\x02now")
+    await ana.views.enter("prompt", "Fix the <@U1> guid\u202ees\U000e0041 & more\n\x02now")
     await ana.views.enter("project", "api")
     await ana.views.enter("channel", "docs")
     await ana.views.enter("telling", "quiet")
@@ -355,7 +355,7 @@ async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) 
     assert ids(view) == ["prompt"]
     await ana.views.enter("prompt", " ")
     assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
-    await ana.views.enter("prompt", "And the manual")
+    await ana.views.enter("prompt", "And\u2063 the manual\U000e0101")
     assert (await ana.views.submit()).ok
     (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
     assert call[1:4] == (Person(ana.id, world.identity.team_id), "th1", "And the manual")

@@ -19,6 +19,7 @@ from bot.domain.emoji import is_only_emoji
 from bot.domain.message_text import BLANKS
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import Person, Reply
+from bot.runtime.misleading_characters import without_misleading
 from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
 
 HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
@@ -74,7 +75,10 @@ SEGMENTS: list[st.SearchStrategy[tuple[str, str]]] = [
     ),
 ]
 messages = st.lists(st.one_of(SEGMENTS), min_size=1, max_size=12).map(
-    lambda parts: ("".join(part[0] for part in parts), "".join(part[1] for part in parts).strip(BLANKS))
+    lambda parts: (
+        "".join(part[0] for part in parts),
+        without_misleading("".join(part[1] for part in parts)).strip(BLANKS),
+    )
 )
 
 
@@ -85,8 +89,10 @@ def is_a_prompt(read: str) -> bool:
 
 def is_aside(sent: str, read: str) -> bool:
     """Whether a reply is between people: it begins with a mark, or with one of them, or holds emoji alone."""
-    to_somebody = sent.lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f").startswith(
-        ("<@", "<!subteam", "<!here", "<!channel", "<!every")
+    to_somebody = (
+        without_misleading(sent)
+        .lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f")
+        .startswith(("<@", "<!subteam", "<!here", "<!channel", "<!every"))
     )
     return not read or read.startswith("//") or is_only_emoji(read) or to_somebody
 

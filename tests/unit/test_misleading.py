@@ -1,15 +1,31 @@
-"""What nobody sees and what turns text around is not shown; what scripts and emoji are written with is."""
+"""What nobody sees and what turns text around is neither shown nor told the agent; what scripts and emoji are written
+with is.
+"""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.slack_payloads import command, edit, event
+from support.worlds.listening_world import listening
 
+from bot.domain.message_text import unescape
+from bot.domain.slack_files import FileContent, SlackFile, quoted
 from bot.jobs.wire import printable_line
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.rendering import render_page
+from bot.runtime.misleading_characters import displayable, without_misleading
+from bot.slack.message_parts.files import read_file
+from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering import text
 
 DECEPTIVE = [
-    *map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0x200B, 0xFEFF, 0x3164, 0xE0041))
+    *map(
+        chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0x200B, 0xFEFF, 0x3164, 0xE0041)
+    ),
+    *map(chr, (0x00AD, 0x034F, 0x206A, 0xFFF0, 0x1D173, 0x1BCA0, 0xE0080, 0xE0100, 0xE01EF, 0xE0FFF)),
 ]
+ALONE = [*map(chr, (0x200C, 0x200D, 0xFE00, 0xFE0E, 0xFE0F, 0x180B, 0x180E, 0x180F))]
+"""What only some scripts and emoji are written with."""
 
 
 @pytest.mark.parametrize("sign", DECEPTIVE)
@@ -31,6 +47,92 @@ def test_it_is_taken_out_of_what_is_shown(sign: str) -> None:
     assert sign not in answer.body.decode()
 
 
-@pytest.mark.parametrize("words", ["👩‍👩‍👧 ❤️", "שלום עולם", "می‌خواهم", "e\u0301"])
+WRITTEN_SO = [
+    "👩‍👩‍👧 ❤️ ❤️‍🔥 🏳️‍🌈 👩🏽‍🚀 🧑🏿‍⚖️ 🐦‍⬛ 🙂‍↔️ 👁️‍🗨️",
+    "1️⃣ #️⃣ ©️ ™️ ‼️ \u2139\ufe0f ☎︎ 🫩",
+    "שלום עולם",
+    "می‌خواهم \u0647\u200d",
+    "e\u0301",
+    "क्‍ष क्‌ष ක්‍ර ക്‍",
+    "ᠬᠠᠭᠠᠨ ᠠ᠋ ᠮᠣᠩᠭᠣᠯ ᠭᠡᠷ᠎ᠡ",
+    "က︀ ∩︀",
+    "葛飾区 ﷽ \uff41",
+]
+
+
+@pytest.mark.parametrize("words", WRITTEN_SO)
 def test_scripts_and_emoji_stay_as_they_are(words: str) -> None:
-    assert text.escape(words) == words
+    assert text.escape(words) == words == unescape(words)
+
+
+@pytest.mark.parametrize("sign", ALONE)
+def test_what_scripts_are_written_with_hides_nowhere_else(sign: str) -> None:
+    """Such as a text in selectors after a letter, or several after one emoji."""
+    assert without_misleading(f"a{sign}b 1{sign} {sign}") == "ab 1 "
+    assert len(without_misleading(f"❤{sign * 3}")) <= 2
+    assert len(without_misleading(f"م{sign * 3}")) <= 2
+    assert len(without_misleading(f"ᠠ{sign * 3}")) <= 2
+    assert without_misleading("".join(f"a{chr(0xFE00 + number)}" for number in range(16))) == "a" * 16
+
+
+def test_a_blank_of_braille_is_a_blank() -> None:
+    """It is drawn as one, and stands between the words of braille."""
+    assert text.escape("\u2813\u2800\u2815") == "\u2813 \u2815"
+
+
+SIGNS = st.sampled_from(
+    [*DECEPTIVE, *ALONE, *"aא1#मمᠠ❤👩🔥🏽⃣ \n\r\t\x00\x1b<>&|@\u2800\ud83d", "&lt;", "<@U1>", "<https://a.b|"]
+)
+
+
+@given(st.lists(SIGNS | st.characters(), max_size=40).map("".join))
+def test_what_the_agent_gets_is_what_the_card_shows(written: str) -> None:
+    """Cleaned once is cleaned, in whatever order."""
+    told = unescape(written)
+    assert displayable(told) == told
+    assert displayable(displayable(written)) == displayable(written)
+    assert without_misleading(without_misleading(written)) == without_misleading(written)
+
+
+HIDDEN = "fix\u202e the\U000e0041\U000e0042 gu\u200bi\U000e0100de\ufe0f\u2063s 👩‍🚀"
+SEEN = "fix the guides 👩‍🚀"
+PAYLOADS = {
+    "a command": command(text=HIDDEN),
+    "a reply": event(text=HIDDEN),
+    "an edit": edit(HIDDEN),
+    "a mention": event(type="app_mention", text=f"<@U0BOT> {HIDDEN}", thread_ts=None),
+    "a direct message": event(text=HIDDEN, thread_ts=None, channel="D1", channel_type="im"),
+}
+
+
+@pytest.mark.parametrize("way", PAYLOADS)
+async def test_hidden_text_is_not_recorded(way: str) -> None:
+    async with listening() as world:
+        await world.both_ways(PAYLOADS[way])
+        recorded = repr(world.service.calls)
+        assert repr(SEEN)[1:-1] in recorded
+        assert "\\u202e" not in recorded
+
+
+async def test_a_hidden_sign_does_not_turn_words_to_a_person_into_words_to_the_agent() -> None:
+    async with listening() as world:
+        await world.both_ways(event(text="\u2063<@U0BOB> shall we?"))
+        assert world.service.calls == []
+
+
+def test_hidden_text_does_not_go_along() -> None:
+    """Of a thread, of what was forwarded, of a file's name and text."""
+    message = {
+        "ts": "1700000001.000100",
+        "username": HIDDEN,
+        "text": HIDDEN,
+        "files": [{"id": "F1", "name": HIDDEN}],
+        "attachments": [{"is_share": True, "author_name": HIDDEN, "text": HIDDEN}, {"title": HIDDEN, "text": HIDDEN}],
+    }
+    read = thread_message(message)
+    assert read is not None
+    assert (read.author, read.text, read.files[0].name) == (SEEN, SEEN, SEEN)
+    assert (read.forwarded[0].author, read.forwarded[0].text) == (SEEN, SEEN)
+    assert (read.previews[0].title, read.previews[0].text) == (SEEN, SEEN)
+    assert read_file({"id": "F1", "name": HIDDEN}).name == SEEN
+    assert quoted(SlackFile("F1", "a"), FileContent(HIDDEN.encode(), "text/plain")).text == SEEN

@@ -12,9 +12,10 @@ from bot.domain.message_text import unescape_keeping_mentions
 from bot.domain.slack_files import MOST_CHARACTERS, MOST_FORWARDED, ForwardedMessage
 from bot.domain.thread_messages import LinkPreview
 from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.misleading_characters import displayable
 from bot.slack.message_parts.block_text import block_text
 from bot.slack.message_parts.files import files_of
-from bot.slack.rendering.text import displayable, safe_url
+from bot.slack.rendering.text import safe_url
 
 MOST_PREVIEWS = 10
 _LONGEST_NAME = 200

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.domain.message_text import unescape_keeping_mentions
 from bot.runtime.json_fields import text_at
-from bot.slack.rendering.text import displayable
+from bot.runtime.misleading_characters import displayable
 
 _DEEPEST = 10
 _PARTS = ("title", "text", "fields", "elements", "rows")

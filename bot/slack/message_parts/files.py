@@ -5,7 +5,8 @@ from typing import Any
 
 from bot.domain.slack_files import MOST_FILES, FileMode, SlackFile
 from bot.runtime.json_fields import objects_at, text_at
-from bot.slack.rendering.text import displayable, safe_url
+from bot.runtime.misleading_characters import displayable
+from bot.slack.rendering.text import safe_url
 
 _FILE_ID = re.compile(r"F[A-Z0-9]{1,30}")
 _MIME_TYPE = re.compile(r"[a-z0-9.+\-]{1,60}/[a-z0-9.+\-]{1,100}")

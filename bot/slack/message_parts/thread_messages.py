@@ -7,10 +7,10 @@ from bot.domain.mentions import beginning, mention
 from bot.domain.slack_files import MOST_CHARACTERS
 from bot.domain.thread_messages import ThreadMessage
 from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.misleading_characters import displayable
 from bot.slack.message_parts.attachments import forwarded_of, previews_of, recorded_text
 from bot.slack.message_parts.block_text import block_text
 from bot.slack.message_parts.files import files_of
-from bot.slack.rendering.text import displayable
 
 _TS = re.compile(r"\d{1,20}\.\d{6}")
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from bot.domain.preferences import Preference
+from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.blocks import Block, plain_text
-from bot.slack.rendering.text import ELLIPSIS, displayable, width
+from bot.slack.rendering.text import ELLIPSIS, width
 
 MAX_INPUT = 3_000
 """The largest bound that Slack takes for an input; without one, people can type more."""

@@ -13,6 +13,7 @@ from bot.domain.notices.messages import (
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
 from bot.domain.threads import Thread
+from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT,
     CHOOSE_PROJECT_BUTTONS,
@@ -29,7 +30,7 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, displayable, moment, one_line, opening, quote
+from bot.slack.rendering.text import ELLIPSIS, moment, one_line, opening, quote
 
 _LABEL = 75
 """Slack's limit for the words on a button."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from bot.runtime.misleading_characters import MISLEADING, without_misleading
+from bot.runtime.misleading_characters import displayable, without_misleading
 from bot.slack.rendering.hosts import ascii_host
 
 ELLIPSIS = "…"
@@ -17,19 +17,9 @@ MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _PORT = re.compile(r":[0-9]*\Z")
 _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
-
-
-def displayable(text: str) -> str:
-    """Returns the text without what cannot be shown or sent: control characters (line breaks stay), halves of
-    characters, and what is invisible but misleads.
-    """
-    lines = without_misleading(text).replace("\r\n", "\n").replace("\r", "\n")
-    return _SURROGATE.sub("\ufffd", _CONTROL.sub("", lines))
 
 
 def escape(text: str) -> str:
@@ -86,7 +76,7 @@ def safe_url(text: str | None) -> str | None:
     """Returns the text if it can be a link: an http(s) address whose host does not hide where it leads, in ASCII."""
     if not text or width(text) > MAX_URL or not text.isprintable():
         return None
-    if _UNSAFE_IN_URL.search(text) or MISLEADING.search(text):
+    if _UNSAFE_IN_URL.search(text) or without_misleading(text) != text:
         return None
     try:
         parts = urlsplit(text)

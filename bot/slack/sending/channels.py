@@ -8,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.channels import Channel
 from bot.runtime.json_fields import text_at
-from bot.slack.rendering.text import displayable
+from bot.runtime.misleading_characters import displayable
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
 from bot.slack_ports import Channels

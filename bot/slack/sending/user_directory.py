@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.runtime.json_fields import object_at, text_at
-from bot.slack.rendering.text import displayable
+from bot.runtime.misleading_characters import displayable
 from bot.slack.sending.web_api import call
 
 _MOST_KEPT = 5_000

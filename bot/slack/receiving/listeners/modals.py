@@ -16,6 +16,7 @@ from bot.domain.secret_masking import mask_secrets
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
+from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
@@ -36,7 +37,6 @@ from bot.slack.rendering.modals import (
     message_modal,
     secret_found,
 )
-from bot.slack.rendering.text import displayable
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
