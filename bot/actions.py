@@ -31,6 +31,7 @@ from bot.domain.projects import ProjectReason, Projects
 from bot.domain.reply_rules import steered_by
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadState
+from bot.holds import ask_again
 from bot.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.replies import catch_up, release, send_new_words
 from bot.start_endings import reaction_notice
@@ -86,6 +87,8 @@ async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, term
     """Does what an action asks for, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
+        if action.kind is RequestKind.SHOW_STATUS:
+            await ask_again(tx, thread, action)
     elif (answer := await _answer(tx, thread, action, terms)) is not None:
         told = ActionAnswered(action.person_id, answer)
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))

@@ -3,6 +3,7 @@ the thread is locked.
 """
 
 from dataclasses import replace
+from typing import Protocol
 
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.mentions import beginning
@@ -10,7 +11,15 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, ReplyHeld
 from bot.domain.requests import Request, RequestState
 from bot.domain.threads import Thread
+from bot.ports import HasNotices, HasRequestQueue
 from bot.starts import RequestTransaction
+
+MOST_ASKED = 5
+"""Replies, the newest, that somebody is asked about at once; one of the answers is for all of them."""
+
+
+class HoldTransaction(HasRequestQueue, HasNotices, Protocol):
+    """What asking again touches."""
 
 
 async def hold(tx: RequestTransaction, thread: Thread, request: Request) -> None:
@@ -18,5 +27,16 @@ async def hold(tx: RequestTransaction, thread: Thread, request: Request) -> None
     about again, if it was not.
     """
     await tx.requests.add(replace(request, state=RequestState.AWAITING_PERSON))
-    question = ReplyHeld(request.person_id, request.id, beginning(request.text, MAX_QUOTED))
-    await tx.notices.add(thread.id, NewNotice(keys.reply_held(request), question))
+    await tx.notices.add(thread.id, NewNotice(keys.reply_held(request), _question(request)))
+
+
+async def ask_again(tx: HoldTransaction, thread: Thread, action: Request) -> None:
+    """Asks somebody who wants to know how the job is about their replies that wait for an answer: the question, which
+    only they see, may be lost.
+    """
+    for held in (await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
+        await tx.notices.add(thread.id, NewNotice(keys.reply_asked_again(held, action), _question(held)))
+
+
+def _question(request: Request) -> ReplyHeld:
+    return ReplyHeld(request.person_id, request.id, beginning(request.text, MAX_QUOTED))

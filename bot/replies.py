@@ -157,6 +157,9 @@ async def _revise(
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
     if after == request:
         return
+    if request.state is after.state is RequestState.AWAITING_PERSON:
+        await _revise_held(tx, thread, request, after, means)
+        return
     if reopened and means is not ReplyMeaning.SEND:
         await _reopen_otherwise(tx, thread, after, reply, means)
         return
@@ -174,6 +177,19 @@ async def _revise(
     notice = offer(after)
     if notice is not None and after.latest_text != request.latest_text:
         await tx.notices.add(thread.id, notice)
+
+
+async def _revise_held(
+    tx: RequestTransaction, thread: Thread, request: Request, after: Request, means: ReplyMeaning
+) -> None:
+    """Of a reply whose person was asked: they are asked about its new words, unless these say whom they are for."""
+    says_more = (after.text, after.attachments) != (request.text, request.attachments)
+    if means is ReplyMeaning.SEND:
+        await release(tx, thread, after)
+        return
+    await tx.requests.save(after)
+    if says_more and means is ReplyMeaning.ASK_FIRST:
+        await hold(tx, thread, after)
 
 
 async def _reopen_otherwise(

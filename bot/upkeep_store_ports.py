@@ -1,7 +1,10 @@
 """The small ports of the store that keep it in order: deleting, and how the database is."""
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Protocol
+
+from bot.domain.requests import RequestKind
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,15 @@ class Deleted:
         return any(astuple(self))
 
 
+@dataclass(frozen=True)
+class HeldRequest:
+    """What somebody asked for, and was asked about."""
+
+    thread_id: str
+    person_id: str
+    kind: RequestKind
+
+
 class Retention(Protocol):
     """Deleting."""
 
@@ -53,8 +65,10 @@ class Retention(Protocol):
     async def delete_message_versions(self, *, before: float, limit: int) -> int:
         """The same with the versions of messages that were first seen before a time."""
 
-    async def delete_held(self, *, before: float, limit: int) -> int:
-        """The same with replies whose person was asked something since when, and never answered."""
+    async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
+        """Deletes at most `limit` requests whose person was asked something before a time, and never answered; returns
+        them, their threads locked.
+        """
 
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
         """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and

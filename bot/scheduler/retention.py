@@ -5,8 +5,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.requests import RequestKind
 from bot.errors import StoreError
-from bot.ports import HasNow, HasRetention, Store
+from bot.ports import HasNotices, HasNow, HasRetention, Store
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ HELD_DAYS = 7.0
 """For how long somebody can answer whether a reply is for the agent."""
 
 
-class RetentionTransaction(HasNow, HasRetention, Protocol):
+class RetentionTransaction(HasNow, HasRetention, HasNotices, Protocol):
     """What deleting touches."""
 
 
@@ -110,7 +113,13 @@ class Retention:
         return await tx.retention.delete_homes(before=tx.now - HOME_DAYS * DAY, limit=self._batch_size)
 
     async def _delete_held(self, tx: RetentionTransaction) -> int:
-        return await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
+        held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
+        for thread_id, person_id in sorted(
+            {(each.thread_id, each.person_id) for each in held if each.kind is RequestKind.FOLLOW_UP}
+        ):
+            told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
+            await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
+        return len(held)
 
     async def _delete_message_versions(self, tx: RetentionTransaction) -> int:
         before = tx.now - VERSION_MINUTES * MINUTE

@@ -23,7 +23,7 @@ from bot.domain.requests import RequestKind, RequestState
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.tables import early_replies, message_versions, notices, polls, requests, threads
 from bot.store.session import Session
-from bot.upkeep_store_ports import Deleted
+from bot.upkeep_store_ports import Deleted, HeldRequest
 
 _BEFORE = bindparam("before", type_=Double)
 _OPEN = [
@@ -113,11 +113,21 @@ _DELETE_VERSION = delete(message_versions).where(
 )
 _DELETE_VERSIONS_OF_CHANNEL = delete(message_versions).where(message_versions.c.channel_id == bindparam("whose"))
 # A job that waits for the choice of its project goes with its thread.
-_OLD_HELD = _oldest(
-    requests.c.id,
-    requests.c.recorded_at,
+_WAITS = (
     requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
     requests.c.kind != RequestKind.START,
+)
+# They are locked after their threads, and may be answered till then.
+_OLD_HELD = (
+    select(requests.c.id, requests.c.thread_id)
+    .where(requests.c.recorded_at < _BEFORE, *_WAITS)
+    .order_by(requests.c.recorded_at)
+    .limit(bindparam("limit"))
+)
+_DELETE_HELD = (
+    delete(requests)
+    .where(requests.c.id.in_(_IDS), *_WAITS)
+    .returning(requests.c.thread_id, requests.c.person_id, requests.c.kind)
 )
 _DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_id == bindparam("whose"))
 
@@ -156,8 +166,14 @@ class Retention:
             await self._session.execute(_DELETE_VERSION, values)
         return len(values)
 
-    async def delete_held(self, *, before: float, limit: int) -> int:
-        return await self._delete(_DELETE_REQUESTS, await self._ids(_OLD_HELD, before=before, limit=limit))
+    async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
+        rows = await self._session.rows(_OLD_HELD, before=before, limit=limit)
+        for thread_id in sorted({row["thread_id"] for row in rows}):
+            await self._session.lock_thread(thread_id)
+        if not rows:
+            return []
+        deleted = await self._session.execute(_DELETE_HELD, {"ids": [row["id"] for row in rows]})
+        return [HeldRequest(row.thread_id, row.person_id, RequestKind(row.kind)) for row in deleted]
 
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
         whole_threads = await self._delete_threads(_THREADS_OF_PERSON, person_id, limit)

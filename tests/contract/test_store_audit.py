@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.fakes.ports import FakeClock
-from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add
+from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
 
 from bot.cli.export import Period, entries
 from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
@@ -179,6 +179,7 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
         clock.advance((days * DAY) - (clock.now() - begin))
         await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
         await sweep()
+        await deliver_all(store)  # that nobody answered is told
         counted[days] = [
             await rows(sql, table)
             for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")

@@ -130,6 +130,16 @@ def reply_held(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.id}/held/{request.edited_at}")
 
 
+def reply_asked_again(request: Request, action: Request) -> NoticeKey:
+    """Asked once more for each time that its person wants to know what waits."""
+    return NoticeKey(f"{request.id}/held/{request.edited_at}/{action.id}")
+
+
+def reply_expired(person_id: str, at: float) -> NoticeKey:
+    """Told once a day at most."""
+    return NoticeKey(f"{person_id}/expired/{at // 86_400:.0f}")
+
+
 def request_refused(request: Request) -> NoticeKey:
     """Told once for a request of somebody who may not."""
     return NoticeKey(f"{request.id}/refused")

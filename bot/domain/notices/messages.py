@@ -62,6 +62,8 @@ class ActionAnswer(StrEnum):
     """The job did not fail, or it was tried again already."""
     HELD_SENT = "held_sent"
     HELD_ALL_SENT = "held_all_sent"
+    HELD_EXPIRED = "held_expired"
+    """Nobody answered for days whether a reply is for the agent."""
     HELD_DISCARDED = "held_discarded"
     PROJECT_CHOSEN = "project_chosen"
     PROJECT_SWITCHED = "project_switched"
