@@ -6,9 +6,10 @@ Each function is part of a transaction in which the thread is locked.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, with_new_words
+from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, taken_back, with_new_words
 from bot.domain.jobs import ARCHIVED, Problem
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer
+from bot.domain.notices import keys
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.permissions import is_outsider
 from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning, never_began
 from bot.domain.requests import (
@@ -127,6 +128,10 @@ async def record_early(
 
 async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
     """Records a follow-up that is no message of the thread, so that it carries no mark."""
+    if thread.state.muted_by:
+        told = ActionAnswered(person.id, ActionAnswer.REPLY_NOT_SENT_MUTED)
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), told))
+        return
     request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text, way_in=WayIn.MODAL)
     request = await _checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
@@ -144,7 +149,7 @@ async def catch_up(tx: RequestTransaction, request: Request) -> None:
         of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
         await _react_to_withdrawal(tx, after, of_reply[:-1])
         await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts what waits
-    if (notice := offer(after)) is not None:
+    if (notice := offer(after) or taken_back(after)) is not None:
         await tx.notices.add(after.thread_id, notice)
 
 
@@ -174,7 +179,7 @@ async def _revise(
             await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
         await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
-    notice = offer(after)
+    notice = offer(after) or taken_back(after)
     if notice is not None and after.latest_text != request.latest_text:
         await tx.notices.add(thread.id, notice)
 

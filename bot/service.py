@@ -113,16 +113,20 @@ class Service:
         self._on_commit()
         return known
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
-        """Records a follow-up that was written in a modal: it takes its place by the time when it was recorded."""
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
+        """Records a follow-up that was written in a modal: it takes its place by the time when it was recorded. False
+        where there is no record of that job.
+        """
 
-        async def work(tx: RequestTransaction) -> None:
+        async def work(tx: RequestTransaction) -> bool:
             thread = await tx.threads.get(thread_id)
             if thread is not None:
                 await record_written(tx, thread, person, text, source_key=source_key)
+            return thread is not None
 
-        await self._store.transact(work, urgent=True)
+        known = await self._store.transact(work, urgent=True)
         self._on_commit()
+        return known
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""

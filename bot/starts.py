@@ -8,12 +8,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.commands import ThreadWord
-from bot.domain.edits import certainly_unsent, offer, revised, revised_options
+from bot.domain.edits import certainly_unsent, offer, revised, revised_options, taken_back
 from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import with_problem
-from bot.domain.reply_rules import never_began
+from bot.domain.reply_rules import in_direct_message, never_began
 from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
@@ -87,10 +87,9 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     begins = reply.thread_ts in {"", reply.message_ts}
     if thread is not None:
         way_in, origin = WayIn.REPLY, thread.origin
-    elif reply.in_direct_message:
-        way_in, origin = WayIn.DIRECT_MESSAGE, ThreadOrigin.REQUEST
     else:
-        way_in, origin = WayIn.MENTION, ThreadOrigin.REQUEST if begins else ThreadOrigin.CONVERSATION
+        way_in = WayIn.DIRECT_MESSAGE if in_direct_message(reply) else WayIn.MENTION
+        origin = ThreadOrigin.REQUEST if begins else ThreadOrigin.CONVERSATION
     return NewJob(
         person=reply.person,
         channel_id=reply.channel_id,
@@ -120,7 +119,7 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
     """
     options, prompt = _asked(reply)
     still_asks = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
-    gone = reply.withdrawn or not still_asks
+    gone = reply.withdrawn or (certainly_unsent(start) and not still_asks)
     after = revised(start, replace(reply, text="" if gone else prompt, withdrawn=gone))
     if after == start:
         return
@@ -134,7 +133,7 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
     elif after.text != start.text:
         await tx.threads.set_prompt(thread.id, after.text)
         await _show(tx, thread, start)
-    notice = offer(after)
+    notice = offer(after) or taken_back(after)
     if notice is not None and after.latest_text != start.latest_text:
         await tx.notices.add(thread.id, notice)
 

@@ -286,7 +286,7 @@ class EarlyReplies(Protocol):
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
-        go too, once no card is on its way into the channel any more: of those the ones that mention Pagehand are among
+        go too, once no card is on its way into the channel any more: of those the ones that are for Pagehand are among
         the result, each with its own thread.
         """
 

@@ -9,7 +9,14 @@ from dataclasses import replace
 from bot.domain.command_options import Options
 from bot.domain.mentions import beginning, same_words
 from bot.domain.notices import keys
-from bot.domain.notices.messages import EarlierWords, NewNotice, Reaction, ReplyEdited
+from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
+    EarlierWords,
+    NewNotice,
+    Reaction,
+    ReplyEdited,
+)
 from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import (
@@ -26,6 +33,8 @@ from bot.domain.requests import (
 from bot.domain.threads import ThreadOptions
 
 MAX_NAMES, MAX_NAME = 5, 100
+TAKEN_BACK_FOR = 86_400.0
+"""Seconds after words were written in which somebody who deletes them wants to know that they were sent."""
 MAX_QUOTED = 1_000
 """Characters of the new words that an offer quotes from."""
 
@@ -81,6 +90,18 @@ def offer(request: Request) -> NewNotice | None:
         return None
     text = beginning(request.latest_text, MAX_QUOTED)
     return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
+
+
+def taken_back(request: Request) -> NewNotice | None:
+    """Returns what is told, once, of words that were deleted when the agent had them; None of others, and of those that
+    were written long ago.
+    """
+    if request.latest_text != "" or request.state is not RequestState.ACCEPTED or not request.written_at:
+        return None
+    if float(request.edited_at) - float(request.written_at) > TAKEN_BACK_FOR:
+        return None
+    told = ActionAnswered(request.person_id, ActionAnswer.SENT_BEFORE_DELETED)
+    return NewNotice(keys.reply_taken_back(request), told)
 
 
 def with_new_words(request: Request, now: float) -> Request:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Executable, bindparam, delete, exists, select, true
 
 from bot.domain.notices.posts import Delivery
+from bot.domain.reply_rules import may_be_for_us
 from bot.domain.requests import Reply
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, notices, threads
@@ -73,8 +74,10 @@ class EarlyReplies:
         others_wait = bool(await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id))
         gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts if others_wait else true()
         await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
-        taken = (row for row in kept if row["thread_ts"] == thread_ts or (row["mentions_us"] and not others_wait))
-        return [early_reply_from(row) for row in taken]
+        replies = [early_reply_from(row) for row in kept]
+        return [
+            reply for reply in replies if reply.thread_ts == thread_ts or (may_be_for_us(reply) and not others_wait)
+        ]
 
 
 def _seconds(ts: str) -> float:

@@ -14,7 +14,7 @@ from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.blocks import Block
-from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, STILL_RECORDING
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import MAX_PROMPT
 from bot.slack.rendering.modals import (
@@ -359,6 +359,18 @@ async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) 
     assert (await ana.views.submit()).ok
     (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
     assert call[1:4] == (Person(ana.id, world.identity.team_id), "th1", "And the manual")
+
+
+async def test_a_follow_up_to_a_job_that_is_gone_is_told_where_it_was_written(world: SlackWorld, ana: Actor) -> None:
+    """With the words still there."""
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
+    blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
+    card = await world.client.chat_postMessage(channel="C0DOCS001", text="card", blocks=blocks)
+    assert (await ana.press("docs", str(card["ts"]), "follow_up")).ok
+    await shown(world, ana, "Follow up")
+    world.service.knows = False
+    await ana.views.enter("prompt", "And the manual")
+    assert (await ana.views.submit()).errors == {"prompt": NO_RECORD}
 
 
 # -- Home -------------------------------------------------------------------------------------------------------------

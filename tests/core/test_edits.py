@@ -12,6 +12,7 @@ from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.requests import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.scheduler.retention import DAY
 from bot.store_ports import ClaimedRequest
 
 TS = "1700000005.000100"
@@ -349,20 +350,41 @@ async def test_nothing_is_offered_that_the_agent_has_or_that_is_not_for_it(world
     ts = await sent(world)
     await edit(world, ts, words, AT[0])
     await world.pass_time(5)
-    assert world.chat.told == []
+    assert offers(world) == []
 
 
-async def test_a_deletion_after_sending_says_nothing_and_ends_the_offer(world: CoreWorld) -> None:
+async def test_who_deletes_what_was_sent_is_told_that_the_agent_has_it(world: CoreWorld) -> None:
+    """Once; the offer of other words ends."""
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
+    for _ in range(2):
+        await world.settle()
+        await withdraw(world, ts, AT[1])
     await world.settle()
-    await withdraw(world, ts, AT[1])
-    await world.settle()
-    assert len(world.chat.told) == 1
+    assert answers(world) == ["sent_before_deleted"]
     await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
     await world.pass_time(5)
-    assert answers(world) == ["nothing_new"]
+    assert answers(world) == ["sent_before_deleted", "nothing_new"]
     assert world.job_api.messages["job-1"] == ["first"]
+
+
+async def test_who_deletes_while_it_is_sent_is_told_once_the_agent_has_it(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    item, at = await claimed(world)
+    await withdraw(world, ts, AT[0])
+    await world.settle()
+    assert answers(world) == []
+    await world.request_sender.process(item, at)
+    await world.pass_time(5)
+    assert answers(world) == ["sent_before_deleted"]
+
+
+async def test_who_tidies_up_long_afterwards_is_told_nothing(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await withdraw(world, ts, f"{float(TS) + 2 * DAY:.6f}")
+    await world.settle()
+    assert world.chat.told == []
 
 
 async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:

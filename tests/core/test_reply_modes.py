@@ -325,3 +325,43 @@ async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: Co
     await world.press(RequestKind.STOP, person, "", key="meant", thread_id=(await world.thread(ts)).id)
     await world.pass_time(5)
     assert world.job_api.cancelled == ["job-1"]
+
+
+# -- direct messages --------------------------------------------------------------------------------------------------
+
+
+async def test_a_reply_in_a_direct_messages_thread_without_a_job_asks_for_one(world: CoreWorld) -> None:
+    """What was said there goes along; the next reply is for that job."""
+    world.chat.public.add("D1")
+    world.reading.threads[ROOT] = [ThreadMessage("Pagehand", "The page on installing changed", ROOT)]
+    reply = Reply(ANA, "D1", ROOT, AT[0], "try again please", in_direct_message=True)
+    for _ in range(2):
+        assert await world.service.receive(reply)
+        await world.pass_time(5)
+    await world.service.receive(replace(reply, message_ts=AT[1], text="and the manual"))
+    await world.pass_time(5)
+    (created,) = world.job_api.created
+    assert created.startswith("try again please\n\n")
+    assert "> The page on installing changed" in created
+    assert world.job_api.messages["job-1"] == ["and the manual"]
+
+
+async def test_a_reply_in_a_direct_message_while_a_card_is_on_its_way_is_not_lost(world: CoreWorld) -> None:
+    """It could be a reply to that card."""
+    world.chat.public.add("D1")
+    await world.start(channel="D1")
+    assert await world.service.receive(Reply(ANA, "D1", "1700000000.000900", AT[0], "Fix it", in_direct_message=True))
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it", "Fix it"]
+
+
+async def test_a_follow_up_from_a_modal_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:
+    """As a reply is; what is known of no job is not recorded."""
+    thread = await world.thread(await world.started())
+    await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
+    for _ in range(2):
+        assert await world.service.follow_up(BEN, thread.id, "and that", source_key="view/1")
+        await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.answers() == ["muted", "reply_not_sent_muted"]
+    assert not await world.service.follow_up(BEN, "nobody's", "and that", source_key="view/2")

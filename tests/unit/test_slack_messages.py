@@ -212,6 +212,27 @@ async def test_a_direct_message_about_no_job_is_answered(
     assert told(caplog) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "answers"),
+    [
+        (f"<@{BOT}> stop", {}, 1),
+        ("!status", {"channel": "D0ANA", "channel_type": "im"}, 1),
+        ("!retry", {"parent_user_id": BOT}, 1),
+        ("!mute", {}, 0),
+    ],
+    ids=["to us", "in a direct message", "below a card of ours", "among people"],
+)
+async def test_a_word_in_a_thread_without_a_job_is_answered_where_it_is_for_us(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str, place: dict[str, str], answers: int
+) -> None:
+    """Once, though a mention comes as two events."""
+    world.service.knows = False
+    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
+        await world.take(event(text=text, type=kind, **place))
+    await world.app.drain(5)
+    assert told(caplog) == answers
+
+
 # -- threads ----------------------------------------------------------------------------------------------------------
 
 

@@ -105,6 +105,11 @@ def reply_edited(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.id}/edited/{request.edited_at}")
 
 
+def reply_taken_back(request: Request) -> NoticeKey:
+    """Told once for a request whose reply was deleted."""
+    return NoticeKey(f"{request.id}/taken_back")
+
+
 def reply_not_fully_sent(request: Request) -> NoticeKey:
     """Told once for a reply, whatever becomes of it."""
     return NoticeKey(f"{request.reply_id}/not_carried")

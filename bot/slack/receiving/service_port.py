@@ -25,8 +25,8 @@ class ServicePort(Protocol):
     async def act(self, action: Action) -> bool:
         """Records what a button, a word or a reaction asks for. False where what it is about is not known."""
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
-        """Records a follow-up that was written elsewhere than in the job's thread."""
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
+        """Records a follow-up that was written elsewhere than in the job's thread. False where that is not known."""
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""

@@ -67,6 +67,10 @@ _ANSWERS = {
     ActionAnswer.HELD_ALL_SENT: (
         "Your reply goes to the agent, and so does all that you write in this thread from now on."
     ),
+    ActionAnswer.SENT_BEFORE_DELETED: (
+        "The agent has it already: what you deleted, or took back, was sent before. Reply with what it should do "
+        "instead, or write `!stop`."
+    ),
     ActionAnswer.HELD_EXPIRED: (
         "What you wrote in this thread was not sent: for a week, you did not say whether it is for the agent. Write it "
         "again if it still matters."

@@ -45,8 +45,9 @@ class RecordingService:
         await self._keep("act", action)
         return self.knows
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> None:
+    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
         await self._keep("follow_up", person, thread_id, text, source_key)
+        return self.knows
 
     async def draft(self, person_id: str, place: str) -> str:
         await self._keep("draft", person_id, place)

@@ -25,7 +25,7 @@ from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, 
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
-from bot.slack.rendering.ephemeral_texts import STILL_RECORDING
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import (
@@ -106,8 +106,13 @@ class ModalListeners:
         text = _prompt_in(body)
         if errors := _prompt_errors(text):
             return _errors(errors)
-        call = self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body))
-        return await self._recorded(call, body, person, place, place.channel_id)
+        known: list[bool] = []
+
+        async def record() -> None:
+            known.append(await self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body)))
+
+        answer = await self._recorded(record(), body, person, place, place.channel_id)
+        return answer if answer or all(known) else _errors({Input.PROMPT: NO_RECORD})
 
     async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         quiet = choice_in(body, Input.TELLING) == Telling.QUIET

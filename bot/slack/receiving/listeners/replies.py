@@ -8,7 +8,7 @@ from bot.domain.requests import Reply
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import tell
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 
 
@@ -32,10 +32,7 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
         case Word(ThreadWord.HELP):
             await _help(message, dependencies)
         case Word(word, prompt):
-            if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
-                tell(message, wrong, dependencies)
-            else:
-                await _record(_reply(message, prompt, word), message, dependencies)
+            await _word(message, word, prompt, dependencies)
         case _:
             assert_never(said)
 
@@ -51,6 +48,19 @@ async def _record(reply: Reply, message: PersonMessage, dependencies: Dependenci
     known = await dependencies.recorder.record_event(dependencies.service.receive(reply))
     if not known and message.answers_us:
         tell(message, unknown_job(dependencies.message_context), dependencies)
+
+
+async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:
+    """Records a word for Pagehand. Where it is about no job, whoever asks us is told."""
+    if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
+        tell(message, wrong, dependencies)
+        return
+    reply = _reply(message, prompt, word)
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)):
+        if message.answers_us:
+            tell(message, unknown_job(dependencies.message_context), dependencies)
+        elif message.mentions_us or message.in_direct_message:
+            tell(message, word_without_job(word, dependencies.message_context), dependencies)
 
 
 async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
