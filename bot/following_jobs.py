@@ -58,7 +58,7 @@ async def _replace(tx: ActionTransaction, followed: Thread, thread: Thread, star
     if followed.card_ts is not None:
         await tx.notices.add(followed.id, CARD_CHANGED)
     await _answer(tx, followed, start, _DONE[start.way_in])
-    await note(tx, _AUDITED[start.way_in], start, thread)
+    await note(tx, _AUDITED[start.way_in], start, followed)
 
 
 async def _answer(tx: ActionTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:

@@ -40,8 +40,8 @@ class Limits(Protocol):
         this person's waits until the transaction ends; all threads that it locks are to be locked before.
         """
 
-    async def count(self, person_id: str, request_id: str) -> None:
-        """Counts a request that is let through; doing it twice is the same as once."""
+    async def count(self, person_id: str, request_id: str) -> bool:
+        """Counts a request that is let through. False where it was counted before: it is prepared once more."""
 
 
 class Drafts(Protocol):

@@ -38,6 +38,7 @@ class Limits:
         rows = await session.rows(_NTH_NEWEST, person=person_id, since=session.now - within, newer=limit - 1)
         return float(rows[0][counted_requests.c.at]) + within if rows else None
 
-    async def count(self, person_id: str, request_id: str) -> None:
+    async def count(self, person_id: str, request_id: str) -> bool:
         values = {"request_id": request_id, "person_id": person_id, "at": self._session.now}
-        await self._session.execute(_COUNT[self._session.dialect], values)
+        counted = await self._session.execute(_COUNT[self._session.dialect], values)
+        return counted.rowcount == 1

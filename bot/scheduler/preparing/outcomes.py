@@ -129,8 +129,8 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
     thread = replace(thread, project=routed.project)
     await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=_context(ready)))
     await tx.notices.add(thread.id, CARD_CHANGED)
-    await tx.limits.count(request.person_id, request.id)
-    await note(tx, AuditAction.ASKED, request, thread)
+    if await tx.limits.count(request.person_id, request.id):
+        await note(tx, AuditAction.ASKED, request, thread)
     await _tell_of_cuts(tx, ready)
 
 
@@ -141,8 +141,8 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
     if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
-    await tx.limits.count(request.person_id, request.id)
-    await note(tx, AuditAction.STEERED, request, thread)
+    if await tx.limits.count(request.person_id, request.id):
+        await note(tx, AuditAction.STEERED, request, thread)
     await _tell_of_cuts(tx, ready)
     # Where only participants count, a reply that was let through once makes nobody one.
     counts = ready.mode is not ReplyMode.PARTICIPANTS

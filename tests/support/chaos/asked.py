@@ -36,7 +36,8 @@ class Ask:
 @dataclass
 class Reply:
     """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first, and
-    `answered` that.
+    `answered` that, `discarded` with no. `edited` is what it says by now where that differs; `deleted`: it is gone, and
+    `gone_at` is when Pagehand had acknowledged that for certain, in seconds of the loop.
     """
 
     text: str
@@ -45,6 +46,20 @@ class Reply:
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
     answered: bool = False
+    discarded: bool = False
+    edited: str = ""
+    deleted: bool = False
+    changes: Sequence[DeliveryRecord] = ()
+    gone_at: float | None = None
+
+    @property
+    def texts(self) -> set[str]:
+        """What it said at one time or another."""
+        return {self.text, self.edited} - {""}
+
+    def times_in(self, taken: Sequence[str]) -> int:
+        """How often the job API took it, in whichever words."""
+        return sum(words in self.texts for words in taken)
 
     @property
     def acked(self) -> bool | None:
@@ -78,6 +93,12 @@ class Cards:
         if change.kind == "message_posted" and message is not None and key_in_thread(message) == "card":
             found = _PROMPT.search(message.text)
             self.by_prompt.setdefault(found[0] if found else "", []).append(message)
+
+
+def changes_of(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
+    """What Slack brings of the edits of a message and of its deletion."""
+    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
+    return [record for record, event in events if ts in {event.get("deleted_ts"), event.get("message", {}).get("ts")}]
 
 
 def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:

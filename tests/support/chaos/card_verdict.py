@@ -6,14 +6,15 @@ from support.chaos.process_world import ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.promises import Shown
 
-from bot.domain.requests import RequestKind
+from bot.domain.requests import RequestKind, WayIn
 
 
 def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     """Of a job that came to an end: of jobs that were asked for twice, the end of any is right."""
     if scenario.card is None or scenario.end is None:
         return
-    asked_to_stop = any(deed.kind is RequestKind.STOP for deed in scenario.deeds)
+    stopped = any(deed.kind is RequestKind.STOP for deed in scenario.deeds)
+    asked_to_stop = stopped or WayIn.SWITCH in scenario.followers.values()
     right: list[tuple[str, ...]] = []
     for job in (world.fake_job_api.jobs[job_id] for job_id in scenario.jobs):
         # A link is null again in a new round; the pull request that there was stays on the card.

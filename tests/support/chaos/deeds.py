@@ -1,13 +1,25 @@
 """What a person does about a job besides asking and replying, and how the job ends."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from support.chaos.asked import Deed, End, Reply, acked, deliveries_of
+from support.chaos.asked import Deed, End, Reply, acked, changes_of, deliveries_of
+from support.chaos.process_world import GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
+from support.worlds.card_menu import menu_choice
 
-from bot.domain.requests import RequestKind
-from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_HELD, STOP_JOB
+from bot.domain.requests import RequestKind, WayIn
+from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
+from bot.slack.rendering.blocks import (
+    CHOOSE_PROJECT_BUTTONS,
+    DISCARD_HELD,
+    RETRY_JOB,
+    SEND_ALL_HELD,
+    SEND_HELD,
+    STOP_JOB,
+)
+from bot.starts import request_id
 from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.people import Actor
@@ -15,8 +27,15 @@ from bot.workspace.people import Actor
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-STOPPED, FAILED, MUTED = 0.2, 0.25, 0.2
-"""How often a job is stopped instead of ending, fails at last and is retried, and is muted for a while."""
+STOPPED, MUTED = 0.2, 0.2
+"""How often a job is stopped instead of ending, and is muted for a while."""
+FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
+"""How often it fails at last and is retried, is switched to the other project, and is followed by another job."""
+EDITED, DELETED = 0.12, 0.08
+"""How often a reply is edited, or deleted, at once."""
+OF_HELD = (SEND_HELD, SEND_HELD, SEND_HELD, SEND_ALL_HELD, DISCARD_HELD)
+"""What whoever is asked answers."""
+_SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
 
 
@@ -27,11 +46,16 @@ async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
         await _do(scenario, RequestKind.UNMUTE, "!unmute")
     if scenario.rng.random() < STOPPED and await _stop(scenario):
         return
-    if is_last and scenario.rng.random() < FAILED:
+    last = scenario.rng.random() if is_last else 1.0
+    if last < FAILED:
         await _fail(scenario)
         await _retry(scenario)
-        return
-    await _finish(scenario, turn)
+    elif last < FAILED + SWITCHED:
+        await _switch(scenario)
+    else:
+        await _finish(scenario, turn)
+        if last < FAILED + SWITCHED + FOLLOWED:
+            await _ask_for_another(scenario)
 
 
 async def choose_project(scenario: "UserScenario") -> None:
@@ -42,14 +66,40 @@ async def choose_project(scenario: "UserScenario") -> None:
     await _press(scenario, RequestKind.CHOOSE_PROJECT, scenario.person, question, CHOOSE_PROJECT_BUTTONS[0])
 
 
-async def send_held(scenario: "UserScenario", reply: Reply) -> None:
-    """Has a reply sent about which its person is asked, once that question is there: it can come late, too, as what a
-    process recorded that was stopped meanwhile.
+async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
+    """Says what becomes of a reply about which its person is asked, once that question is there: it can come late, too,
+    as what a process recorded that was stopped meanwhile.
     """
     question = _question(scenario, scenario.other, SEND_HELD, reply.request_id)
     if question is not None:
-        reply.answered = True
-        await _press(scenario, RequestKind.SEND_HELD, scenario.other, question, SEND_HELD)
+        reply.answered, action_id = True, scenario.rng.choice(OF_HELD)
+        # With that answer all of theirs go, also one that was discarded before in vain.
+        reply.discarded = action_id == DISCARD_HELD
+        await _press(scenario, ABOUT_REQUESTS[action_id], scenario.other, question, action_id)
+
+
+async def change(scenario: "UserScenario", reply: Reply) -> None:
+    """Edits a reply, or deletes it, while it may not have been sent."""
+    writer, chance = scenario.other if reply.held else scenario.person, scenario.rng.random()
+    if chance < EDITED:
+        reply.edited = f"{reply.text[:-1]}-edited."
+        await writer.edit(scenario.channel, reply.ts, scenario.addressed(reply.edited))
+    elif chance < EDITED + DELETED:
+        reply.deleted = True
+        await writer.delete(scenario.channel, reply.ts)
+        reply.changes = changes_of(scenario.world, reply.ts)
+
+
+async def want_as_guest(scenario: "UserScenario") -> None:
+    """Somebody replies, and presses the button for a stop, who may do neither."""
+    scenario.where, guest = "is a guest", scenario.world.workspace.people[GUEST]
+    text = f"scenario-{scenario.number} guest-{len(scenario.guest_words) + 1}."
+    said = await guest.say(scenario.channel, f"{MENTION}{text}", thread_ts=scenario.root_ts)
+    scenario.guest_words.append(text)
+    scenario.guest_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
+    if scenario.card is not None and STOP_JOB in str(scenario.card.blocks):
+        with suppress(SlackError):
+            await guest.press(scenario.channel, scenario.card.ts, STOP_JOB)
 
 
 async def _finish(scenario: "UserScenario", turn: int) -> None:
@@ -105,16 +155,50 @@ async def _retry(scenario: "UserScenario") -> None:
     """The same job once more, which then ends well; where that could not be, its person was told so, privately."""
     scenario.where = "retries"
     await _by_button_or_word(scenario, RequestKind.RETRY, RETRY_JOB, "!retry")
-    await scenario.see_in_database(
-        f"SELECT id FROM requests WHERE id = '{scenario.retry_id}' AND state NOT IN ('accepted', 'rejected')"  # noqa: S608 - in hexadecimal
+    await _end_followers(scenario, "retried")
+
+
+async def _switch(scenario: "UserScenario") -> None:
+    """The same for the other project, while the job is at work; then that one ends well."""
+    scenario.where, card = "switches", scenario.card
+    assert card is not None
+    ((project,),) = await scenario.world.rows(f"SELECT project FROM threads WHERE id = '{scenario.thread_id}'")  # noqa: S608 - in hexadecimal
+    other = next(name for name in (PROJECT, WITHOUT_CANCEL) if name != project)
+    _ends_without_answer(scenario, None)
+    await scenario.see(lambda: _SWITCH in str(card.blocks))
+    while not (found := _button_with(scenario, f"{scenario.thread_id}/{other}")):
+        choice = menu_choice(card, _SWITCH)
+        await _press(scenario, RequestKind.CHOOSE_PROJECT, scenario.person, card, **choice)
+        await scenario.see_in_database(_OPEN.format(scenario.thread_id, "'choose_project'"))
+        await scenario.dither(2.0)
+    question, action_id = found
+    await _press(scenario, RequestKind.CHOOSE_PROJECT, scenario.person, question, action_id)
+    await scenario.see_in_database(_OPEN.format(scenario.thread_id, "'choose_project'"))
+    await _end_followers(scenario, "switched")
+
+
+async def _ask_for_another(scenario: "UserScenario") -> None:
+    """Another job in the same thread, which ends well, too."""
+    scenario.where = "asks for another job"
+    await _do(scenario, RequestKind.START, f"!new another-{scenario.number}: tidy the guides")
+    await _end_followers(scenario, "another")
+
+
+async def _end_followers(scenario: "UserScenario", name: str) -> None:
+    """Waits for the jobs that follow the scenario's, and has them end well."""
+    follow = (
+        "SELECT requests.id, requests.way_in, requests.state FROM requests JOIN threads ON threads.id = thread_id"  # noqa: S608 - in hexadecimal
+        f" WHERE follows = '{scenario.thread_id}' AND kind = 'start'"
     )
-    link = f"https://git.example/e{scenario.number}/retried"
-    # Where it was sent again, the thread knows the last of them only.
-    retried = [one for one in scenario.world.fake_job_api.created if one.key.startswith(scenario.retry_id)]
-    for job in retried:
+    scenario.followers |= {row[0]: WayIn(row[1]) for row in await scenario.world.rows(follow)}
+    await scenario.see_in_database(f"{follow} AND requests.state NOT IN ('accepted', 'rejected')")
+    link = f"https://git.example/e{scenario.number}/{name}"
+    # Where one was sent again, the thread knows the last of them only.
+    created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
+    for job in created:
         scenario.world.fake_job_api.show(job.job_id, "completed", link)
     scenario.where = f"waits for {link}"
-    await scenario.see(lambda: not retried or any(link in message.text for message in scenario.slack_thread()))
+    await scenario.see(lambda: not created or any(link in message.text for message in scenario.slack_thread()))
 
 
 async def _stop(scenario: "UserScenario") -> bool:
@@ -158,17 +242,35 @@ async def _do(scenario: "UserScenario", kind: RequestKind, word: str) -> None:
     await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{kind}'"))
 
 
-async def _press(scenario: "UserScenario", kind: RequestKind, person: Actor, message: Message, action_id: str) -> None:
+async def _press(
+    scenario: "UserScenario",
+    kind: RequestKind,
+    person: Actor,
+    message: Message,
+    action_id: str,
+    *,
+    value: str | None = None,
+) -> None:
     """Presses a button till that was acknowledged; one that is not there any more did what it was to do."""
     deed = Deed(kind)
     scenario.deeds.append(deed)
     while not deed.acked:
         deed.tries += 1
         try:
-            deed.acked = (await person.press(scenario.channel, message.ts, action_id)).ok
+            deed.acked = (await person.press(scenario.channel, message.ts, action_id, value=value)).ok
         except SlackError:
             return
         await scenario.dither(0.5)
+
+
+def _button_with(scenario: "UserScenario", value: str) -> tuple[Message, str] | None:
+    """The newest question to the scenario's person with a button of this value, and what the button is called."""
+    for message in reversed(scenario.person.ephemerals(scenario.channel)):
+        for block in message.blocks or []:
+            for element in block.get("elements", []):
+                if element.get("value") == value:
+                    return message, element["action_id"]
+    return None
 
 
 def _question(scenario: "UserScenario", person: Actor, action_id: str, about: str) -> Message | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from support.chaos.process_world import ProcessWorld
@@ -11,7 +11,7 @@ from support.oracles.promises import Broken, Promise
 
 from bot.domain.audit import AuditAction
 from bot.domain.home import JOBS_A_PAGE, HomeContent
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests import RequestKind, RequestState, WayIn
 from bot.domain.stopping import STOP_WORDS
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
@@ -30,26 +30,33 @@ class Row:
     thread_id: str
     kind: RequestKind
     state: RequestState
+    way_in: WayIn
+    person_id: str
 
 
 async def deeds_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> list[Broken]:
     """What of it broke a promise."""
     rows = [
-        Row(request_id, thread_id, RequestKind(kind), RequestState(state))
-        for request_id, thread_id, kind, state in await world.rows("SELECT id, thread_id, kind, state FROM requests")
+        Row(request_id, thread_id, RequestKind(kind), RequestState(state), WayIn(way_in), person_id)
+        for request_id, thread_id, kind, state, way_in, person_id in await world.rows(
+            "SELECT id, thread_id, kind, state, way_in, person_id FROM requests"
+        )
     ]
     noted = Counter((row[0], AuditAction(row[1])) for row in await world.rows("SELECT thread_id, action FROM audit"))
-    return [*_deeds(scenarios, rows), *_stops(world, scenarios, rows), *_audit(rows, noted)]
+    follows = {row[0]: row[1] for row in await world.rows("SELECT id, follows FROM threads")}
+    return [*_deeds(scenarios, rows), *_stops(world, scenarios, rows), *_audit(rows, noted, follows)]
 
 
 def _deeds(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
     """What was acknowledged was recorded, once for each try at most, and has come to an end."""
-    recorded = Counter((row.thread_id, row.kind) for row in rows)
+    recorded = Counter((row.thread_id, row.kind, row.person_id) for row in rows if row.way_in is not WayIn.SWITCH)
     for scenario in scenarios:
         for kind in {deed.kind for deed in scenario.deeds if scenario.card}:
             acked = sum(deed.acked for deed in scenario.deeds if deed.kind is kind)
             tries = sum(deed.tries for deed in scenario.deeds if deed.kind is kind)
-            found = recorded[scenario.thread_id, kind]
+            found = sum(recorded[scenario.thread_id, kind, person.id] for person in (scenario.person, scenario.other))
+            if kind is RequestKind.START:
+                found = list(scenario.followers.values()).count(WayIn.REPLY)
             if not acked <= found <= tries:
                 promise = Promise.DONE_ONCE if found > tries else Promise.NOTHING_LOST
                 yield Broken(promise, f"{scenario.prompt}: {kind} was acknowledged {acked} times, recorded {found}")
@@ -73,10 +80,21 @@ def _stops(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collect
             yield Broken(Promise.NOTHING_LOST, f"the stop {row.id} is said to be done, and reached nobody")
 
 
-def _audit(rows: Collection[Row], noted: Counter[tuple[str, AuditAction]]) -> Iterator[Broken]:
-    """Each thing done is noted once: at least what was sent or carried out, at most what was asked for."""
-    recorded = Counter((row.thread_id, row.kind) for row in rows)
-    done = Counter((row.thread_id, row.kind) for row in rows if row.state in _SENT)
+def _audit(
+    rows: Collection[Row], noted_of_threads: Counter[tuple[str, AuditAction]], follows: Mapping[str, str]
+) -> Iterator[Broken]:
+    """Each thing done is noted once: at least what was sent or carried out, at most what was asked for. Of jobs that
+    follow each other all counts together: what waits goes along.
+    """
+
+    def first(thread_id: str) -> str:
+        return first(follows[thread_id]) if follows.get(thread_id) else thread_id
+
+    recorded = Counter((first(row.thread_id), row.kind) for row in rows)
+    done = Counter((first(row.thread_id), row.kind) for row in rows if row.state in _SENT)
+    noted = Counter[tuple[str, AuditAction]]()
+    for (thread_id, action), times in noted_of_threads.items():
+        noted[first(thread_id), action] += times
     bounds: dict[AuditAction, tuple[tuple[RequestKind, ...], tuple[RequestKind, ...]]] = {
         AuditAction.ASKED: ((RequestKind.START,), (RequestKind.START,)),
         AuditAction.STEERED: ((RequestKind.FOLLOW_UP,), (RequestKind.FOLLOW_UP,)),
@@ -85,8 +103,9 @@ def _audit(rows: Collection[Row], noted: Counter[tuple[str, AuditAction]]) -> It
         AuditAction.UNMUTED: ((), (RequestKind.UNMUTE,)),
         AuditAction.RETRIED: ((), (RequestKind.RETRY, RequestKind.SEND_AGAIN)),
         AuditAction.PROJECT_CHOSEN: ((), (RequestKind.CHOOSE_PROJECT,)),
+        AuditAction.REFUSED: ((), (RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP)),
     }
-    for thread_id in {row.thread_id for row in rows}:
+    for thread_id in {first(row.thread_id) for row in rows}:
         for action, (needed, allowed) in bounds.items():
             least = sum(done[thread_id, kind] for kind in needed)
             most = sum(recorded[thread_id, kind] for kind in allowed)

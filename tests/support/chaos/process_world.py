@@ -29,6 +29,9 @@ AMONG_PARTICIPANTS = "general"
 NEW_CHANNEL = 0.3
 """How often a scenario begins in a channel of its own, that the bot is not in."""
 PEOPLE = ("ana", "ben")
+GUEST = "gia"
+"""Who may ask for nothing."""
+MENTION = "@pagehand "
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack brings an event again: as often as the real one, but sooner."""
 JOB_API_TIMEOUT = 5.0
@@ -80,7 +83,7 @@ class ProcessWorld:
     def new_channel(self, name: str) -> str:
         """Opens a public channel in which the people are, and the bot is not. Returns its name."""
         state = self.workspace.state
-        people = [self.workspace.people[person].id for person in PEOPLE]
+        people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST)]
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
@@ -112,6 +115,8 @@ async def world(
     port = free_port() if http else None
     workspace = WorkspaceServer(_app(port), ack_timeout=1.5, retry_delays=RETRY_DELAYS)
     workspace.channels.add_bot("general")
+    for channel in CHANNELS:
+        workspace.channels[channel].members.append(workspace.people[GUEST].id)
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
     fake_job_api.projects.add(WITHOUT_CANCEL)
     engine = _reading(database_url)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from support.chaos import deeds
 from support.chaos.asked import Ask, Cards, Deed, End, Reply, acked, deliveries_of
-from support.chaos.process_world import AMONG_PARTICIPANTS, CHANNELS, NEW_CHANNEL, PEOPLE, ProcessWorld
+from support.chaos.process_world import AMONG_PARTICIPANTS, CHANNELS, MENTION, NEW_CHANNEL, PEOPLE, ProcessWorld
 from support.oracles.notice_keys import key_in_thread, key_of
 
+from bot.domain.requests import WayIn
 from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.slack.rendering.ephemeral_texts import GOT_IT
 from bot.starts import request_id
@@ -23,7 +24,8 @@ BY_MENTION, WITH_FILE, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.5, 0.2, 0.4
 """How often a job is asked for in a message, and that with a file, how often without a word of its project, and, where
 that person is asked whether it is for the agent, how often somebody else replies.
 """
-MENTION = "@pagehand "
+BY_GUEST = 0.1
+"""How often a guest, who may not, wants something."""
 _LOOK_EVERY = 0.15
 
 
@@ -51,6 +53,11 @@ class UserScenario:
     """The messages whose button was pressed."""
     left: set[str] = field(default_factory=set)
     """The requests that were not asked to be sent again."""
+    followers: dict[str, WayIn] = field(default_factory=dict)
+    """What Pagehand calls the jobs that came after this one, or in its place, and how they were asked for."""
+    guest_words: list[str] = field(default_factory=list)
+    guest_requests: list[str] = field(default_factory=list)
+    """What a guest wrote, and what Pagehand calls that."""
     start_left: bool = False
     """Whether the person left it at not knowing whether the job was started."""
     card: Message | None = None
@@ -111,19 +118,10 @@ class UserScenario:
         return (self.card.thread_ts or self.card.ts) if self.card else ""
 
     @property
-    def retry_id(self) -> str:
-        """What Pagehand calls the job that a retry of this one would be, its thread and its request alike."""
-        return request_id(f"retry/{self.thread_id}")
-
-    @property
     def jobs(self) -> list[str]:
         """The jobs that were created for it: more than one only where a person had it sent again."""
         created = self.world.fake_job_api.created
-        return [
-            one.job_id
-            for one in created
-            if one.prompt.startswith(self.prompt) and not one.key.startswith(self.retry_id)
-        ]
+        return [one.job_id for one in created if one.prompt.startswith(self.prompt) and one.key not in self.followers]
 
     def slack_thread(self) -> list[Message]:
         """All messages of the Slack thread; empty while there is no card."""
@@ -176,8 +174,12 @@ class UserScenario:
                 self.channel, self.addressed(text), thread_ts=self.root_ts
             )
             request = request_id(f"message/{said.channel}/{said.ts}")
-            self.replies.append(Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other))
+            reply = Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other)
+            self.replies.append(reply)
+            await deeds.change(self, reply)
             await self.dither(0.3)
+        if self.rng.random() < BY_GUEST:
+            await deeds.want_as_guest(self)
         return self.replies[before:]
 
     def addressed(self, words: str) -> str:
@@ -185,10 +187,11 @@ class UserScenario:
         return f"{MENTION}{words}" if self.in_conversation else words
 
     def _settled(self, reply: Reply) -> bool:
-        return self._taken(reply) or reply.request_id in self.left or reply.acked is False
+        over = reply.deleted or reply.discarded
+        return over or self._taken(reply) or reply.request_id in self.left or reply.acked is False
 
     def _taken(self, reply: Reply) -> bool:
-        return reply.text in self.world.fake_job_api.words_taken()
+        return reply.times_in(self.world.fake_job_api.words_taken()) > 0
 
     async def see(self, condition: Callable[[], object]) -> None:
         """Waits for a condition, and presses what the thread offers to press meanwhile."""
@@ -206,14 +209,16 @@ class UserScenario:
         for message in self.slack_thread():
             await self._consider(message)
         for reply in self.replies:
-            if reply.held and not reply.answered:
-                await deeds.send_held(self, reply)
+            if reply.deleted and reply.gone_at is None and acked(reply.changes):
+                reply.gone_at = asyncio.get_running_loop().time()
+            if reply.held and not (reply.answered or reply.deleted):
+                await deeds.answer_held(self, reply)
 
     async def _consider(self, message: Message) -> None:
         """Presses the button of an unsure notice or leaves it, once and for all."""
         thread_id, _, rest = key_of(message).partition("/")
         request_id, _, rest = rest.partition("/")
-        if thread_id not in {self.thread_id, self.retry_id} or not rest.startswith("unsure/"):
+        if thread_id not in {self.thread_id, *self.followers} or not rest.startswith("unsure/"):
             return
         if request_id in self.left or message.ts in self.pressed:
             return
@@ -221,7 +226,7 @@ class UserScenario:
             f"SELECT id, kind FROM requests WHERE id = '{request_id}' OR merged_into = '{request_id}'"  # noqa: S608 - in hexadecimal
         )
         is_start = any(kind == "start" for _, kind in rows)
-        needed = is_start and (self.eager or self.rounds or thread_id == self.retry_id)
+        needed = is_start and (self.eager or self.rounds or thread_id in self.followers)
         if not needed and self.rng.random() > PRESSED:
             self.start_left |= is_start
             self.left.update(each for each, _ in rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from support.chaos.asked import Ask, Reply
+from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
 from support.chaos.deeds_verdict import deeds_broken
 from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
@@ -15,7 +15,7 @@ from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests import RejectionReason, RequestState, WayIn
 from bot.workspace.model.entities import Message
 
 _ENDS = ("/completed", "/failed", "/stopped")
@@ -45,20 +45,22 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Records:
-    """What the database holds: of each job and reply by its words, its id, that with which it went out as one message,
-    and its state; of each thread the keys of its posts, in their order, and those of them that are done.
+    """What the database holds: of each job by its words, and of each reply, its id, that with which it went out as one
+    message, and its state; of each thread the keys of its posts, in their order, and those of them that are done.
     """
 
-    requests: Mapping[str, tuple[str, str, RequestState]]
-    states: Mapping[str, RequestState]
+    asks: Mapping[str, tuple[str, str, RequestState]]
+    replies: Mapping[str, tuple[str, str, RequestState]]
     """By the request's id."""
+    states: Mapping[str, tuple[RequestState, str]]
+    """By the request's id, with the problem."""
     posts: Mapping[str, Sequence[str]]
     done: frozenset[str]
 
     @classmethod
     async def read(cls, world: ProcessWorld) -> "Records":
         """As they are now."""
-        requests = await world.rows("SELECT text, id, merged_into, state, source_key FROM requests")
+        requests = await world.rows("SELECT text, id, merged_into, state, way_in, problem FROM requests")
         posts: dict[str, list[str]] = {}
         done: set[str] = set()
         for thread_id, key, state in await world.rows(
@@ -66,24 +68,27 @@ class Records:
         ):
             posts.setdefault(thread_id, []).append(key)
             done |= {key} if state == "done" else set()
-        by_words = {
-            text.partition(" tidy")[0]: (request_id, first or request_id, RequestState(state))
-            for text, request_id, first, state, source_key in requests
-            if not source_key.startswith("retry/")
+        found = [(row[0], (row[1], row[2] or row[1], RequestState(row[3])), row[4]) for row in requests]
+        asks = {
+            text.partition(" tidy")[0]: each
+            for text, each, way_in in found
+            if way_in not in {WayIn.RETRY, WayIn.SWITCH}
         }
-        states = {request_id: RequestState(state) for _, request_id, _, state, _ in requests}
-        return cls(by_words, states, posts, frozenset(done))
+        replies = {each[0]: each for _, each, _ in found}
+        states = {request_id: (RequestState(state), problem) for _, request_id, _, state, _, problem in requests}
+        return cls(asks, replies, states, posts, frozenset(done))
 
 
 async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
     """Judges a world in which nothing is under way any more."""
-    happened = history(world, scenarios, await Records.read(world))
+    records = await Records.read(world)
+    happened = history(world, scenarios, records)
     verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
     verdict.broken += await deeds_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
             verdict.broken += _told(scenario)
-        verdict.broken += _without_its_files(world, scenario)
+        verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
     verdict.double_sends += _sent_twice(world)
     return verdict
 
@@ -98,7 +103,7 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
         threads=[
             _said(scenario, records, thread_id)
             for scenario in with_card
-            for thread_id in (scenario.thread_id, scenario.retry_id)
+            for thread_id in (scenario.thread_id, *scenario.followers)
         ],
         shown=[
             shown
@@ -112,33 +117,42 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
 def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[AskedFor]:
     """Each request was taken once; or, where it cannot be known, at most once more than a person asked for."""
     entries = world.fake_job_api.created
-    retried = [entry for entry in entries if scenario.card and entry.key.startswith(scenario.retry_id)]
-    created = Counter(entry.prompt.partition(" ")[0] for entry in entries if entry not in retried)
+    created = Counter(entry.prompt.partition(" ")[0] for entry in entries if entry.key not in scenario.followers)
     taken = world.fake_job_api.words_taken()
     keys = all_keys(world.workspace)
     told = explained(keys)
-    requests: list[Ask | Reply] = [*scenario.asks, *scenario.replies]
-    for request in requests:
-        name = _name(request)
-        request_id, first, state = records.requests.get(name, ("", "", None))
+    for ask in scenario.asks:
+        request_id, first, state = records.asks.get(ask.prompt, ("", "", None))
         yield AskedFor(
-            name,
-            acknowledged=bool(request.acked),
-            taken=created[name] if isinstance(request, Ask) else taken.count(name),
+            ask.prompt,
+            acknowledged=ask.acked,
+            taken=created[ask.prompt],
             sent_again=scenario.presses[request_id],
             explained=bool({request_id, first} & told) or _waits_for_a_choice(request_id, state, keys),
             state=state,
-            turn=_turn(scenario, request, taken),
         )
-    if scenario.retry_id in records.states:
+    for reply in scenario.replies:
+        request_id, first, state = records.replies.get(reply.request_id, ("", "", None))
         yield AskedFor(
-            f"the retry of {scenario.prompt}",
-            acknowledged=any(deed.kind is RequestKind.RETRY and deed.acked for deed in scenario.deeds),
-            taken=len(retried),
-            sent_again=scenario.presses[scenario.retry_id],
-            explained=scenario.retry_id in told,
-            state=records.states[scenario.retry_id],
+            reply.text,
+            acknowledged=bool(reply.acked),
+            taken=reply.times_in(taken),
+            sent_again=scenario.presses[request_id],
+            explained=bool({request_id, first} & told),
+            state=state,
+            turn=_turn(scenario, reply, taken),
         )
+    for follower, way_in in scenario.followers.items():
+        state, problem = records.states[follower]
+        if problem != RejectionReason.REPLACED:  # by the same, asked for twice
+            yield AskedFor(
+                f"the {way_in} of {scenario.prompt}",
+                acknowledged=True,
+                taken=sum(entry.key == follower for entry in entries),
+                sent_again=scenario.presses[follower],
+                explained=follower in told,
+                state=state,
+            )
 
 
 def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Sequence[str]) -> bool:
@@ -146,13 +160,12 @@ def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Seque
     return state is RequestState.AWAITING_PERSON and f"{request_id}/card" in keys
 
 
-def _turn(scenario: UserScenario, request: Ask | Reply, taken: Sequence[str]) -> Turn | None:
+def _turn(scenario: UserScenario, reply: Reply, taken: Sequence[str]) -> Turn | None:
     """Neither one that a person had sent again nor one that Slack had to bring again keeps its place."""
-    if isinstance(request, Ask) or request.text not in taken:
+    places = [place for place, words in enumerate(taken) if words in reply.texts]
+    if not places or scenario.presses[reply.request_id] or reply.held or reply.changes or not reply.at_first:
         return None
-    if scenario.presses[request.request_id] or request.held or not request.at_first:
-        return None
-    return Turn(str(scenario.number), request.ts, taken.index(request.text))
+    return Turn(str(scenario.number), reply.ts, places[0])
 
 
 def _said(scenario: UserScenario, records: Records, thread_id: str) -> Said:
@@ -165,17 +178,18 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
     """One reaction on each reply that was acknowledged, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
-        if not reply.acked:
+        if not reply.acked or reply.deleted:
             continue
         message = world.workspace.state.message(channel, reply.ts)
-        _, first, _ = records.requests.get(reply.text, ("", reply.request_id, None))
+        _, first, state = records.replies.get(reply.request_id, ("", reply.request_id, None))
         open_question = scenario.unsure_about(first) > scenario.answered[reply.request_id]
         right = {Reaction.PROBLEM if open_question else Reaction.ACCEPTED}
-        if world.process_pool.pauses and reply.text in world.fake_job_api.words_taken():
+        if world.process_pool.pauses and reply.times_in(world.fake_job_api.words_taken()):
             # Who was stopped between the answer and its record comes back with the truth.
             right.add(Reaction.ACCEPTED)
         shown = sorted(name for name, people in message.reactions.items() if bot in people)
-        yield Shown(reply.text, shown, [[reaction.value] for reaction in right])
+        withdrawn = state is RequestState.WITHDRAWN
+        yield Shown(reply.text, shown, [[]] if withdrawn else [[reaction.value] for reaction in right])
 
 
 def _posts(world: ProcessWorld) -> Iterator[str]:
@@ -189,7 +203,7 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
     late = _late(scenario.world)
     for ask in scenario.asks:
         cards = scenario.cards.by_prompt.get(ask.prompt, ())
-        own = [card for card in cards if not (scenario.card and key_of(card).startswith(f"{scenario.retry_id}/"))]
+        own = [card for card in cards if key_of(card).partition("/")[0] not in scenario.followers]
         yield from (f"a card of {ask.prompt}" for card in own if key_of(card) not in late)
 
 
@@ -242,6 +256,25 @@ def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[
             yield Broken(Promise.NOTHING_LOST, f"{scenario.prompt} went out with {len(sent)} files: {created.files}")
 
 
+def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Broken]:
+    """Nothing of what a guest wanted is done, and nothing goes out that was deleted before."""
+    attempts = world.fake_job_api.attempts
+    for text in {*scenario.guest_words} & {*world.fake_job_api.words_taken()}:  # as others' words they may go along
+        yield Broken(Promise.DONE_ONCE, f"{text} went out")
+    for request_id in scenario.guest_requests:
+        state, _ = records.states.get(request_id, (RequestState.REJECTED, ""))
+        if state is not RequestState.REJECTED:
+            yield Broken(Promise.NOTHING_LOST, f"what a guest wants, {request_id}, is {state}")
+    for reply in scenario.replies:
+        if reply.gone_at is None or world.process_pool.pauses:
+            continue
+        at = min(
+            (each.at for each in attempts if any(text in (each.prompt or "") for text in reply.texts)), default=0.0
+        )
+        if at > reply.gone_at + REQUEST_LEASE:
+            yield Broken(Promise.DONE_ONCE, f"{reply.text} went out {at - reply.gone_at:.0f} s after it was deleted")
+
+
 def _count(scenario: UserScenario, what: str, times: int) -> Broken:
     promise = Promise.SAID_ONCE if times > 1 else Promise.NOTHING_LOST
     return Broken(promise, f"{scenario.prompt} was told {what} {times} times")
@@ -285,7 +318,3 @@ def _timely(scenario: UserScenario) -> list[Message]:
             timely.append(message)
         seen.add(key)
     return timely
-
-
-def _name(request: Ask | Reply) -> str:
-    return request.prompt if isinstance(request, Ask) else request.text
