@@ -7,6 +7,7 @@ from bot.domain.jobs import Job
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.parts_store_ports import RequestParts
 from bot.people_store_ports import Audit, Drafts, Homes, Limits, Preferences
 from bot.store_ports import (
     Claims,
@@ -164,6 +165,13 @@ class HasRequestQueue(Protocol):
     def requests(self) -> RequestQueue: ...
 
 
+class HasRequestParts(Protocol):
+    """A transaction with what goes along with requests."""
+
+    @property
+    def request_parts(self) -> RequestParts: ...
+
+
 class HasNotices(Protocol):
     """A transaction with what is owed to threads."""
 
@@ -245,6 +253,7 @@ class Transaction(
     HasNow,
     HasThreads,
     HasRequestQueue,
+    HasRequestParts,
     HasNoticeQueue,
     HasPolls,
     HasEarlyReplies,

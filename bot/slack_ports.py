@@ -46,7 +46,10 @@ class Conversations(Protocol):
 
 
 class Files(Protocol):
-    """What is in files."""
+    """What is in files. Raises only ChatError's classes, each call within a bounded time."""
+
+    async def look_up(self, file: SlackFile) -> SlackFile:
+        """The file with what its reference lacks; the same where that is nothing. Raises ChatError."""
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         """The file, or its beginning where it is longer. Raises ChatError: ChatMissingScope where the app may not read

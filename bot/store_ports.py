@@ -177,7 +177,7 @@ class RequestQueue(Requests, Protocol):
 
     async def following(self, first: Request) -> Sequence[Request]:
         """The follow-ups of the thread, which is locked, that are to be sent after this one, in the order they were
-        written; up to one that cannot be read.
+        written; up to one that cannot be read, or that waits for a file.
         """
 
     async def on_their_way(self, thread_id: str) -> Sequence[Request]:

@@ -71,4 +71,5 @@ def _joined(contexts: Sequence[RequestContext]) -> RequestContext:
     text = "\n\n".join(context.text for context in contexts if context.text)
     read = [context for context in contexts if context.read_until]
     after, until = (read[0].read_after, read[-1].read_until) if read else ("", "")
-    return RequestContext(text, tuple(files.values()), read_after=after, read_until=until)
+    files_of = next((context.files_of for context in contexts if context.files_of), "")
+    return RequestContext(text, tuple(files.values()), read_after=after, read_until=until, files_of=files_of)

@@ -89,6 +89,7 @@ class RequestContext:
     """What goes to the agent beside the person's own words: others' words, quoted, and files that the job API has.
 
     `given` is what of the text its person chose to go along; None: the text is that, and nothing else was gathered yet.
+    `files_of` is the project whose job API has the files; empty: it is not known, or there are none.
     Of the Slack thread, what was said after `read_after` and before `read_until` (each a `ts`) goes along; without
     `read_until`, nothing that counts as read.
     """
@@ -98,6 +99,7 @@ class RequestContext:
     given: str | None = None
     read_after: str = ""
     read_until: str = ""
+    files_of: str = ""
 
 
 @dataclass(frozen=True)

@@ -77,35 +77,45 @@ class ForwardedMessage:
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file's bytes as Slack gave them, or their beginning where it is not `complete`.
-
-    `described` is the file with what its reference lacked, where it had to be looked up; None: it had not.
-    """
+    """A file's bytes as Slack gave them, or their beginning where it is not `complete`."""
 
     data: bytes
     mimetype: str
     complete: bool = True
-    described: SlackFile | None = None
+
+
+class FileProblem(StrEnum):
+    """Why the agent does not get a file."""
+
+    REFUSED = "refused"
+    """Slack does not give it: it was deleted, or Pagehand may not read it."""
+    ELSEWHERE = "elsewhere"
+    """It is not at Slack."""
+    TOO_LARGE = "too_large"
+    NOT_TAKEN = "not_taken"
+    """The project's job API does not take it."""
+    UNANSWERED = "unanswered"
+    """Slack did not give it for minutes."""
 
 
 @dataclass(frozen=True)
 class QuotedFile:
     """A file beside a request. `text` is its content, or the beginning of it where it is not `complete`; None where the
-    file is no text or could not be read. `sent_along`: the agent gets the file itself.
+    file is no text, or there is a `problem`. `sent_along`: the agent gets the file itself.
     """
 
     file: SlackFile
     text: str | None = None
     complete: bool = True
     sent_along: bool = False
+    problem: FileProblem | None = None
 
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
     """Returns the file with its text as people see it, where its bytes are UTF-8 that people could read."""
-    known = content.described or file
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         text = decoder.decode(content.data, final=content.complete)
     except UnicodeDecodeError:
-        return QuotedFile(known)
-    return QuotedFile(known) if "\0" in text else QuotedFile(known, displayable(text), complete=content.complete)
+        return QuotedFile(file)
+    return QuotedFile(file) if "\0" in text else QuotedFile(file, displayable(text), complete=content.complete)

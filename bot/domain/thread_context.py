@@ -7,7 +7,7 @@ message is quoted, and a file stands between marks of its own. What is left out 
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.context_sections import Room, files_section, forwarded_section, thread_section
 from bot.domain.slack_files import ForwardedMessage, QuotedFile
@@ -29,17 +29,19 @@ LIMITS = ContextLimits()
 
 @dataclass(frozen=True)
 class ContextNotes:
-    """What the person should know of their context: names of files of which the agent gets the link only, and of those
-    that were cut or left out for want of room; whether earlier messages, or parts of some, were left out.
+    """What the person should know of their context: names of files of which the agent gets the link only, or not even
+    that, and of those that were cut or left out for want of room; whether earlier messages, or parts of some, were left
+    out.
     """
 
     link_only: tuple[str, ...] = ()
+    name_only: tuple[str, ...] = ()
     cut_files: tuple[str, ...] = ()
     messages_left_out: bool = False
     words_left_out: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.link_only or self.cut_files) or self.messages_left_out or self.words_left_out
+        return bool(self.link_only or self.name_only or self.cut_files) or self.messages_left_out or self.words_left_out
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,19 @@ def context_text(
     shares = forwarded_section([forwarded_with_names(share, known) for share in forwarded], room)
     files, cut = files_section(quoted_files, room)
     thread, left_out = thread_section([with_known_names(message, known) for message in messages], limits.messages, room)
-    link_only = tuple(quote.file.name for quote in quoted_files if quote.text is None and not quote.sent_along)
-    notes = ContextNotes(link_only, cut, messages_left_out=left_out, words_left_out=room.words_left_out)
+    notes = replace(
+        notes_of(quoted_files), cut_files=cut, messages_left_out=left_out, words_left_out=room.words_left_out
+    )
     return ContextText("\n\n".join(filter(None, (thread, shares, files))), notes)
+
+
+def notes_of(quoted_files: Sequence[QuotedFile]) -> ContextNotes:
+    """Returns what the person should know of these files."""
+    without = [quote.file for quote in quoted_files if quote.text is None and not quote.sent_along]
+    return ContextNotes(
+        link_only=tuple(file.name for file in without if file.permalink),
+        name_only=tuple(file.name for file in without if not file.permalink),
+    )
 
 
 def compose(prompt: str, context: ContextText) -> str:

@@ -5,14 +5,35 @@ the last. What is on its way counts for those after it; what did not arrive coun
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot.domain.requests import Request
-from bot.domain.threads import ThreadState
+from bot.domain.fetched_parts import ThreadPart
+from bot.domain.projects import ReplyMode
+from bot.domain.requests import Request, RequestKind
+from bot.domain.threads import Thread, ThreadOrigin, ThreadState
 
 
-def read_before(request: Request, state: ThreadState, on_their_way: Iterable[Request]) -> str:
-    """Returns the `ts` up to which the thread will have been read when a request goes out; `on_their_way` are those of
-    the thread that are prepared and not over.
+def part_of_thread(
+    thread: Thread, request: Request, mode: ReplyMode, on_their_way: Iterable[Request]
+) -> ThreadPart | None:
+    """Returns which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless
+    its person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
+    `on_their_way` are the requests of the thread that are prepared and not over.
     """
+    thread_ts = thread.ts or thread.root_ts
+    if not thread_ts or not (request.written_at or request.kind is RequestKind.START):
+        return None
+    if request.kind is RequestKind.START:
+        chosen = thread.options.context_chosen  # nothing, perhaps
+        gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
+        before_ts = request.written_at or thread.state.read_until
+        return ThreadPart(thread_ts, before_ts=before_ts) if gathered else None
+    if mode is not ReplyMode.MENTIONS:
+        return None
+    read = _read_before(request, thread.state, on_their_way)
+    return ThreadPart(thread_ts, read, request.written_at) if read < request.written_at else None
+
+
+def _read_before(request: Request, state: ThreadState, on_their_way: Iterable[Request]) -> str:
+    """Returns the `ts` up to which the thread will have been read when a request goes out."""
     earlier = (other for other in on_their_way if other.id != request.id and other.written_at < request.written_at)
     return max(state.read_until, *(read_until(other) for other in earlier), "")
 

@@ -5,12 +5,14 @@ Whatever the job does from then on is news, even if a poll sees it before it is 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Protocol
 
 from bot.domain import stopping
 from bot.domain.merging import merged_with
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import Polling, next_poll_in, open_round
+from bot.domain.request_files import files_reach
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.stopping import StopStep, stop_step
 from bot.domain.thread_reading import continues
@@ -39,11 +41,11 @@ class ClaimSettings:
 
 async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
     """Prepares for what a claimed request does to its job. None where it has to be prepared anew: one before it, which
-    was to take a part of the Slack thread along, did not arrive.
+    was to take a part of the Slack thread along, did not arrive; or its files are at another project's job API.
     """
     match item.request.kind:
         case RequestKind.FOLLOW_UP:
-            if not _fixed(item) and not continues(item.request, item.thread.state.read_until):
+            if not (_fixed(item) or _up_to_date(item.request, item.thread)):
                 await tx.requests.prepared(replace(item.request, state=RequestState.RECEIVED))
                 return None
             item = await _with_others(tx, item, settings)
@@ -67,6 +69,11 @@ def _fixed(item: ClaimedRequest) -> bool:
     return item.uncertain or item.request.uncertain
 
 
+def _up_to_date(request: Request, thread: Thread) -> bool:
+    """Whether what goes along with a request is what would be gathered for it now."""
+    return continues(request, thread.state.read_until) and files_reach(request, thread.project)
+
+
 def asker_id(request: Request, thread: Thread) -> str:
     """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
     return "" if request.person_id == thread.requester_id else request.person_id
@@ -80,7 +87,9 @@ async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
     others = tuple(await tx.requests.merged_into(request.id))
     if not (_fixed(item) or others):
         stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
-        others = merged_with(request, await tx.requests.following(request), stopped_at, settings.merge)
+        following = await tx.requests.following(request)
+        reached = list(takewhile(lambda each: files_reach(each, item.thread.project), following))
+        others = merged_with(request, reached, stopped_at, settings.merge)
     if others:
         await tx.requests.merge(request, others, settings.owner, lease=settings.lease)
     return replace(item, merged=others)

@@ -13,29 +13,32 @@ from typing import assert_never
 from bot.actions import ActionTerms, carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
+from bot.domain.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.observe import Polling
 from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, Verdict, may
 from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of
 from bot.domain.requests import Request, RequestKind, RequestState, WayIn
-from bot.domain.thread_reading import read_before
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.thread_reading import part_of_thread
+from bot.domain.threads import Thread
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
-from bot.scheduler.preparing.context import ContextGatherer, Gathered, ThreadPart
+from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
     ask_whether_meant,
     give_up,
+    keep_parts,
     project_of,
     ready_to_start,
     ready_to_steer,
     refuse,
     wait_for_project,
 )
+from bot.scheduler.preparing.parts import FETCH_LIMITS, Fetch, FetchLimits, PartsFetcher
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading
@@ -62,16 +65,22 @@ class PreparerSettings:
     projects: Projects
     polling: Polling
     settling: float = SETTLING
+    limits: FetchLimits = FETCH_LIMITS
 
 
 @dataclass(frozen=True)
 class FoundOut:
-    """What was found out about a request. `route`: of a start; `part`: which of the Slack thread goes along."""
+    """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
+    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before.
+    """
 
     who_and_where: PersonAndPlace
     preference: Preference
+    now: float
     route: Route | None = None
+    project: str = ""
     part: ThreadPart | None = None
+    kept: FetchedParts | None = None
     gathered: Gathered | None = None
 
 
@@ -83,7 +92,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         settings: On what terms it works.
         prepared_by: Who may, which projects there are, how jobs are polled.
         reading: What it reads of Slack.
-        job_api: Takes the files that go along, where it takes any.
+        job_api: Knows which projects take files.
         people: Knows the names of those who wrote what was forwarded.
         concurrency: Requests under way at a time.
     """
@@ -105,7 +114,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
         self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
         self._reading = reading
-        self._gatherer = ContextGatherer(reading, job_api, people)
+        self._fetcher = PartsFetcher(reading, prepared_by.limits)
+        self._composer = ContextComposer(job_api, people)
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""
@@ -124,17 +134,29 @@ class RequestPreparer(Worker[ClaimedRequest]):
         except TimeoutError:
             await self._try_later(item, NotToBeHadNow("no answer in time"))
             return
-        self.record_success()
-        await self.record(partial(self._conclude, item, found))
+        self.record_success()  # whatever becomes of its files
+        if found.kept is None:
+            await self.record(partial(self._conclude, item, found))
+            return
+        files = item.request.attachments.files
+        fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept)
+        if not (fetch.whole or fetch.parts.lasted(found.now)):
+            await self.record(partial(self._keep_parts, item, fetch))
+            return
+        gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
+        await self.record(partial(self._conclude, item, replace(found, gathered=gathered)))
 
     # -- finding out ----------------------------------------------------------------------------------------------
 
     async def _find_out(self, item: ClaimedRequest) -> FoundOut:
+        """Who asks, and where, and what else there is to know before anything is fetched that goes along."""
         request, thread = item.request, item.thread
-        found = FoundOut(
-            await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id),
-            await self._store.transact(lambda tx: tx.preferences.get(request.person_id)),
-        )
+        seen = await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
+        return await self._store.transact(partial(self._known, item, seen))
+
+    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: PreparerTransaction) -> FoundOut:
+        request, thread = item.request, item.thread
+        found = FoundOut(seen, await tx.preferences.get(request.person_id), tx.now)
         verdict = may(request.person, request.kind, self._facts(thread, request, found))
         if request.kind not in _GATHERED or verdict != Allowed():
             return found
@@ -142,9 +164,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
         project = project_of(where) if request.kind is RequestKind.START else thread.project
         if request.kind is RequestKind.START and not project:
             return replace(found, route=where)
-        part = await self._store.transact(lambda tx: self._part_of_thread(tx, thread, request))
-        gathered = await self._gatherer.gather(request, thread.channel_id, project, part)
-        return replace(found, route=where, part=part, gathered=gathered)
+        part = await self._part_of_thread(tx, thread, request)
+        kept = await tx.request_parts.fetched(request.id)
+        return replace(found, route=where, project=project, part=part, kept=kept)
 
     def _route(self, thread: Thread, preference: Preference) -> Route:
         return route(
@@ -157,21 +179,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         )
 
     async def _part_of_thread(self, tx: PreparerTransaction, thread: Thread, request: Request) -> ThreadPart | None:
-        """Which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless its
-        person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
-        """
-        thread_ts = thread.ts or thread.root_ts
-        if not thread_ts or not (request.written_at or request.kind is RequestKind.START):
-            return None
-        if request.kind is RequestKind.START:
-            chosen = thread.options.context_chosen  # nothing, perhaps
-            gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
-            before_ts = request.written_at or thread.state.read_until
-            return ThreadPart(thread_ts, before_ts=before_ts) if gathered else None
-        if self._mode(thread) is not ReplyMode.MENTIONS:
-            return None
-        read = read_before(request, thread.state, await tx.requests.on_their_way(thread.id))
-        return ThreadPart(thread_ts, read, request.written_at) if read < request.written_at else None
+        return part_of_thread(thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id))
 
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
@@ -184,9 +192,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def _try_later(self, item: ClaimedRequest, error: NotToBeHadNow) -> None:
         self.record_failure(error, retry_after=error.retry_after)
-        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
-        delay = max(BACKOFF.delay(item.request.attempts, jitter=jitter), error.retry_after or 0.0)
-        await self.record(partial(self._postpone, item, delay, str(error)))
+        await self.record(partial(self._postpone, item, _delay(item, error), str(error)))
 
     async def _postpone(self, item: ClaimedRequest, due_in: float, problem: str, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
@@ -197,6 +203,11 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await give_up(tx, thread, request)
         else:
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=problem)
+
+    async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: PreparerTransaction) -> None:
+        held = await self._held(tx, item)
+        if held is not None:
+            await keep_parts(tx, held[1], fetch, due_in=_delay(item, fetch.failure))
 
     async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
@@ -273,3 +284,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if not await stop_unsent(tx, thread, stop):
             await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
             await note(tx, AuditAction.STOPPED, stop, thread)
+
+
+def _delay(item: ClaimedRequest, failure: NotToBeHadNow | None) -> float:
+    jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+    retry_after = failure.retry_after if failure is not None else None
+    return max(BACKOFF.delay(item.request.attempts, jitter=jitter), retry_after or 0.0)

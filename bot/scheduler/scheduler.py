@@ -13,6 +13,7 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.supervisor import Supervisor
+from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
@@ -60,6 +61,12 @@ class SchedulerSettings:
     def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
         lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
+        return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
+
+    def for_uploads(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+        """Returns the settings of the worker that reads files from Slack and gives them to the job API."""
+        call_timeout = READ_SECONDS + self.job_api_timeout + 1
+        lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
         return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
 
     def for_chat(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
@@ -113,13 +120,15 @@ class Scheduler:
             job_api=job_api,
             people=edges.people,
         )
+        upload = settings.for_uploads(clock, self.wake_senders)
+        uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
         outbox = Outbox(store, edges.chat, chat, answers=answers, modes=settings.projects.replies)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
-        self.workers: tuple[Worker[Any], ...] = (preparer, sender, poller, outbox, homes)
-        self._senders: tuple[Worker[Any], ...] = (preparer, sender, outbox, homes)
-        self._job_api_workers: tuple[JobApiWorker[Any], ...] = (sender, poller)
+        self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
+        self._senders: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox, homes)
+        self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)
 

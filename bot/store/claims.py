@@ -29,7 +29,7 @@ from sqlalchemy import (
 from bot.domain.requests import RequestState
 from bot.errors import UnreadableRow
 from bot.store.schema.people_tables import homes
-from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
+from bot.store.schema.tables import NoticeState, notices, polls, request_files, requests, threads
 from bot.store.session import Session
 
 C = TypeVar("C")
@@ -142,6 +142,7 @@ class Claims:
         session = self._session
         await session.execute(update(polls).where(_held_by(polls, owner)).values(**FREE))
         await session.execute(update(homes).where(_held_by(homes, owner)).values(**FREE))
+        await session.execute(update(request_files).where(_held_by(request_files, owner)).values(**FREE))
         under_way = (RequestState.PREPARING, RequestState.SENDING)
         for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):
             await session.execute(

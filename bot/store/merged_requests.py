@@ -12,6 +12,7 @@ from bot.domain.requests import NOT_SENT_YET, RejectionReason, Request, RequestK
 from bot.errors import UnreadableRow
 from bot.store.claims import FREE, read_each
 from bot.store.notices import Notices
+from bot.store.request_parts import FILES_ARE_SETTLED
 from bot.store.schema.rows import request_from
 from bot.store.schema.tables import requests, threads
 from bot.store.session import Session
@@ -28,6 +29,7 @@ _WAITING_FOLLOW_UPS = (
     )
     .order_by(*WRITTEN)
 )
+_FOLLOWING = _WAITING_FOLLOW_UPS.add_columns(FILES_ARE_SETTLED.label("settled"))
 _ON_THEIR_WAY = (
     select(requests)
     .where(
@@ -130,7 +132,9 @@ class MergedRequests:
 
     async def following(self, first: Request) -> Sequence[Request]:
         found: list[Request] = []
-        for row in await self._session.rows(_WAITING_FOLLOW_UPS, thread=first.thread_id):
+        for row in await self._session.rows(_FOLLOWING, thread=first.thread_id):
+            if not row["settled"]:
+                break
             try:
                 found.append(request_from(row))
             except UnreadableRow:

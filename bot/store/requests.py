@@ -32,6 +32,7 @@ from bot.domain.requests import (
 )
 from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
+from bot.store.request_parts import FILES_ARE_SETTLED, due_again
 from bot.store.schema.rows import (
     attachments_json,
     context_json,
@@ -84,6 +85,7 @@ _SETTLE = (
         state=bindparam("state_now"),
         problem=bindparam("why"),
         due_at=bindparam("next_at", type_=Double),
+        fetched=None,
         uncertain=or_(requests.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
         **FREE,
     )
@@ -109,6 +111,7 @@ _TO_BE_SENT = requests.c.state.in_((RequestState.WAITING, RequestState.SENDING))
 _FIRST = and_(
     first_of_thread(requests, _place, in_order=_is_sent),
     _TO_BE_SENT,
+    FILES_ARE_SETTLED,
     requests.c.merged_into == "",
     or_(requests.c.kind != RequestKind.FOLLOW_UP, not_(start_is_pending(requests.c.thread_id))),
 )
@@ -165,7 +168,7 @@ class Requests(MergedRequests):
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
-            values |= {"due_at": None, **FREE}
+            values |= {"due_at": None, "fetched": None, **FREE}
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
 
     async def set_text(self, request_id: str, text: str) -> None:
@@ -193,6 +196,8 @@ class Requests(MergedRequests):
             "may_have_arrived": uncertain,
         }
         await self._session.execute(_SETTLE_AFRESH if afresh else _SETTLE, values)
+        if afresh:
+            await due_again(self._session, request_id)
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
@@ -208,6 +213,7 @@ class Requests(MergedRequests):
             "due_at": self._session.now + due_in if request.state in NOT_SENT_YET else None,
             "attempts": 0,
             "first_tried_at": None,
+            "fetched": None,
             **FREE,
         }
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))

@@ -18,7 +18,7 @@ from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
 from bot.store.schema.migration import require_current
 from bot.store.schema.people_tables import homes
-from bot.store.schema.tables import notices, polls, requests
+from bot.store.schema.tables import notices, polls, request_files, requests
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.transaction import SqlTransaction
 
@@ -140,7 +140,7 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so that nothing is leased; elsewhere others are at work.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, requests, notices, homes):
+        for table in (polls, requests, request_files, notices, homes):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
                 # Only what is due can be claimed: so the index of due rows leads to both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)

@@ -9,6 +9,7 @@ from bot.store.message_versions import MessageVersions
 from bot.store.notices import Notices
 from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
+from bot.store.request_parts import RequestParts
 from bot.store.requests import Requests
 from bot.store.retention import Retention
 from bot.store.session import Session
@@ -24,6 +25,7 @@ class SqlTransaction:
         self.threads = Threads(session)
         self.notices = Notices(session)
         self.requests = Requests(session, self.notices)
+        self.request_parts = RequestParts(session)
         self.polls = Polls(session, self.notices)
         self.early_replies = EarlyReplies(session)
         self.message_versions = MessageVersions(session)

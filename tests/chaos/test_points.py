@@ -11,6 +11,7 @@ from support.chaos.process_group import ProcessGroup
 from support.chaos.process_world import until, world
 from support.chaos.rounds import new_sqlite
 
+from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
@@ -23,8 +24,8 @@ PATIENCE = 20.0
 
 
 def test_the_workers_are_those_of_the_scheduler() -> None:
-    workers = {worker.__name__ for worker in (RequestPreparer, RequestSender, JobPoller, Outbox, HomePublisher)}
-    assert set(WORKERS) == workers
+    workers = (RequestPreparer, FileUploader, RequestSender, JobPoller, Outbox, HomePublisher)
+    assert set(WORKERS) == {worker.__name__ for worker in workers}
     assert set(WORKERS.values()) == set(CALLED)
     assert {call for calls in CALLED.values() for call in calls} >= SELDOM
 

@@ -9,7 +9,7 @@ from aiohttp import web
 from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.slack_files import FileContent, FileMode, SlackFile, quoted
+from bot.domain.slack_files import FileContent, FileMode, SlackFile
 from bot.errors import ChatBusy, ChatMissingScope, ChatRejected, ChatUncertain
 from bot.slack.message_parts.files import files_of, read_file
 from bot.slack.sending.files import SlackFiles
@@ -77,14 +77,15 @@ async def test_a_file_that_slack_tells_no_more_of_is_looked_up(workspace: SlackW
     files = SlackFiles(workspace.client, workspace.response_urls._session)
     reference = read_file({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"})
     assert (reference.must_look_up, reference.mode, reference.url) == (True, FileMode.OTHER, "")
-    content = await files.read(reference, max_bytes=100)
+    assert await files.look_up(reference) == guide
+    assert await files.look_up(guide) is guide
+    content = await files.read(guide, max_bytes=100)
     assert (content.data, content.mimetype) == (b"# Guide", "text/markdown")
-    assert content.described == guide
-    assert quoted(reference, content).file.permalink == guide.permalink
-    with pytest.raises(ChatRejected):
-        await files.read(SlackFile("F0NOTHERE", ""), max_bytes=100)
-    with pytest.raises(ChatRejected):
-        await files.read(SlackFile("", ""), max_bytes=100)
+    for unknown in (SlackFile("F0NOTHERE", ""), SlackFile("", "")):
+        with pytest.raises(ChatRejected):
+            await files.look_up(unknown)
+        with pytest.raises(ChatRejected):
+            await files.read(unknown, max_bytes=100)
 
 
 async def test_without_the_scope_it_is_named() -> None:

@@ -126,7 +126,7 @@ STATES = {"taken": "accepted", "refused": "rejected", "unsure": "uncertain"}
 OPTIONS = '{"way_in":"command","quiet":false,"project_said":"","project_reason":"only_one"}'
 ADDED: Mapping[str, dict[str, Any]] = {
     "threads": {"number": 0, "origin": "card", "options": OPTIONS, "root_ts": "", "follows": ""},
-    "requests": {"team_id": "", "attachments": "", "context": None, "merged_into": ""},
+    "requests": {"team_id": "", "attachments": "", "context": None, "merged_into": "", "fetched": None},
     "early_replies": {
         "mentions_us": False,
         "word": "",

@@ -10,7 +10,7 @@ from sqlalchemy import Select, UpdateBase, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from support.fakes.ports import FakeClock
 from support.oracles.store_statements import Statements, methods_of_transaction, of_the_store, seen_statements, use_all
-from support.worlds.finished_jobs import fill, fill_early_replies, fill_what_people_did
+from support.worlds.finished_jobs import fill, fill_early_replies, fill_request_files, fill_what_people_did
 
 from bot.store import (
     audit,
@@ -23,6 +23,7 @@ from bot.store import (
     notices,
     people,
     polls,
+    request_parts,
     requests,
     retention,
     session,
@@ -44,6 +45,7 @@ MODULES = (
     notices,
     people,
     polls,
+    request_parts,
     requests,
     retention,
     session,
@@ -66,6 +68,7 @@ async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator
         pytest.skip("PostgreSQL always does, sooner or later")
     await fill(engine, HISTORY)
     async with engine.begin() as connection:
+        await fill_request_files(connection)
         await fill_early_replies(connection, HISTORY)
         await fill_what_people_did(connection, HISTORY)
         if request.param == "looked at":

@@ -514,7 +514,7 @@ async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world:
     (sent,) = world.job_api.messages["job-1"]
     assert sent.startswith("see the plan\n\n")
     assert "> theirs" in sent
-    assert "plan.pdf. You get the link only" in sent
+    assert "plan.pdf (https://t.slack.com/f). You get the link only" in sent
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert world.chat.said(ts) == ["job_started", "context_cut"]
     (told,) = world.chat.posted_as(ContextCut)

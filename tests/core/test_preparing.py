@@ -24,7 +24,10 @@ AT = [f"170000000{n}.000200" for n in range(1, 10)]
 OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)
 GUEST = Member("UANA", "Ana", "T1", is_guest=True)
 SHARED = Channel("C1", "docs", is_shared_outside=True, is_private=False)
-TEXT, IMAGE = SlackFile("F1", "notes.md", "text/markdown"), SlackFile("F2", "a.png", "image/png")
+TEXT, IMAGE = (
+    SlackFile("F1", "notes.md", "text/markdown"),
+    SlackFile("F2", "a.png", "image/png", permalink="https://t.slack.com/files/F2"),
+)
 
 
 async def audited(world: CoreWorld) -> list[tuple[str, str, str]]:

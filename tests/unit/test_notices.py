@@ -47,7 +47,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     OutageStarted: {"waiting.text"},
     AccessDenied: {"waiting.text"},
     ReplyNotFullySent: {"file_names"},
-    ContextCut: {"link_only", "cut_files"},
+    ContextCut: {"link_only", "cut_files", "name_only"},
     RequestRefused: {"text"},
     ReplyHeld: {"text"},
     ProjectAsked: {"text"},

@@ -161,6 +161,11 @@ def context_cut(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.reply_id}/cut")
 
 
+def files_not_sent(request: Request) -> NoticeKey:
+    """The same of files that were to be uploaded."""
+    return NoticeKey(f"{request.reply_id}/files")
+
+
 def action_answered(source_key: str) -> NoticeKey:
     """Told once for each click, which Slack may deliver again: `source_key` is made of Slack's own ids."""
     return NoticeKey(source_key)

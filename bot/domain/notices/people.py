@@ -147,8 +147,9 @@ def _map_post(post: Post, change: Change) -> Post:
         case ReplyNotFullySent():
             return replace(post, file_names=tuple(map(change, post.file_names)))
         case ContextCut():
-            mapped = tuple(map(change, post.link_only)), tuple(map(change, post.cut_files))
-            return replace(post, link_only=mapped[0], cut_files=mapped[1])
+            link_only, name_only = tuple(map(change, post.link_only)), tuple(map(change, post.name_only))
+            cut_files = tuple(map(change, post.cut_files))
+            return replace(post, link_only=link_only, name_only=name_only, cut_files=cut_files)
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
         case _:

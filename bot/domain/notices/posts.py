@@ -222,8 +222,9 @@ class ReplyNotFullySent(_InThread):
 @dataclass(frozen=True)
 class ContextCut(_InThread):
     """Not all that belongs to a request goes to the agent. The tuples are names of files, of which the agent gets the
-    link only, or not the whole; `left_out`: of the thread or of forwarded messages not all goes along; `masked`: kinds
-    of secrets that were taken out.
+    link only, or not the whole, or the name only; `left_out`: of the thread or of forwarded messages not all goes
+    along; `masked`: kinds of secrets that were taken out; `thread_unread`: the thread was to go along, and could not be
+    read.
     """
 
     person_id: str
@@ -231,6 +232,8 @@ class ContextCut(_InThread):
     cut_files: tuple[str, ...] = ()
     left_out: bool = False
     masked: tuple[str, ...] = ()
+    name_only: tuple[str, ...] = ()
+    thread_unread: bool = False
     kind: Literal["context_cut"] = field(default="context_cut", kw_only=True)
 
 

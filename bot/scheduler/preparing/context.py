@@ -1,48 +1,51 @@
-"""What goes along with a request: the thread that it was written in, what was forwarded, and files."""
+"""What goes along with a request, as the agent gets it: the thread that it was written in, what was forwarded, and
+files.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.domain.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.notices.posts import ContextCut
-from bot.domain.requests import Attachments, Request, RequestContext, UploadedFile
+from bot.domain.requests import Request, RequestContext
 from bot.domain.secret_masking import SecretKind, mask_secrets
-from bot.domain.slack_files import ForwardedMessage, QuotedFile, SlackFile, quoted
-from bot.domain.thread_context import LIMITS, ContextNotes, ContextText, context_text
+from bot.domain.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
+from bot.domain.thread_context import ContextNotes, context_text
 from bot.domain.thread_messages import ThreadMessage, people_in
 from bot.ports import JobApi, People
-from bot.scheduler.preparing.slack_reading import if_taken, if_told
-from bot.slack_ports import SlackReading
 
-MAX_QUOTED_BYTES = 64 * 1024
-"""Of one file whose text goes along."""
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Of one file that goes to the job API itself."""
-
-
-@dataclass(frozen=True)
-class ThreadPart:
-    """Which messages of a Slack thread go along: those after one `ts` and before another, each empty for no bound."""
-
-    thread_ts: str
-    after_ts: str = ""
-    before_ts: str = ""
+_UNREAD = "(The thread's messages could not be read.)"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What goes along with a request, and what of it does not."""
+    """What goes along with a request, and what of it does not. `to_upload` goes along once the job API has it.
+    `thread_unread`: the thread was to go along, and could not be read.
+    """
 
     context: RequestContext | None = None
+    to_upload: tuple[SlackFile, ...] = ()
     notes: ContextNotes = field(default_factory=ContextNotes)
     masked: tuple[SecretKind, ...] = ()
+    thread_unread: bool = False
 
     def told_to(self, person_id: str) -> ContextCut | None:
         """What its person is told of what does not go along; None where that is nothing."""
-        if not (self.notes or self.masked):
+        if not (self.notes or self.masked or self.thread_unread):
             return None
         left_out = self.notes.messages_left_out or self.notes.words_left_out
         kinds = tuple(kind.value for kind in self.masked)
-        return ContextCut(person_id, self.notes.link_only, self.notes.cut_files, left_out, kinds)
+        return ContextCut(
+            person_id,
+            self.notes.link_only,
+            self.notes.cut_files,
+            left_out,
+            kinds,
+            self.notes.name_only,
+            self.thread_unread,
+        )
 
 
 class _Masking:
@@ -68,64 +71,49 @@ class _Masking:
         return quote if quote.text is None else replace(quote, text=self.text(quote.text))
 
 
-class ContextGatherer:
-    """Gathers what goes along with requests. Each call raises NotToBeHadNow."""
+class ContextComposer:
+    """Composes what goes along with requests of the parts that were fetched."""
 
-    def __init__(self, reading: SlackReading, job_api: JobApi, people: People | None) -> None:
-        self._reading = reading
+    def __init__(self, job_api: JobApi, people: People | None) -> None:
         self._job_api = job_api
         self._people = people
 
-    async def gather(self, request: Request, channel_id: str, project: str, part: ThreadPart | None) -> Gathered:
-        """Reads what goes along with a request for a project; `part` of the thread unless its person chose that."""
+    async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
+        """What goes along with a request for a project, a part of the thread with it; of what is missing among the
+        fetched parts, that it is.
+        """
         given, masking = given_text(request.context), _Masking()
-        messages: Sequence[ThreadMessage] = ()
-        if part is not None and not given:
-            messages = await self._messages(channel_id, part)
-        files, uploaded = await self._files(request.attachments, project)
+        takes_files = self._job_api.takes_files(project)
+        quotes = [_treated(file, parts.found(file), takes_files=takes_files) for file in request.attachments.files]
+        to_upload = tuple(quote.file for quote in quotes if quote.sent_along)
+        messages = parts.thread.messages if parts.thread is not None else None
+        unread = part is not None and messages is None
         made = context_text(
-            list(map(masking.message, messages)),
-            list(map(masking.file, files)),
+            list(map(masking.message, messages or ())),
+            [masking.file(quote) for quote in quotes if not quote.sent_along],
             list(map(masking.forwarded, request.attachments.forwarded)),
             names=await self._names(request.attachments.forwarded),
         )
-        return _gathered(given, made, uploaded, tuple(masking.kinds))
-
-    async def _messages(self, channel_id: str, part: ThreadPart) -> Sequence[ThreadMessage]:
-        bounds = {"after_ts": part.after_ts, "before_ts": part.before_ts}
-        asked = self._reading.conversations.thread(channel_id, part.thread_ts, **bounds, limit=LIMITS.messages + 1)
-        return await if_told(asked) or ()
+        text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
+        context = RequestContext(text, given=given)
+        return Gathered(context, to_upload, made.notes, tuple(masking.kinds), thread_unread=unread)
 
     async def _names(self, forwarded: Sequence[ForwardedMessage]) -> dict[str, str]:
         ids = people_in((), forwarded)
         return dict(await self._people.names(ids)) if ids and self._people is not None else {}
 
-    async def _files(self, attachments: Attachments, project: str) -> tuple[list[QuotedFile], tuple[UploadedFile, ...]]:
-        files, uploaded = [], []
-        for file in attachments.files:
-            quote = await self._quoted(file)
-            if quote.text is None and (sent := await self._sent(file, project)) is not None:
-                quote = replace(quote, sent_along=True)
-                uploaded.append(sent)
-            files.append(quote)
-        return files, tuple(uploaded)
 
-    async def _quoted(self, file: SlackFile) -> QuotedFile:
-        """The file with its text, where it is text and can be read."""
-        if not (file.id and file.may_be_text):
-            return QuotedFile(file)
-        content = await if_told(self._reading.files.read(file, max_bytes=MAX_QUOTED_BYTES))
-        return QuotedFile(file) if content is None else quoted(file, content)
-
-    async def _sent(self, file: SlackFile, project: str) -> UploadedFile | None:
-        """The file as the job API has it, where that takes files and it can be read as a whole."""
-        if not file.id or file.size > MAX_SENT_BYTES or not self._job_api.takes_files(project):
-            return None
-        content = await if_told(self._reading.files.read(file, max_bytes=MAX_SENT_BYTES))
-        if content is None or not content.complete or not content.data:
-            return None
-        name, mimetype = file.name or "file", content.mimetype or file.mimetype or "application/octet-stream"
-        return await if_taken(self._job_api.upload(project, content.data, name=name, mimetype=mimetype))
+def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) -> QuotedFile:
+    """A file as its text, to be sent along itself, or as its link with the reason."""
+    if found is None:
+        return QuotedFile(file, problem=FileProblem.UNANSWERED)
+    if found.text is not None or found.problem is not None:
+        return found
+    if not takes_files:
+        return replace(found, problem=FileProblem.NOT_TAKEN)
+    if found.file.size > MAX_SENT_BYTES:
+        return replace(found, problem=FileProblem.TOO_LARGE)
+    return replace(found, sent_along=True)
 
 
 def given_text(context: RequestContext | None) -> str:
@@ -133,10 +121,3 @@ def given_text(context: RequestContext | None) -> str:
     if context is None:
         return ""
     return context.text if context.given is None else context.given
-
-
-def _gathered(
-    given: str, made: ContextText, uploaded: tuple[UploadedFile, ...], masked: tuple[SecretKind, ...]
-) -> Gathered:
-    text = "\n\n".join(filter(None, (given, made.text)))
-    return Gathered(RequestContext(text, uploaded, given), made.notes, masked)

@@ -16,6 +16,7 @@ from bot.actions import (
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.edits import MAX_QUOTED
+from bot.domain.fetched_parts import PATIENCE, ThreadPart
 from bot.domain.jobs import Problem
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
@@ -34,15 +35,16 @@ from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread
 from bot.following_jobs import take_place
-from bot.ports import HasPreferences
-from bot.scheduler.preparing.context import Gathered, ThreadPart
+from bot.ports import HasPreferences, HasRequestParts
+from bot.scheduler.preparing.context import Gathered
+from bot.scheduler.preparing.parts import Fetch
 from bot.start_endings import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""
 
 
-class PreparerTransaction(ActionTransaction, HasPreferences, Protocol):
+class PreparerTransaction(ActionTransaction, HasPreferences, HasRequestParts, Protocol):
     """What preparing touches."""
 
 
@@ -127,7 +129,9 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
     quiet = options.quiet or (preference.quiet and options.way_in not in _QUIET_AS_SAID)
     await tx.threads.set_project(thread.id, routed.project, replace(options, project_reason=reason, quiet=quiet))
     thread = replace(thread, project=routed.project)
-    await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=_context(ready)))
+    waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
+    await tx.requests.prepared(waiting)
+    await tx.request_parts.to_upload(request.id, ready.gathered.to_upload)
     await tx.notices.add(thread.id, CARD_CHANGED)
     if await tx.limits.count(request.person_id, request.id):
         await note(tx, AuditAction.ASKED, request, thread)
@@ -139,6 +143,7 @@ async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: flo
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
+    await tx.request_parts.to_upload(request.id, ready.gathered.to_upload)
     if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     if await tx.limits.count(request.person_id, request.id):
@@ -161,11 +166,23 @@ async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
 def _context(ready: Ready) -> RequestContext | None:
     """What goes along, with which part of the Slack thread counts as read once that is accepted: with a start, all."""
     context, part = ready.gathered.context, ready.part
-    if context is None:
-        return None
+    if context is None or ready.gathered.thread_unread:
+        return context
     if ready.request.kind is RequestKind.START:
         return replace(context, read_until=ready.request.written_at)
     return context if part is None else replace(context, read_after=part.after_ts, read_until=part.before_ts)
+
+
+async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch, *, due_in: float) -> None:
+    """Has the rest of what goes along with a request fetched later; what is there is kept."""
+    parts = fetch.parts
+    if fetch.failure is None:  # the others had not their turn
+        await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
+    else:
+        problem, due_in = str(fetch.failure), min(due_in, PATIENCE)
+        await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=problem)
+        parts = replace(parts, failing_since=tx.now if parts.failing_since is None else parts.failing_since)
+    await tx.request_parts.keep_fetched(request.id, parts)
 
 
 async def _tell_of_cuts(tx: PreparerTransaction, ready: Ready) -> None:

@@ -6,7 +6,6 @@ files:read, Slack sends a page to sign in at, with status 200, instead of the fi
 
 import asyncio
 import time
-from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -43,22 +42,23 @@ class SlackFiles(Files):
         self._timeout = aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
         self._seconds = seconds
 
+    async def look_up(self, file: SlackFile) -> SlackFile:
+        """See Files."""
+        if file.url and not file.must_look_up:
+            return file
+        if not file.id:
+            raise ChatRejected("file_not_found")
+        return read_file((await call(self._client.files_info(file=file.id))).get("file"))
+
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         """See Files."""
-        looked_up = await self._looked_up(file) if file.must_look_up or not file.url else None
         try:
             async with asyncio.timeout(self._seconds):
-                content = await self._read_at((looked_up or file).url, looked_up or file, max_bytes)
-                return replace(content, described=looked_up)
+                return await self._read_at(file.url, file, max_bytes)
         except ChatError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours
             raise chat_error_from(error) from None
-
-    async def _looked_up(self, file: SlackFile) -> SlackFile:
-        if not file.id:
-            raise ChatRejected("file_not_found")
-        return read_file((await call(self._client.files_info(file=file.id))).get("file"))
 
     async def _read_at(self, url: str, file: SlackFile, max_bytes: int) -> FileContent:
         for _ in range(_MOST_REDIRECTS + 1):

@@ -138,6 +138,7 @@ requests = Table(
     Column("attachments", CleanText, nullable=False),
     Column("context", CleanText),
     Column("merged_into", CleanText, nullable=False),
+    Column("fetched", CleanText),
     Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
@@ -146,7 +147,29 @@ requests = Table(
     *_queue_rules(_REQUEST_OPEN, (RequestState.PREPARING, RequestState.SENDING)),
 )
 """`requester` is the JSON of a Requester, once it is known; `context` that of a RequestContext, once it is prepared;
-`attachments` that of Attachments (empty: none)."""
+`attachments` that of Attachments (empty: none); `fetched` that of FetchedParts, while others are still missing."""
+
+request_files = Table(
+    "request_files",
+    metadata,
+    Column("request_id", KeyText, ForeignKey("requests.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("file", CleanText, nullable=False),
+    Column("outcome", CleanText),
+    Column("failing_since", Double),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
+    CheckConstraint("attempts >= 0", name="attempts"),
+    time_check("failing_since"),
+    time_check("due_at"),
+    time_check("claimed_until"),
+)
+"""The files of a request that waits till each is uploaded, or known not to be: then they go. `file` is the JSON of a
+SlackFile, `outcome` that of a FileOutcome; `failing_since` is when Slack first did not give it."""
 
 notices = Table(
     "notices",
@@ -225,7 +248,7 @@ Index(
 )
 _HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
 Index("ix_requests_held", requests.c.recorded_at, postgresql_where=_HELD, sqlite_where=_HELD)
-for _queue in (polls, requests, notices, homes):
+for _queue in (polls, requests, request_files, notices, homes):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
     )

@@ -16,7 +16,8 @@ def _calls(*ports: type) -> tuple[str, ...]:
 
 
 CALLED = {
-    "request_preparer": (*_calls(Members, Channels, Conversations, Files), _UPLOADING),
+    "request_preparer": _calls(Members, Channels, Conversations, Files),
+    "file_uploader": ("read", _UPLOADING),
     "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
@@ -29,7 +30,9 @@ POINTS = (
     *(f"listener.record.{moment}" for moment in _TRANSACTIONS),
 )
 """Every point at which a process is killed."""
-SELDOM = frozenset({"create", "find", "tell", "join", "member", "channel", "thread", "read", _UPLOADING, "cancel"})
+SELDOM = frozenset(
+    {"create", "find", "tell", "join", "member", "channel", "thread", "look_up", "read", _UPLOADING, "cancel"}
+)
 """Calls that a process makes so seldom that it ends at the first of them."""
 
 

@@ -4,10 +4,11 @@
 imports everything once and then forks a process for each line on its standard input, since an import costs over a
 second of CPU and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
 
-A point is `<worker>.<call>.<moment>`. The workers are request_preparer, request_sender, job_poller, outbox,
-home_publisher, and listener for whatever Slack sets off. The calls are those of the job API, the chat, what is read of
-Slack, and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work and all
-others, with the moments committing and committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
+A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
+outbox, home_publisher, and listener for whatever Slack sets off. The calls are those of the job API, the chat, what is
+read of Slack, and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work
+and all others, with the moments committing and committed. PAGEHAND_END_AT is
+`<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -37,6 +38,7 @@ T = TypeVar("T")
 END_AT = "PAGEHAND_END_AT"
 WORKERS = {
     "RequestPreparer": "request_preparer",
+    "FileUploader": "file_uploader",
     "RequestSender": "request_sender",
     "JobPoller": "job_poller",
     "Outbox": "outbox",

@@ -24,6 +24,7 @@ class FakeSlackReading:
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     threads: dict[str, list[ThreadMessage]] = field(default_factory=dict)
     files: dict[str, FileContent] = field(default_factory=dict)
+    looked_up: dict[str, SlackFile] = field(default_factory=dict)
     faults: list[ChatError] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
@@ -52,6 +53,14 @@ class FakeSlackReading:
         self._ask(f"thread {thread_ts}")
         said = self.threads.get(thread_ts, [])
         return [each for each in said if each.ts > after_ts and (not before_ts or each.ts < before_ts)][-limit:]
+
+    async def look_up(self, file: SlackFile) -> SlackFile:
+        if not file.must_look_up:
+            return file
+        self._ask(f"look up {file.id}")
+        if file.id not in self.looked_up:
+            raise ChatRejected("file_not_found")
+        return self.looked_up[file.id]
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         self._ask(f"file {file.id}")

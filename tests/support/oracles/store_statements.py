@@ -29,9 +29,12 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.audit import AuditAction, AuditEntry
+from bot.domain.fetched_parts import FetchedParts
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person, Reply, Requester, RequestState
+from bot.domain.request_files import FileOutcome
+from bot.domain.requests import Person, RejectionReason, Reply, RequestContext, Requester, RequestState
+from bot.domain.slack_files import FileProblem, SlackFile
 from bot.domain.threads import ThreadOptions, ThreadState
 from bot.ports import Store, Transaction
 from bot.store.store import open_store
@@ -124,6 +127,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _request,
         _prepare,
         _follow,
+        _parts,
         _deliver,
         _poll,
         _meet_damage,
@@ -224,6 +228,36 @@ async def _follow(store: Store, clock: FakeClock) -> None:
         moved = await tx.requests.get(unsent[0].id)
         assert moved is not None
         assert (moved.thread_id, moved.state) == ("f1", RequestState.RECEIVED)
+
+    await store.transact(work)
+
+
+async def _parts(store: Store, clock: FakeClock) -> None:
+    replies = [a_follow_up(f"6.{number}", "t1", state=RequestState.WAITING) for number in range(2)]
+    await add(store, *replies)
+    first, second = (reply.id for reply in replies)
+    file = SlackFile("F1", "a.png")
+
+    async def work(tx: Transaction) -> None:
+        parts = tx.request_parts
+        await parts.keep_fetched(first, FetchedParts(failing_since=1.0))
+        assert (await parts.fetched(first)).failing_since == 1.0
+        for request in (first, second):
+            await parts.to_upload(request, [file])
+        one, other = await parts.claim("one", lease=LEASE, limit=9)
+        assert await parts.is_claimed_by(one, "one")
+        assert await parts.fails(one) == tx.now
+        await parts.postpone(one, due_in=0.0)
+        await parts.tried(first)
+        await parts.settle(other, FileOutcome(problem=FileProblem.REFUSED))
+        assert await parts.settled(other.request_id)
+        await parts.complete(other.request_id, RequestContext("a.png"))
+        await tx.requests.settle(one.request_id, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
+        assert not await parts.claim("one", lease=LEASE, limit=9)
+        await tx.requests.settle(one.request_id, RequestState.WAITING, afresh=True)
+        assert await parts.claim("one", lease=LEASE, limit=9)
+        for request in (first, second):
+            await tx.requests.settle(request, RequestState.WITHDRAWN)
 
     await store.transact(work)
 

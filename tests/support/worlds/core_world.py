@@ -15,6 +15,7 @@ from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.ports import Store
+from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
@@ -63,6 +64,9 @@ class CoreWorld:
             job_api=self.job_api,
             people=self.people,
         )
+        self.file_uploader = FileUploader(
+            self.store, self.reading.ports.files, self.job_api, replace(calls, lease=60.0), polling=polling
+        )
         self.request_sender = RequestSender(
             self.store,
             self.job_api,
@@ -110,7 +114,7 @@ class CoreWorld:
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
         """The workers, in the order in which a round has them work."""
-        return (self.request_preparer, self.outbox, self.request_sender, self.job_poller)
+        return (self.request_preparer, self.outbox, self.file_uploader, self.request_sender, self.job_poller)
 
     async def start(self, prompt: str = "Do it", *, person: Person = ANA, channel: str = "C1", key: str = "k1") -> None:
         """Somebody runs the slash command; recorded, and prepared."""

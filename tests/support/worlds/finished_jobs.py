@@ -84,6 +84,14 @@ async def fill(engine: AsyncEngine, count: int) -> None:
         await connection.rollback()
 
 
+async def fill_request_files(connection: AsyncConnection) -> None:
+    """Adds a file to each follow-up, as those have that were handed back."""
+    statement = """
+        INSERT INTO request_files (request_id, position, file, attempts)
+        SELECT id, 0, '{"id": "F1", "name": "a.png"}', 9 FROM requests WHERE kind = 'follow_up'"""
+    await connection.execute(text(statement))
+
+
 async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
     """Adds so many replies that wait for a card, of many people in many channels."""
     statement = f"""

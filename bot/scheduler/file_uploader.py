@@ -1,0 +1,206 @@
+"""The file uploader: brings the files of requests that wait from Slack to the job API, each under a claim of its own.
+Once all of a request's are settled, it is sent.
+
+Nothing is kept between two tries: a file is read from Slack again, and the job API takes the same bytes twice. So a
+process holds at most as many files as it uploads at a time.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from bot.domain.fetched_parts import PATIENCE
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import ContextCut
+from bot.domain.observe import JobApiUnavailable, Polling
+from bot.domain.request_files import FileOutcome, SettledFile, with_files
+from bot.domain.requests import Request, RequestState
+from bot.domain.settle import BACKOFF, Settlement, settle
+from bot.domain.slack_files import FileProblem
+from bot.domain.thread_context import notes_of
+from bot.domain.threads import Thread
+from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUnreachable
+from bot.parts_store_ports import ClaimedFile
+from bot.ports import HasRequestParts, JobApi, Store
+from bot.scheduler.job_api_errors import unavailable
+from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.preparing.context import MAX_SENT_BYTES
+from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
+from bot.scheduler.request_claims import SenderTransaction
+from bot.scheduler.request_results import record_result, show_state
+from bot.scheduler.request_sender import NOT_ALLOWED_RETRY
+from bot.scheduler.worker import WorkerSettings
+from bot.slack_ports import Files
+
+READ_SECONDS = 30.0
+"""For reading one file from Slack."""
+
+logger = logging.getLogger(__name__)
+
+Result = FileOutcome | JobApiUnavailable | NotToBeHadNow
+"""What one try came to: the file is settled, the job API could not be asked, or Slack could not."""
+
+
+class UploaderTransaction(SenderTransaction, HasRequestParts, Protocol):
+    """What uploading files touches."""
+
+
+class FileUploader(JobApiWorker[ClaimedFile]):
+    """Uploads files that are due.
+
+    Args:
+        store: Where files are claimed, and what became of them is recorded.
+        files: Slack's, which are read.
+        job_api: Where they go.
+        settings: On what terms it works; a call is reading one file and uploading it.
+        polling: How soon a job is polled again.
+        concurrency: Files under way at a time, which bounds the memory that they take.
+    """
+
+    name = "file uploader"
+
+    def __init__(
+        self,
+        store: Store,
+        files: Files,
+        job_api: JobApi,
+        settings: WorkerSettings,
+        *,
+        polling: Polling,
+        concurrency: int = 2,
+    ) -> None:
+        super().__init__(store, settings, concurrency=concurrency)
+        self._files = files
+        self._job_api = job_api
+        self._polling = polling
+
+    async def claim(self, limit: int) -> Sequence[ClaimedFile]:
+        """Claims files that are due."""
+        return await self._store.transact(
+            lambda tx: tx.request_parts.claim(self._owner, lease=self._lease, limit=limit)
+        )
+
+    async def process(self, item: ClaimedFile, claimed_at: float) -> None:
+        """Uploads one file, and records what came of it."""
+        if not self.lease_covers_call(claimed_at):
+            await self.record(partial(self._hand_back, item))
+            return
+        result = await self._try(item)
+        await self.record(partial(self._record, item, result, random.random()))  # noqa: S311 - spreads retries
+
+    async def _try(self, item: ClaimedFile) -> Result:
+        if not self._job_api.takes_files(item.thread.project):
+            return FileOutcome(problem=FileProblem.NOT_TAKEN)
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                content = await if_told(self._files.read(item.file, max_bytes=MAX_SENT_BYTES))
+        except NotToBeHadNow as error:
+            return error
+        except TimeoutError:
+            return NotToBeHadNow("Slack: no answer in time")
+        if content is None or not content.data:
+            return FileOutcome(problem=FileProblem.REFUSED)
+        if not content.complete:
+            return FileOutcome(problem=FileProblem.TOO_LARGE)
+        return await self._upload(item, content.data, content.mimetype)
+
+    async def _upload(self, item: ClaimedFile, data: bytes, mimetype: str) -> Result:
+        project, name = item.thread.project, item.file.name or "file"
+        kind = mimetype or item.file.mimetype or "application/octet-stream"
+        try:
+            uploaded = await self._job_api.upload(project, data, name=name, mimetype=kind)
+        except JobApiError as error:
+            return self._failure(item, error)
+        self.record_answer(project)
+        return FileOutcome(uploaded, project=project)
+
+    def _failure(self, item: ClaimedFile, error: JobApiError) -> Result:
+        project = item.thread.project
+        logger.info("a file of request %s: %s", item.request_id, error)
+        match error:
+            case JobApiBusy():
+                return unavailable(error)
+            case JobApiUnreachable():
+                self.record_no_answer(project, error, retry_after=error.retry_after)
+                return unavailable(error)
+            case JobApiNotAllowed():
+                self.record_no_answer(project, error)
+                return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
+            case _:
+                self.record_answer(project)
+                return FileOutcome(problem=FileProblem.NOT_TAKEN)
+
+    # -- what follows ---------------------------------------------------------------------------------------------
+
+    async def _hand_back(self, item: ClaimedFile, tx: UploaderTransaction) -> None:
+        if await tx.request_parts.is_claimed_by(item, self._owner):
+            await tx.request_parts.postpone(item, due_in=0.0)
+
+    async def _record(self, item: ClaimedFile, result: Result, jitter: float, tx: UploaderTransaction) -> None:
+        request = await tx.requests.get(item.request_id)
+        thread = await tx.threads.get(item.thread.id)
+        if request is None or thread is None or not await tx.request_parts.is_claimed_by(item, self._owner):
+            return
+        if request.state is not RequestState.WAITING or thread.project != item.thread.project:
+            return  # it was withdrawn, or is prepared anew: then its files are others
+        match result:
+            case FileOutcome():
+                await _settled(tx, item, request, result)
+            case JobApiUnavailable():
+                await tx.request_parts.tried(request.id)
+                tried_at = tx.now if request.first_tried_at is None else request.first_tried_at
+                tried = replace(request, attempts=item.attempts, first_tried_at=tried_at)
+                settlement = settle(tried, thread.state, result, tx.now, self._polling, jitter=jitter)
+                await _wait_for_job_api(tx, item, thread, request, settlement)
+            case NotToBeHadNow():
+                await _wait_for_slack(tx, item, request, result, jitter)
+
+
+async def _wait_for_job_api(
+    tx: UploaderTransaction, item: ClaimedFile, thread: Thread, request: Request, settlement: Settlement
+) -> None:
+    """As a request that could not be sent: with the same words, and for as long."""
+    await tx.request_parts.postpone(item, due_in=settlement.due_in)
+    if settlement.request_state is not RequestState.WAITING:
+        await record_result(tx, thread, (request,), settlement)
+        return
+    await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
+    for notice in settlement.notices:
+        await tx.notices.add(thread.id, notice)
+
+
+async def _wait_for_slack(
+    tx: UploaderTransaction, item: ClaimedFile, request: Request, failure: NotToBeHadNow, jitter: float
+) -> None:
+    failing_since = await tx.request_parts.fails(item)
+    if tx.now - failing_since >= PATIENCE:
+        await _settled(tx, item, request, FileOutcome(problem=FileProblem.UNANSWERED))
+        return
+    due_in = max(BACKOFF.delay(item.attempts, jitter=jitter), failure.retry_after or 0.0)
+    await tx.request_parts.postpone(item, due_in=min(due_in, PATIENCE))
+
+
+async def _settled(tx: UploaderTransaction, item: ClaimedFile, request: Request, outcome: FileOutcome) -> None:
+    """Has the request sent with its last file, and its person told of those that the agent does not get."""
+    await tx.request_parts.settle(item, outcome)
+    files = await tx.request_parts.settled(request.id)
+    if files is None:
+        return
+    context = with_files(request.context, files, item.thread.project)
+    if context is None:  # it was changed while they were on their way
+        await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
+        return
+    await tx.request_parts.complete(request.id, context)
+    told = _told(request, files)
+    if told is not None:
+        await tx.notices.add(request.thread_id, NewNotice(keys.files_not_sent(request), told))
+
+
+def _told(request: Request, files: Sequence[SettledFile]) -> ContextCut | None:
+    notes = notes_of([each.quote for each in files])
+    return ContextCut(request.person_id, notes.link_only, name_only=notes.name_only) if notes else None

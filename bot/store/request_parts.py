@@ -1,0 +1,181 @@
+"""What goes along with requests: parts that were fetched, and files to upload. `bot.parts_store_ports` says more."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import Double, RowMapping, and_, bindparam, delete, exists, func, select, update
+
+from bot.domain.fetched_parts import FetchedParts
+from bot.domain.request_files import FileOutcome, SettledFile
+from bot.domain.requests import RejectionReason, RequestContext, RequestState
+from bot.domain.slack_files import FileProblem, SlackFile
+from bot.errors import UnreadableRow
+from bot.parts_store_ports import ClaimedFile
+from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
+from bot.store.schema.messages import json_text
+from bot.store.schema.rows import context_json, thread_from
+from bot.store.schema.tables import request_files, requests, threads
+from bot.store.session import Session, for_each_dialect
+
+_PARTS = TypeAdapter(FetchedParts)
+_FILE = TypeAdapter(SlackFile)
+_OUTCOME = TypeAdapter(FileOutcome)
+_REQUEST: Any = bindparam("request")
+_FETCHED = select(requests.c.fetched).where(requests.c.id == _REQUEST)
+_ROW = and_(request_files.c.request_id == _REQUEST, request_files.c.position == bindparam("at"))
+_OF_REQUEST = request_files.c.request_id == _REQUEST
+_ADD = for_each_dialect(lambda into: into(request_files))
+_CANDIDATES = (
+    select(request_files)
+    .where(due(request_files))
+    .order_by(request_files.c.due_at)
+    .limit(LIMIT)
+    .with_for_update(skip_locked=True)
+)
+_REQUEST_OF = (
+    select(requests.c.state, requests.c.problem, threads)
+    .join(threads, threads.c.id == requests.c.thread_id)
+    .where(requests.c.id == _REQUEST)
+)
+_NEXT = bindparam("next_at", type_=Double)
+_CLAIM = update(request_files).where(_ROW).values(**CLAIM, attempts=request_files.c.attempts + 1)
+_PARK = update(request_files).where(_ROW).values(due_at=None, **FREE)
+_POSTPONE = update(request_files).where(_ROW).values(due_at=_NEXT, **FREE)
+_FAILS = (
+    update(request_files)
+    .where(_ROW)
+    .values(failing_since=func.coalesce(request_files.c.failing_since, bindparam("now", type_=Double)))
+    .returning(request_files.c.failing_since)
+)
+_SETTLE = update(request_files).where(_ROW).values(outcome=bindparam("became"), due_at=None, **FREE)
+_CLAIMED_BY = (
+    select(request_files.c.file).where(_ROW, request_files.c.claimed_by == bindparam("owner")).with_for_update()
+)
+_ALL = select(request_files).where(_OF_REQUEST).order_by(request_files.c.position)
+_CLEAR = delete(request_files).where(_OF_REQUEST)
+_DUE_AGAIN = (
+    update(request_files)
+    .where(_OF_REQUEST, request_files.c.due_at.is_(None), request_files.c.outcome.is_(None))
+    .values(due_at=_NEXT)
+)
+FILES_ARE_SETTLED = ~exists().where(request_files.c.request_id == requests.c.id)
+"""Of a request: it waits for no file."""
+
+
+class RequestParts:
+    """ports.RequestParts."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def fetched(self, request_id: str) -> FetchedParts:
+        rows = await self._session.rows(_FETCHED, request=request_id)
+        text = rows[0]["fetched"] if rows else None
+        try:
+            return FetchedParts() if text is None else _PARTS.validate_json(text)
+        except ValueError:
+            return FetchedParts()  # it is fetched again
+
+    async def keep_fetched(self, request_id: str, parts: FetchedParts) -> None:
+        kept = json_text(_PARTS.dump_python(parts, mode="json"))
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(fetched=kept))
+
+    async def to_upload(self, request_id: str, files: Sequence[SlackFile]) -> None:
+        session = self._session
+        await session.execute(_CLEAR, {"request": request_id})
+        rows = [
+            {
+                "request_id": request_id,
+                "position": position,
+                "file": json_text(_FILE.dump_python(file, mode="json")),
+                "attempts": 0,
+                "due_at": session.now,
+            }
+            for position, file in enumerate(files)
+        ]
+        if rows:
+            await session.execute(_ADD[session.dialect], rows)
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFile]:
+        session, claimed = self._session, []
+        for row in await session.rows(_CANDIDATES, now=session.now, limit=limit):
+            (of,) = await session.rows(_REQUEST_OF, request=row[request_files.c.request_id])
+            if of[requests.c.state] != RequestState.WAITING:
+                await self._drop(row, of)
+            elif (file := await self._read(row, of)) is not None:
+                await session.execute(_CLAIM, {**_key(file), **claim_of(session, owner, lease)})
+                claimed.append(file)
+        return claimed
+
+    async def is_claimed_by(self, claimed: ClaimedFile, owner: str) -> bool:
+        rows = await self._session.rows(_CLAIMED_BY, **_key(claimed), owner=owner)
+        return bool(rows) and _file_from(rows[0]["file"]) == claimed.file
+
+    async def postpone(self, claimed: ClaimedFile, *, due_in: float) -> None:
+        await self._session.execute(_POSTPONE, {**_key(claimed), "next_at": self._session.now + due_in})
+
+    async def fails(self, claimed: ClaimedFile) -> float:
+        result = await self._session.execute(_FAILS, {**_key(claimed), "now": self._session.now})
+        return float(result.scalar_one())
+
+    async def settle(self, claimed: ClaimedFile, outcome: FileOutcome) -> None:
+        became = json_text(_OUTCOME.dump_python(outcome, mode="json"))
+        await self._session.execute(_SETTLE, {**_key(claimed), "became": became})
+
+    async def settled(self, request_id: str) -> Sequence[SettledFile] | None:
+        rows = await self._session.rows(_ALL, request=request_id)
+        if any(row["outcome"] is None for row in rows):
+            return None
+        return [SettledFile(_file_from(row["file"]), _outcome_from(row["outcome"])) for row in rows]
+
+    async def tried(self, request_id: str) -> None:
+        first = func.coalesce(requests.c.first_tried_at, self._session.now)
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(first_tried_at=first))
+
+    async def complete(self, request_id: str, context: RequestContext) -> None:
+        values = {"context": context_json(context)}
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
+        await self._session.execute(_CLEAR, {"request": request_id})
+
+    async def _drop(self, row: RowMapping, of: RowMapping) -> None:
+        """Of a request that does not wait. Handed back, it can be sent again: then its file goes along, too."""
+        if of[requests.c.problem] == RejectionReason.TOO_OLD:
+            key = {"request": row[request_files.c.request_id], "at": row[request_files.c.position]}
+            await self._session.execute(_PARK, key)
+        else:
+            await self._session.execute(_CLEAR, {"request": row[request_files.c.request_id]})
+
+    async def _read(self, row: RowMapping, of: RowMapping) -> ClaimedFile | None:
+        request_id, position = row[request_files.c.request_id], row[request_files.c.position]
+        try:
+            thread = thread_from(of)
+        except UnreadableRow:
+            await self._session.execute(_CLEAR, {"request": request_id})  # the request ends when it is to be sent
+            return None
+        file = _file_from(row[request_files.c.file])
+        return ClaimedFile(request_id, position, file, thread, row[request_files.c.attempts] + 1)
+
+
+async def due_again(session: Session, request_id: str) -> None:
+    """Has the files be uploaded of a request that was handed back, and is sent again."""
+    await session.execute(_DUE_AGAIN, {"request": request_id, "next_at": session.now})
+
+
+def _key(claimed: ClaimedFile) -> dict[str, Any]:
+    return {"request": claimed.request_id, "at": claimed.position}
+
+
+def _file_from(text: str) -> SlackFile:
+    """One that cannot be read is not worth losing the request for: Slack has no such file."""
+    try:
+        return _FILE.validate_json(text)
+    except ValueError:
+        return SlackFile("", "")
+
+
+def _outcome_from(text: str) -> FileOutcome:
+    try:
+        return _OUTCOME.validate_json(text)
+    except ValueError:
+        return FileOutcome(problem=FileProblem.REFUSED)

@@ -1,0 +1,125 @@
+"""What goes along with requests, on real databases: parts that are kept, and the queue of files to upload."""
+
+import asyncio
+
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, settle, watched
+
+from bot.domain.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
+from bot.domain.request_files import FileOutcome, with_files
+from bot.domain.requests import RejectionReason, RequestState, UploadedFile
+from bot.domain.slack_files import FileMode, FileProblem, QuotedFile, SlackFile
+from bot.domain.thread_messages import LinkPreview, ThreadMessage
+from bot.parts_store_ports import ClaimedFile
+from bot.ports import Store, Transaction
+
+FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
+ONE = f"t1-{FIRST}"
+FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", mode=FileMode.SNIPPET) for n in range(3)]
+GIVEN = FileOutcome(UploadedFile("id", "0.png", "image/png"), project="docs")
+
+
+async def claim(store: Store, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:
+    return list(await store.transact(lambda tx: tx.request_parts.claim(owner, lease=LEASE, limit=limit)))
+
+
+async def waiting(store: Store, *, count: int = 3) -> None:
+    """A follow-up that waits for so many files, and one after it."""
+    await watched(store)
+    await add(store, a_follow_up(FIRST), a_follow_up(SECOND))
+    await store.transact(lambda tx: tx.request_parts.to_upload(ONE, FILES[:count]))
+
+
+async def test_each_file_is_claimed_by_itself_and_by_one(store: Store) -> None:
+    """However many ask at the same moment."""
+    await waiting(store)
+    taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
+    assert len([item for items in taken for item in items]) + len(await claim(store, "five")) == 3
+    assert await claim(store, "six") == []
+
+
+async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Store) -> None:
+    await waiting(store, count=2)
+    assert await claim_requests(store) == []
+    for number, item in enumerate(await claim(store)):
+        assert (item.file, item.position, item.attempts, item.thread.id) == (FILES[number], number, 1, "t1")
+
+        async def work(tx: Transaction, item: ClaimedFile = item, last: bool = number == 1) -> None:  # noqa: FBT001 - of the test
+            await tx.request_parts.settle(item, GIVEN if last else FileOutcome(problem=FileProblem.REFUSED))
+            settled = await tx.request_parts.settled(ONE)
+            assert (settled is not None) == last
+            if settled is not None:
+                context = with_files(None, settled, "docs")
+                assert context is not None
+                await tx.request_parts.complete(ONE, context)
+
+        await store.transact(work)
+    (sent,) = await claim_requests(store)
+    assert (sent.request.id, sent.uncertain) == (ONE, False)
+    assert sent.request.context is not None
+    assert sent.request.context.files == (GIVEN.uploaded,)
+
+
+async def test_what_a_dead_process_claimed_is_taken_over_and_what_one_gives_back_at_once(
+    store: Store, clock: FakeClock
+) -> None:
+    await waiting(store, count=1)
+    (held,) = await claim(store)
+    await store.transact(lambda tx: tx.claims.release("one"))
+    (again,) = await claim(store, "two")
+    assert again.attempts == 2
+    assert not await store.transact(lambda tx: tx.request_parts.is_claimed_by(held, "one"))
+    clock.advance(LEASE + 1)
+    assert [item.attempts for item in await claim(store, "three")] == [3]
+
+
+async def test_files_of_a_request_that_does_not_wait_any_more_are_dropped(store: Store) -> None:
+    """But for one that was handed back: they are uploaded when it is sent again."""
+    await waiting(store)
+    await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
+    assert await claim(store) == []
+    await settle(store, ONE, RequestState.WAITING, afresh=True)
+    assert len(await claim(store)) == 3
+    await store.transact(lambda tx: tx.claims.release("one"))
+    await settle(store, ONE, RequestState.WITHDRAWN)
+    assert await claim(store) == []
+    await settle(store, ONE, RequestState.WAITING)
+    assert [item.request.id for item in await claim_requests(store)] == [ONE]
+
+
+async def test_they_go_with_the_person_who_is_forgotten(store: Store) -> None:
+    await waiting(store)
+    await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=9))
+    assert await claim(store) == []
+
+
+async def test_since_when_slack_fails_is_kept(store: Store, clock: FakeClock) -> None:
+    await waiting(store, count=1)
+    (item,) = await claim(store)
+    since = await store.transact(lambda tx: tx.request_parts.fails(item))
+    clock.advance(7)
+    assert await store.transact(lambda tx: tx.request_parts.fails(item)) == since
+    await store.transact(lambda tx: tx.request_parts.postpone(item, due_in=5.0))
+    assert await claim(store) == []
+    clock.advance(6)
+    assert len(await claim(store)) == 1
+
+
+async def test_parts_are_kept_as_they_were_until_the_request_goes_on(store: Store) -> None:
+    """With whatever people wrote, and files are named."""
+    await watched(store)
+    await add(store, a_follow_up(FIRST, state=RequestState.RECEIVED))
+    message = ThreadMessage(
+        "Ana", "a\0\ud800ß", "1.2", (FILES[0],), previews=(LinkPreview("t", "x", "https://x.example"),)
+    )
+    thread = FetchedThread(ThreadPart("1.1", "1.0", "1.3"), (message,))
+    found = QuotedFile(FILES[0], "text", complete=False, problem=FileProblem.ELSEWHERE)
+    parts = FetchedParts(thread, (FetchedFile(FILES[0], found),), 12.5)
+    await store.transact(lambda tx: tx.request_parts.keep_fetched(ONE, parts))
+    kept = await store.transact(lambda tx: tx.request_parts.fetched(ONE))
+    assert (kept.files, kept.failing_since) == (parts.files, 12.5)
+    assert kept.thread is not None
+    assert kept.thread.messages is not None
+    assert kept.thread.messages[0].previews == message.previews
+    await settle(store, ONE, RequestState.WITHDRAWN)
+    assert await store.transact(lambda tx: tx.request_parts.fetched(ONE)) == FetchedParts()

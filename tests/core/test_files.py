@@ -1,0 +1,369 @@
+"""What goes along with a request, part by part: one that cannot be had holds up no other, and files wait with their
+request while the job API is away.
+"""
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from support.fakes.ports import FakeJobApi
+from support.worlds.core_world import ANA, CoreWorld
+
+from bot.domain.jobs import Job
+from bot.domain.notices.posts import ContextCut
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
+from bot.domain.slack_files import FileContent, FileMode, SlackFile
+from bot.domain.thread_messages import ThreadMessage
+from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
+from bot.scheduler.preparing.parts import FetchLimits
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+
+NOTES = SlackFile("F1", "notes.md", "text/markdown", permalink="https://t.slack.com/files/F1")
+PICTURE = SlackFile("F2", "a.png", "image/png", permalink="https://t.slack.com/files/F2")
+OTHER = SlackFile("F3", "b.png", "image/png", permalink="https://t.slack.com/files/F3")
+CONTENTS = {
+    "F1": FileContent(b"The port is 8080", "text/markdown"),
+    "F2": FileContent(b"\x89PNG a", "image/png"),
+    "F3": FileContent(b"\x89PNG b", "image/png"),
+}
+AT = [f"1700000000.{number:06}" for number in range(1, 10)]
+AWAY = [JobApiUnreachable("down")] * 100_000
+
+
+@pytest.fixture(autouse=True)
+def _files(world: CoreWorld) -> None:
+    world.job_api.files_taken = True
+    world.reading.files = dict(CONTENTS)
+
+
+def failing(world: CoreWorld, *file_ids: str, error: ChatError | None = None) -> None:
+    """Slack does not give these files."""
+    read = world.reading.read
+
+    async def failing_read(file: SlackFile, *, max_bytes: int) -> FileContent:
+        if file.id in file_ids:
+            world.reading.asked.append(f"file {file.id}")
+            raise error or ChatUncertain("status_502")
+        return await read(file, max_bytes=max_bytes)
+
+    world.reading.read = failing_read  # type: ignore[method-assign]
+
+
+async def asked_with(world: CoreWorld, *files: SlackFile, text: str = "Use it") -> None:
+    """A mention with files."""
+    assert await world.service.receive(Reply(ANA, "C1", "", AT[0], text, Attachments(files), mentions_us=True))
+
+
+async def down(*_: object, **__: object) -> Job:
+    raise JobApiUnreachable("down")
+
+
+async def start_of(world: CoreWorld) -> Request:
+    thread = await world.store.transact(lambda tx: tx.threads.find_newest("C1", AT[0]))
+    assert thread is not None
+    start = await world.store.transact(lambda tx: tx.requests.find_start(thread.id))
+    assert start is not None
+    return start
+
+
+def files_sent(job_api: FakeJobApi, prompt: str) -> list[str]:
+    return [file.name for file in job_api.files[prompt]]
+
+
+async def test_a_job_api_that_is_away_for_long_takes_the_file_and_the_job_when_it_is_back(world: CoreWorld) -> None:
+    """The thread says that it waits, as of any request; the preparer is well."""
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE)
+    await world.pass_time(1200)
+    assert world.job_api.created == []
+    assert [said for said in world.chat.said() if said != "card_changed"] == ["outage_started"]
+    assert world.request_preparer.status().failing_seconds == 0
+    assert world.file_uploader.job_api_status("docs").failing_seconds > 600
+    world.job_api.faults = []
+    await world.pass_time(300)
+    (created,) = world.job_api.created
+    assert files_sent(world.job_api, created) == ["a.png"]
+    assert "a.png (https://t.slack.com/files/F2). The file itself comes with this request." in created
+
+
+async def test_one_file_that_slack_does_not_give_becomes_a_link(world: CoreWorld) -> None:
+    """After minutes; all else goes along, and was read once. Neither the request nor the health is harmed."""
+    failing(world, "F1")
+    guide = replace(NOTES, id="F9", name="guide.md")
+    world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
+    await asked_with(world, NOTES, guide)
+    await world.pass_time(150)
+    assert world.job_api.created == []
+    assert (await start_of(world)).state is RequestState.RECEIVED
+    await world.pass_time(150)
+    (created,) = world.job_api.created
+    assert "The guide" in created
+    assert "notes.md (https://t.slack.com/files/F1). You get the link only" in created
+    assert world.reading.asked.count("file F9") == 1
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("notes.md",))]
+    assert world.request_preparer.status().failing_seconds == 0
+
+
+async def test_what_was_fetched_outlives_its_process_and_goes_when_it_is_used(world: CoreWorld) -> None:
+    failing(world, "F2x")
+    world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
+    failing(world, "F1")
+    await asked_with(world, NOTES, replace(NOTES, id="F9", name="guide.md"))
+    await world.prepare()
+    start = await start_of(world)
+    kept = await world.store.transact(lambda tx: tx.request_parts.fetched(start.id))
+    assert [each.found.text for each in kept.files] == ["The guide"]
+    world.restart("two")
+    await world.pass_time(400)
+    assert world.reading.asked.count("file F9") == 1
+    kept = await world.store.transact(lambda tx: tx.request_parts.fetched(start.id))
+    assert kept.files == ()
+
+
+async def test_twenty_files_that_take_longer_than_a_round_all_go_along(world: CoreWorld) -> None:
+    """Some of them in each, however short it is."""
+
+    async def slow_read(file: SlackFile, *, max_bytes: int) -> FileContent:
+        await asyncio.sleep(0.01)
+        return FileContent(f"This is {file.name}.".encode(), "text/markdown")
+
+    world.reading.read = slow_read  # type: ignore[method-assign]
+    terms = PreparerSettings(world.rules, world.projects, world.request_preparer._polling)
+    world.request_preparer = RequestPreparer(
+        world.store,
+        world.request_preparer._settings,
+        replace(terms, limits=FetchLimits(begin=0.005)),
+        reading=world.reading.ports,
+        job_api=world.job_api,
+    )
+    await asked_with(world, *(replace(NOTES, id=f"F{number}", name=f"n{number}.md") for number in range(20)))
+    rounds = 0
+    while await world.step(world.request_preparer):
+        rounds += 1
+    assert rounds >= 5
+    await world.pass_time(5)
+    (created,) = world.job_api.created
+    assert [f"This is n{number}.md." in created for number in range(20)] == [True] * 20
+
+
+async def test_a_file_that_never_comes_takes_its_own_time_only(world: CoreWorld) -> None:
+    async def hangs(file: SlackFile, *, max_bytes: int) -> FileContent:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    world.reading.read = hangs  # type: ignore[method-assign]
+    terms = PreparerSettings(world.rules, world.projects, world.request_preparer._polling)
+    world.request_preparer = RequestPreparer(
+        world.store,
+        world.request_preparer._settings,
+        replace(terms, limits=FetchLimits(part=0.01)),
+        reading=world.reading.ports,
+        job_api=world.job_api,
+    )
+    await asked_with(world, NOTES)
+    await world.pass_time(300)
+    assert "You get the link only" in world.job_api.created[0]
+
+
+@pytest.mark.parametrize("error", [ChatUncertain("status_502"), ChatRejected("file_not_found")])
+async def test_a_picture_that_slack_does_not_give_becomes_a_link(world: CoreWorld, error: ChatError) -> None:
+    """At once where Slack says no, after minutes where it fails; the other one goes along."""
+    failing(world, "F2", error=error)
+    await asked_with(world, PICTURE, OTHER)
+    await world.pass_time(60 if isinstance(error, ChatUncertain) else 1)
+    assert len(world.job_api.created) == (0 if isinstance(error, ChatUncertain) else 1)
+    await world.pass_time(300)
+    (created,) = world.job_api.created
+    assert files_sent(world.job_api, created) == ["b.png"]
+    assert "a.png (https://t.slack.com/files/F2). You get the link only" in created
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
+
+
+async def test_a_file_that_the_job_api_refuses_holds_up_no_other(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiRejected("413")]
+    await asked_with(world, PICTURE, OTHER)
+    await world.pass_time(10)
+    (created,) = world.job_api.created
+    assert len(files_sent(world.job_api, created)) == 1
+    assert len(world.chat.posted_as(ContextCut)) == 1
+
+
+async def test_what_is_withdrawn_while_its_file_waits_is_neither_uploaded_nor_sent(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE)
+    await world.pass_time(30)
+    taken_back = Reply(ANA, "C1", AT[0], AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
+    await world.service.revise(taken_back)
+    world.job_api.faults = []
+    await world.pass_time(300)
+    assert (world.job_api.created, world.job_api.uploads) == ([], {})
+
+
+async def test_a_message_edited_while_its_file_waits_takes_the_files_along_that_it_has_then(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE)
+    await world.pass_time(30)
+    edited = Reply(ANA, "C1", AT[0], AT[0], "Use it", Attachments((OTHER,)), edited_at=AT[1], mentions_us=True)
+    await world.service.revise(edited)
+    world.job_api.faults = []
+    await world.pass_time(300)
+    (created,) = world.job_api.created
+    assert files_sent(world.job_api, created) == ["b.png"]
+    assert list(world.job_api.uploads.values()) == [b"\x89PNG b"]
+
+
+async def test_an_upload_that_was_under_way_for_another_project_does_not_count(world: CoreWorld) -> None:
+    """Each project has a job API of its own."""
+    world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
+    world.assemble()
+    await asked_with(world, PICTURE)
+    await world.prepare()
+    await world.step(world.outbox)
+    (item,) = await world.file_uploader.claim(10)
+    thread_id = (await start_of(world)).thread_id
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=thread_id)
+    await world.file_uploader.process(item, world.clock.monotonic())
+    uploads: list[str] = []
+    upload = world.job_api.upload
+
+    async def noted(project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        uploads.append(project)
+        return await upload(project, content, name=name, mimetype=mimetype)
+
+    world.job_api.upload = noted  # type: ignore[method-assign]
+    await world.pass_time(60)
+    assert (uploads, world.job_api.projects) == (["api"], ["api"])
+    assert len(world.job_api.files[world.job_api.created[0]]) == 1
+
+
+async def test_a_follow_up_whose_file_is_at_another_project_is_prepared_anew(world: CoreWorld) -> None:
+    """The project of a job that had not been sent was chosen since."""
+    world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
+    world.assemble()
+    create, world.job_api.create = world.job_api.create, down  # type: ignore[method-assign]
+    await asked_with(world, text="Do it")
+    await world.service.receive(Reply(ANA, "C1", AT[0], AT[1], "With this", Attachments((PICTURE,)), mentions_us=True))
+    await world.pass_time(30)
+    assert len(world.job_api.uploads) == 1
+    world.job_api.uploads.clear()
+    thread_id = (await start_of(world)).thread_id
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=thread_id)
+    world.job_api.create = create  # type: ignore[method-assign]
+    await world.pass_time(300)
+    (sent,) = world.job_api.messages["job-1"]
+    assert files_sent(world.job_api, sent) == ["a.png"]
+    assert sent.count("a.png") == 1
+    assert len(world.job_api.uploads) == 1
+
+
+async def test_a_process_that_dies_while_it_uploads_leaves_no_doubt(world: CoreWorld) -> None:
+    """Another one uploads the file once the claim has run out, and sends the request."""
+    await asked_with(world, PICTURE)
+    await world.prepare()
+    await world.step(world.outbox)
+    assert len(await world.file_uploader.claim(10)) == 1
+    world.restart("two")
+    await world.pass_time(20)
+    assert world.job_api.created == []
+    await world.pass_time(60)
+    assert len(world.job_api.created) == 1
+    assert (await start_of(world)).state is RequestState.ACCEPTED
+
+
+async def test_a_process_that_was_paused_past_its_claim_uploads_nothing(world: CoreWorld) -> None:
+    await asked_with(world, PICTURE)
+    await world.prepare()
+    await world.step(world.outbox)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.file_uploader.claim(10)
+    world.clock.advance(100)
+    await world.file_uploader.process(item, claimed_at)
+    assert world.job_api.uploads == {}
+    await world.pass_time(1)
+    assert len(world.job_api.created) == 1
+
+
+async def test_what_is_handed_back_after_days_takes_its_file_along_when_it_is_sent_again(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE)
+    await world.pass_time(4 * 86_400)
+    start = await start_of(world)
+    assert (start.state, start.problem) == (RequestState.REJECTED, "too_old")
+    world.job_api.faults = []
+    await world.pass_time(3600)
+    assert world.job_api.uploads == {}
+    await world.press_send_again(ANA, start.id, key="p1")
+    await world.pass_time(60)
+    assert files_sent(world.job_api, world.job_api.created[0]) == ["a.png"]
+
+
+async def test_quick_replies_with_files_are_one_message(world: CoreWorld) -> None:
+    world.merge_seconds = 3.0
+    world.assemble()
+    ts = await world.started()
+    for number, file in enumerate((PICTURE, OTHER), start=1):
+        at = f"{world.clock.time + number:.6f}"
+        await world.service.receive(Reply(ANA, "C1", ts, at, f"Part {number}", Attachments((file,))))
+    await world.pass_time(20)
+    (sent,) = world.job_api.messages["job-1"]
+    assert sent.startswith("Part 1\n\nPart 2\n")
+    assert files_sent(world.job_api, sent) == ["a.png", "b.png"]
+
+
+async def test_a_reply_whose_file_waits_is_not_overtaken(world: CoreWorld) -> None:
+    failing(world, "F2")
+    ts = await world.started()
+    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "With it", Attachments((PICTURE,))))
+    await world.service.receive(Reply(ANA, "C1", ts, AT[2], "And then"))
+    await world.pass_time(60)
+    assert world.job_api.messages == {}
+    await world.pass_time(300)
+    assert [sent.partition("\n")[0] for sent in world.job_api.messages["job-1"]] == ["With it", "And then"]
+
+
+async def test_a_thread_that_slack_does_not_give_is_told_and_goes_with_the_next_mention(world: CoreWorld) -> None:
+    """Nothing of it counts as read."""
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.MENTIONS))
+    world.assemble()
+    world.reading.threads[AT[0]] = [ThreadMessage("Cleo", "The port is wrong", AT[0])]
+    read = world.reading.thread
+
+    async def failing_thread(*_: object, **__: object) -> list[ThreadMessage]:
+        raise ChatUncertain("status_502")
+
+    world.reading.thread = failing_thread  # type: ignore[method-assign]
+    mention = partial(Reply, ANA, "C1", AT[0], mentions_us=True)
+    await world.service.receive(mention(AT[1], "Fix that"))
+    await world.pass_time(400)
+    (created,) = world.job_api.created
+    assert "The thread's messages could not be read." in created
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", thread_unread=True)]
+    world.reading.thread = read  # type: ignore[method-assign]
+    await world.service.receive(mention(AT[2], "Look again"))
+    await world.pass_time(60)
+    assert "> The port is wrong" in world.job_api.messages["job-1"][0]
+
+
+async def test_a_file_elsewhere_has_its_link_where_there_is_one(world: CoreWorld) -> None:
+    """Also where Slack tells of it only when it is asked; of one without a link the agent gets the name."""
+    plan = SlackFile("F4", "plan", must_look_up=True)
+    found = SlackFile("F4", "plan", permalink="https://docs.example/plan", mode=FileMode.EXTERNAL)
+    world.reading.looked_up = {"F4": found}
+    await asked_with(world, plan, SlackFile("F5", "gone.pdf", must_look_up=True))
+    await world.pass_time(10)
+    (created,) = world.job_api.created
+    assert "plan (https://docs.example/plan). You get the link only" in created
+    assert "gone.pdf. You get the name only" in created
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("plan",), name_only=("gone.pdf",))]
+
+
+async def test_what_somebody_wants_forgotten_is_uploaded_no_more(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE)
+    await world.pass_time(30)
+    await world.store.transact(lambda tx: tx.retention.forget_person(ANA.id, limit=10))
+    world.job_api.faults = []
+    await world.pass_time(300)
+    assert world.job_api.uploads == {}
