@@ -20,7 +20,7 @@ from bot.store_ports import (
     Requests,
     Threads,
 )
-from bot.upkeep_store_ports import DatabaseCheck, Retention
+from bot.upkeep_store_ports import DatabaseCheck, Restoration, Retention
 
 T = TypeVar("T")
 
@@ -278,6 +278,9 @@ class Transaction(
 
     @property
     def database_check(self) -> DatabaseCheck: ...
+
+    @property
+    def restoration(self) -> Restoration: ...
 
 
 class Store(Protocol):

@@ -1,6 +1,6 @@
 """The small ports of the store that keep it in order: deleting, and how the database is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
 from typing import Protocol
 
@@ -79,6 +79,29 @@ class Retention(Protocol):
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
         """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, as
         many entries of the audit trail, the early replies and versions of messages. Nothing deleted: nothing is left.
+        """
+
+
+class Restoration(Protocol):
+    """Putting in doubt, in a database that was restored from a backup, what may have gone out since that was made."""
+
+    async def doubt_requests(self) -> int:
+        """Has what was on its way to the agent count as what may have arrived; returns how many such requests there
+        are. What was not sent yet counts as never tried (`Request.restored`).
+        """
+
+    async def open_of_kinds(self, kinds: Collection[RequestKind]) -> Sequence[str]:
+        """The ids of all open requests of these kinds, oldest first."""
+
+    async def open_threads(self) -> Sequence[str]:
+        """The ids of all threads in which anything is polled, asked for or owed."""
+
+    async def doubt_notices(self) -> int:
+        """Has what is owed to threads be looked for before it is posted; returns how many such notices there are."""
+
+    async def doubt_reactions(self, *, after: int, limit: int) -> int | None:
+        """Has replies count as carrying any reaction, those of `limit` notices after one, by its id; returns the last
+        of these ids, None where there are no more.
         """
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bot.cli.restored import put_in_doubt
 from bot.config import database_url
 from bot.store.database.backup import backup
 
@@ -14,4 +15,9 @@ def back_up_database(environ: Mapping[str, str], file: str) -> None:
     """Copies the database to a new file. Raises click.UsageError for one that is there; ConfigError, StoreError."""
     if Path(file).exists():
         raise click.UsageError(f"{file} is there already: name a new file.")
-    asyncio.run(backup(database_url(environ), Path(file)))
+    asyncio.run(back_up(database_url(environ), Path(file)))
+
+
+async def back_up(url: str, file: Path) -> None:
+    """Copies a database to a new file, in which what is open is in doubt. Raises ConfigError, StoreError."""
+    await backup(url, file, put_in_doubt=put_in_doubt)

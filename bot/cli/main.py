@@ -169,14 +169,36 @@ def export(since: str, until: str) -> None:
 def backup(file: str) -> None:
     """Copy the SQLite database of DATABASE_URL to FILE, while the bot runs.
 
-    To restore: stop the bot, put the copy in the database's place, start the bot. What was open when the copy was made
-    is looked up, or asked about, before it is said or sent again. For PostgreSQL, use pg_dump.
+    To restore: stop the bot, put the copy in the database's place, run `pagehand restored`, start the bot. What was
+    open when the copy was made is looked up, or asked about, before it is said or sent again. For PostgreSQL, use
+    pg_dump.
     """
     with exit_on_error("Nothing can be copied", "Nothing was copied"):
         from bot.cli.backup import back_up_database
 
         back_up_database(os.environ, file)
         click.echo(f"Copied to {file}.")
+
+
+@main.command()
+def restored() -> None:
+    """Say that the database of DATABASE_URL was restored from a backup, before the bot is started on it.
+
+    \b
+    1. Stop every instance.
+    2. Restore: pg_restore, a point in time, a file system's snapshot, a copy of `pagehand backup`.
+    3. pagehand migrate     where the backup is of an older version
+    4. pagehand restored
+    5. Start the bot.
+
+    What was open when the backup was made may have gone out since: requests are asked about in their threads before
+    they are sent again (or sent under the same key, where the job API runs a key once), and posts are looked for in
+    Slack. Safe to repeat. Jobs and replies from after the backup are not known: their threads get no answer.
+    """
+    with exit_on_error("Nothing can be put in doubt", "Not all was put in doubt"):
+        from bot.cli.restored import put_restored_in_doubt
+
+        click.echo(put_restored_in_doubt(os.environ))
 
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:

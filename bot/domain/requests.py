@@ -275,6 +275,13 @@ class Request:
         return Person(self.person_id, self.team_id)
 
     @property
+    def restored(self) -> bool:
+        """It was open in a backup that was restored since, and was not tried after that: it may have gone out before,
+        with others or with other words. Anything else is tried before it can be uncertain.
+        """
+        return self.uncertain and self.attempts <= 1
+
+    @property
     def reply_id(self) -> str:
         """The same for all requests that were made of one reply."""
         return self.id.partition(".")[0]

@@ -84,6 +84,9 @@ class ThreadState:
 
     `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
     ended; 0: it was not seen, or has not ended.
+
+    `restored`: it comes from a backup, and nothing new was sent since that was restored: what is news now may have been
+    told before.
     """
 
     job: Job | None = None
@@ -115,6 +118,7 @@ class ThreadState:
     replaced_by: str = ""
     work_began_at: float = 0.0
     work_ended_at: float = 0.0
+    restored: bool = False
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,9 @@ async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
         case RequestKind.STOP:
             state = _stop_opened(item, tx.now, settings)
         case _:
-            return item
-    thread = item.thread
+            state = item.thread.state
+    thread, sent_before = item.thread, item.uncertain or item.request.restored
+    state = replace(state, restored=state.restored and sent_before)
     if state == thread.state:
         return item
     poll_in = next_poll_in(state, tx.now, settings.polling, jitter=settings.jitter())

@@ -98,8 +98,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
-        if item.uncertain and not self._may_repeat(item.request, item.thread):
-            outcome: SendOutcome = Uncertain("the process that sent it ended before the answer came")
+        if (doubt := self._doubt(item)) is not None:
+            outcome: SendOutcome = doubt
         else:
             request = await self._calls.prepared(item)
             if not self.lease_covers_call(claimed_at):
@@ -108,6 +108,17 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             outcome = await self._send(request, item.thread)
         jitter = _jitter()
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
+
+    def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
+        """Why a request cannot be sent as long as nobody asks for it again; None where it can."""
+        may_repeat = self._may_repeat(item.request, item.thread)
+        if item.uncertain and not may_repeat:
+            return Uncertain("the process that sent it ended before the answer came")
+        # Under which key a follow-up went out is not known where it may have been merged with others.
+        merged = item.request.kind is RequestKind.FOLLOW_UP and self._claims.merge > 0
+        if item.request.restored and (merged or not may_repeat):
+            return Uncertain("it was open when the backup was made that was restored")
+        return None
 
     def _may_repeat(self, request: Request, thread: Thread) -> bool:
         """Whether what may have arrived does no harm when it arrives again."""

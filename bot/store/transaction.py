@@ -11,6 +11,7 @@ from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
 from bot.store.request_parts import RequestParts
 from bot.store.requests import Requests
+from bot.store.restoration import Restoration
 from bot.store.retention import Retention
 from bot.store.session import Session
 from bot.store.threads import Threads
@@ -31,6 +32,7 @@ class SqlTransaction:
         self.message_versions = MessageVersions(session)
         self.claims = Claims(session)
         self.retention = Retention(session)
+        self.restoration = Restoration(session)
         self.audit = Audit(session)
         self.limits = Limits(session)
         self.drafts = Drafts(session)

@@ -11,8 +11,8 @@ from support.fakes.ports import FakeChat, FakeJobApi
 from support.worlds.core_world import CoreWorld
 from support.worlds.store_world import upgrade_to
 
+from bot.cli.backup import back_up
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.backup import backup
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
@@ -41,7 +41,7 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
     world.clock.advance(5)
     await world.step(world.job_poller)
     await world.reply(ts, "more", "5.1")
-    await backup(f"sqlite:///{live}", copy)
+    await back_up(f"sqlite:///{live}", copy)
     await world.pass_time(10)
     said = world.chat.said(ts)
     await world.store.close()
@@ -61,10 +61,10 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
 async def test_a_backup_is_whole_and_never_overwrites(tmp_path: Path) -> None:
     live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
-    await backup(f"sqlite:///{live}", copy)
+    await back_up(f"sqlite:///{live}", copy)
     assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with pytest.raises(StoreUnavailable, match="already"):
-        await backup(f"sqlite:///{live}", copy)
+        await back_up(f"sqlite:///{live}", copy)
 
 
 @pytest.mark.parametrize("version", ["0002", "0003"])
@@ -80,7 +80,7 @@ async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(tmp_
             values = f"'{key}', 't1', '{kind}', '{kind}', '{{}}', 0, 'done', 0, 0, FALSE, FALSE, ''"
             await connection.execute(text(f"INSERT INTO notices ({_OLD_COLUMNS}) VALUES ({values})"))  # noqa: S608 - the test's own words
     await engine.dispose()
-    await backup(f"sqlite:///{live}", copy)
+    await back_up(f"sqlite:///{live}", copy)
     await migrate(f"sqlite:///{copy}")
     with closing(sqlite3.connect(copy)) as database:
         rows = database.execute("SELECT key, revision FROM notices ORDER BY key").fetchall()
@@ -92,12 +92,12 @@ async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(tmp_path:
     with closing(sqlite3.connect(live)) as database:
         database.execute("CREATE TABLE something_else (id)")
     with pytest.raises(StoreUnavailable, match="failed"):
-        await backup(f"sqlite:///{live}", copy)
+        await back_up(f"sqlite:///{live}", copy)
     assert not copy.exists()
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:planted@h/d", "nonsense", "sqlite:////nowhere/at/all.sqlite3"])
 async def test_what_cannot_be_copied_is_said_in_words(tmp_path: Path, url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        await backup(url, tmp_path / "copy.sqlite3")
+        await back_up(url, tmp_path / "copy.sqlite3")
     assert "planted" not in str(caught.value)

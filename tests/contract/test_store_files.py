@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.worlds.store_world import a_thread, add
 
+from bot.cli.backup import back_up
 from bot.errors import StoreUnavailable
-from bot.store.database.backup import backup
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 
@@ -48,7 +48,7 @@ async def test_a_new_database_and_its_backup_are_for_their_owner_only(path: Path
     await migrate(f"sqlite:///{path}")
     store = await open_store(f"sqlite:///{path}")
     await add(store, a_thread())
-    await backup(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
+    await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
     names = (path.name, f"{path.name}-wal", f"{path.name}-shm", "copy.sqlite3")
     assert modes(path.parent) == dict.fromkeys(names, 0o600)
     await store.close()
@@ -79,5 +79,5 @@ async def test_another_owners_file_is_still_used_by_root_and_stays_theirs(path: 
 async def test_a_copy_that_fails_leaves_nothing_behind(path: Path) -> None:
     spoil(path)
     with pytest.raises(StoreUnavailable, match="copy failed"):
-        await backup(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
+        await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
     assert list(modes(path.parent)) == [path.name]

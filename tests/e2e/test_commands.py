@@ -146,7 +146,7 @@ async def test_every_command_explains_itself(shell: Shell) -> None:
     )
     assert {code for code, _ in answers} == {0}
     assert answers[0][1].strip() == f"pagehand, version {__version__}"
-    assert all(command in answers[1][1] for command in (*commands, "forget", "export", "backup"))
+    assert all(command in answers[1][1] for command in (*commands, "forget", "export", "backup", "restored"))
     assert "--once PROMPT" in answers[3][1]
     assert "\b" not in "".join(output for _, output in answers)
 
@@ -195,6 +195,7 @@ async def test_each_command_says_in_its_own_words_what_it_cannot_do(shell: Shell
         ("forget", "--user", "UANA"): (of_no_database, "Nothing can be deleted. Please set in the"),
         ("forget", "--user", "UBEN"): ({}, "Nothing can be deleted. Please set in the"),
         ("backup", "new.sqlite3"): (of_no_database, "Nothing can be copied. Please set in the environment:"),
+        ("restored",): (of_no_database, "Nothing can be put in doubt. Please set in the environment:"),
         ("backup", "taken.sqlite3"): ({}, "Usage:"),
     }
     answers = await asyncio.gather(*(shell.run(*command, **given) for command, (given, _) in tried.items()))

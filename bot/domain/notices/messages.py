@@ -74,6 +74,8 @@ class ActionAnswer(StrEnum):
     """It is too late to choose another project."""
     NOT_FOR_YOU = "not_for_you"
     """Somebody else was asked."""
+    RESTORED = "restored"
+    """It was open in a backup that was restored, so that it is not known whether it was done."""
     SLACK_AWAY = "slack_away"
     """Slack could not be asked who somebody is, or what the channel is, for so long that it was given up."""
 

@@ -58,6 +58,10 @@ _ANSWERS = {
     ActionAnswer.STOP_UNCERTAIN: (
         "It is not known whether the job was started, so Pagehand knows nothing to stop. The thread tells what to do."
     ),
+    ActionAnswer.RESTORED: (
+        "Pagehand was restored from a backup, so it is not known whether this was done. Do it again if its thread does "
+        "not show it."
+    ),
     ActionAnswer.STARTED_AGAIN: "It is being started again, as a job of its own.",
     ActionAnswer.NOT_TO_BE_RETRIED: (
         "It was not started again: only a job that failed, or changed nothing, can be, and only once. To change what "

@@ -2,26 +2,29 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.store.database.files import owner_only
 from bot.store.database.url import existing_file
+from bot.store.schema.migration import SchemaState, schema_state
 
-_IN_DOUBT = (
+_OLDER_IN_DOUBT = (
     "UPDATE notices SET uncertain = 1 WHERE due_at IS NOT NULL",
     "UPDATE requests SET state = 'sending', claimed_by = 'backup', claimed_until = 0 WHERE state = 'waiting'",
     "UPDATE notices SET revision = revision + 2 WHERE key LIKE '%/mark'",
 )
 """What is open in the copy may be said and sent by the time it is restored: it is looked up, or asked about, first. And
-a reply may carry any reaction by then. A backup is made before the schema is brought up to date, too: so none of these
-names a column that an older schema lacks.
+a reply may carry any reaction by then. This is for backups that are made before the schema is brought up to date: none
+of these names a column that an older schema lacks.
 """
 
 
-async def backup(url: str, target: Path) -> None:
-    """Copies the SQLite database at `url` into a new file, while it is in use.
+async def backup(url: str, target: Path, *, put_in_doubt: Callable[[str], Awaitable[object]]) -> None:
+    """Copies the SQLite database at `url` into a new file, while it is in use. `put_in_doubt` gets the URL of a copy
+    whose schema is current.
 
     Raises ConfigError where it is another database, StoreUnavailable where the file is there already or the copy fails.
     """
@@ -32,25 +35,26 @@ async def backup(url: str, target: Path) -> None:
         raise StoreUnavailable(f"{target} is there already: name a new file.")
     try:
         await asyncio.to_thread(_copy, source, target)
-    except sqlite3.Error as error:
+        copy = f"sqlite:///{target}"
+        if await schema_state(copy) is SchemaState.CURRENT:
+            await put_in_doubt(copy)
+        else:
+            await asyncio.to_thread(_doubt_older, target)
+    except BaseException as error:
         # A copy that does not note this would say and send again what is open in it.
         await asyncio.to_thread(target.unlink, missing_ok=True)
-        raise StoreUnavailable(f"The copy failed: {error}.") from None
-
-
-def _copy(source: Path, target: Path) -> None:
-    made = owner_only(target)
-    try:
-        _copy_into(source, target)
-    except sqlite3.Error:
-        if made:
-            target.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnavailable(f"The copy failed: {error}.") from None
         raise
 
 
-def _copy_into(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path) -> None:
+    owner_only(target)
     with closing(sqlite3.connect(source, timeout=30.0)) as database:
         database.execute("VACUUM INTO ?", (str(target),))
+
+
+def _doubt_older(target: Path) -> None:
     with closing(sqlite3.connect(target)) as copy, copy:
-        for statement in _IN_DOUBT:
+        for statement in _OLDER_IN_DOUBT:
             copy.execute(statement)

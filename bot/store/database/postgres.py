@@ -27,6 +27,8 @@ CONNECTIONS = 10
 """The most that one process opens. What was opened is kept: a new one costs as much as many transactions, and has
 prepared nothing yet.
 """
+APPLICATION_NAME = "pagehand"
+"""As the server lists our connections."""
 _KEPT = 100
 """Prepared statements that a connection keeps."""
 _NOT_FOR_THE_SERVER = {
@@ -114,7 +116,7 @@ class _Connections:
                 timeout=_CONNECT_TIMEOUT,
                 command_timeout=self._statement_timeout,
                 statement_cache_size=0 if self._pooled else _KEPT,
-                server_settings={"application_name": "pagehand"},
+                server_settings={"application_name": APPLICATION_NAME},
             )
         except ValueError:
             # Not quoted: what cannot be parsed may be a piece of the password.

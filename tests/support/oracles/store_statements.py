@@ -33,7 +33,15 @@ from bot.domain.fetched_parts import FetchedParts
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.preferences import Preference
 from bot.domain.request_files import FileOutcome
-from bot.domain.requests import Person, RejectionReason, Reply, RequestContext, Requester, RequestState
+from bot.domain.requests import (
+    Person,
+    RejectionReason,
+    Reply,
+    RequestContext,
+    Requester,
+    RequestKind,
+    RequestState,
+)
 from bot.domain.slack_files import FileProblem, SlackFile
 from bot.domain.threads import ThreadOptions, ThreadState
 from bot.ports import Store, Transaction
@@ -134,6 +142,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _look_after,
         _stop,
         _people,
+        _restore,
         _remove,
     )
     for part in parts:
@@ -321,6 +330,15 @@ async def _stop(store: Store, clock: FakeClock) -> None:
 async def _look_after(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.database_check.try_write())
     await store.transact(lambda tx: tx.database_check.long_open(before=tx.now, limit=10))
+
+
+async def _restore(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread("r1", ts="7.1"), a_start("r1"), a_follow_up("7.2", "r1"), say=[a_post("r")])
+    await store.transact(lambda tx: tx.restoration.doubt_requests())
+    assert await store.transact(lambda tx: tx.restoration.open_of_kinds([RequestKind.FOLLOW_UP]))
+    assert await store.transact(lambda tx: tx.restoration.open_threads())
+    assert await store.transact(lambda tx: tx.restoration.doubt_notices())
+    assert await store.transact(lambda tx: tx.restoration.doubt_reactions(after=0, limit=5))
 
 
 async def _remove(store: Store, clock: FakeClock) -> None:

@@ -48,6 +48,12 @@ class PostgresServer:
         with self._server._lock:
             self._server.ensure_postgres_running()
 
+    async def program(self, name: str, *arguments: str) -> None:
+        """Runs one of the programs that come with the server, such as pg_dump."""
+        started = await asyncio.create_subprocess_exec(str(Path(self._server.bin_path) / name), *arguments)
+        if await started.wait():
+            raise AssertionError(f"{name} ended with {started.returncode}")
+
     async def run(self, statement: str, *, database: str = "postgres") -> None:
         """Runs one statement."""
         connection = await asyncpg.connect(self.url(database))

@@ -1,0 +1,144 @@
+"""`pagehand restored`: what was open when a backup was made may have gone out since."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from bot.config import database_url
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.observe import Polling, next_poll_in
+from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.settle import Uncertain, settle
+from bot.errors import StoreUnavailable, UnreadableRow
+from bot.ports import Store, Transaction
+from bot.scheduler.request_results import record_result
+from bot.store.database.in_use import is_in_use
+from bot.store.database.url import existing_file
+from bot.store.store import open_store
+
+BATCH_SIZE = 2_000
+"""Notices that one transaction looks through."""
+_NOT_REPEATED = (
+    RequestKind.STOP,
+    RequestKind.RETRY,
+    RequestKind.SEND_AGAIN,
+    RequestKind.SEND_NEW_WORDS,
+    RequestKind.SEND_HELD,
+    RequestKind.SEND_ALL_HELD,
+    RequestKind.CHOOSE_PROJECT,
+)
+"""What can have sent something, or ended work that was begun since. All else can be done twice."""
+_WHY = "it was open when the backup was made"
+
+
+@dataclass(frozen=True)
+class PutInDoubt:
+    """How much may have gone out since the backup."""
+
+    requests: int = 0
+    actions: int = 0
+    notices: int = 0
+
+
+def put_restored_in_doubt(environ: Mapping[str, str]) -> str:
+    """Puts in doubt what a restored database has open; returns how much, in words. Raises ConfigError, StoreError."""
+    url = database_url(environ)
+    existing_file(url)
+    return in_words(asyncio.run(_unless_in_use(url)))
+
+
+def in_words(doubted: PutInDoubt) -> str:
+    """How much was put in doubt, and what comes of it."""
+    if doubted == PutInDoubt():
+        return "Nothing was open when this backup was made: nothing is in doubt."
+    return (
+        f"In doubt: {doubted.requests} for the agent, {doubted.actions} of buttons, words and stops, "
+        f"{doubted.notices} posts and reactions. They are asked about, or looked for in Slack, once the bot is started."
+    )
+
+
+async def _unless_in_use(url: str) -> PutInDoubt:
+    if await is_in_use(url):
+        raise StoreUnavailable(
+            "an instance of Pagehand is at work on this database, or was less than a minute ago. Stop every instance, "
+            "and try again."
+        )
+    return await put_in_doubt(url)
+
+
+async def put_in_doubt(url: str) -> PutInDoubt:
+    """Puts in doubt what is open in a database that nobody is at work on. Raises ConfigError, StoreError."""
+    store = await open_store(url)
+    try:
+        return await doubt_all(store)
+    finally:
+        await store.close()
+
+
+async def doubt_all(store: Store) -> PutInDoubt:
+    """The same, in a store. Whatever it had done before it was cut off can be done again."""
+    requests = await store.transact(lambda tx: tx.restoration.doubt_requests())
+    actions = await _end_actions(store)
+    for thread_id in await store.transact(lambda tx: tx.restoration.open_threads()):
+        await _doubt_news(store, thread_id)
+    notices = await store.transact(lambda tx: tx.restoration.doubt_notices())
+    await _doubt_reactions(store)
+    return PutInDoubt(requests, actions, notices)
+
+
+async def _doubt_news(store: Store, thread_id: str) -> None:
+    async def work(tx: Transaction) -> None:
+        thread = await tx.threads.get(thread_id)
+        if thread is not None:
+            state, polling = replace(thread.state, restored=True), Polling()
+            poll_in = next_poll_in(state, tx.now, polling, jitter=0.5)
+            await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+
+    with suppress(UnreadableRow):  # it is set aside, and told, when somebody comes to claim it
+        await store.transact(work)
+
+
+async def _doubt_reactions(store: Store) -> None:
+    done: int | None = 0
+    while done is not None:
+        done = await _doubt_some_reactions(store, after=done)
+
+
+async def _doubt_some_reactions(store: Store, *, after: int) -> int | None:
+    return await store.transact(lambda tx: tx.restoration.doubt_reactions(after=after, limit=BATCH_SIZE))
+
+
+async def _end_actions(store: Store) -> int:
+    found = await store.transact(lambda tx: tx.restoration.open_of_kinds(_NOT_REPEATED))
+    return sum([await _end_action(store, request_id) for request_id in found])
+
+
+async def _end_action(store: Store, request_id: str) -> int:
+    try:
+        return await store.transact(lambda tx: _end(tx, request_id))
+    except UnreadableRow:
+        return 0  # it is set aside, and told, when somebody comes to claim it
+
+
+async def _end(tx: Transaction, request_id: str) -> int:
+    request = await tx.requests.get(request_id)
+    if request is None:
+        return 0
+    if request.kind is RequestKind.STOP:
+        await _doubt_stop(tx, request)
+    else:
+        told = ActionAnswered(request.person_id, ActionAnswer.RESTORED)
+        await tx.notices.add(request.thread_id, NewNotice(keys.action_answered(request.source_key), told))
+        await tx.requests.prepared(replace(request, state=RequestState.UNCERTAIN))
+    return 1
+
+
+async def _doubt_stop(tx: Transaction, stop: Request) -> None:
+    """A stop ends only work that was begun before it: what goes on by now may be newer."""
+    thread = await tx.threads.get(stop.thread_id)
+    if thread is not None:
+        tried = replace(stop, attempts=stop.attempts + 1)  # it is told of each try once
+        settlement = settle(tried, thread.state, Uncertain(_WHY), tx.now, Polling())
+        await record_result(tx, thread, [stop], settlement)

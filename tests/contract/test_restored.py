@@ -1,0 +1,274 @@
+"""A database that was restored from a backup, whenever that was made, neither sends nor posts anything again."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from support.fakes.ports import FakeChat, FakeClock
+from support.servers.postgres import PostgresServer
+from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.fault_world import JobApiOutside
+
+from bot.cli.restored import doubt_all, put_restored_in_doubt
+from bot.domain.actions import Action
+from bot.domain.members import Member
+from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import ActionAnswer
+from bot.domain.requests import OPEN_STATES, Person, Reply, RequestKind, RequestState, WayIn
+from bot.errors import JobApiUncertain, StoreUnavailable
+from bot.ports import Store, Transaction
+from bot.store.schema.migration import migrate
+from bot.store.store import open_store
+
+
+class Recording:
+    """A store of which a copy is made after each transaction."""
+
+    def __init__(self, store: Store, made: Callable[[], None]) -> None:
+        self._store, self._made = store, made
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[Any]], *, urgent: bool = False) -> Any:
+        result = await self._store.transact(work, urgent=urgent)
+        self._made()
+        return result
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+@dataclass
+class Copies:
+    """Copies of a SQLite database, one after each transaction that changed something."""
+
+    database: Path
+    made: list[Path] = field(default_factory=list)
+
+    def make(self) -> None:
+        copy = self.database.with_name(f"copy-{len(self.made)}.sqlite3")
+        with closing(sqlite3.connect(self.database)) as database:
+            database.execute("VACUUM INTO ?", (str(copy),))
+        if self.made and copy.read_bytes() == self.made[-1].read_bytes():
+            copy.unlink()
+            return
+        self.made.append(copy)
+
+
+@dataclass
+class Outside:
+    """What is the same before and after a restore."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    job_api: JobApiOutside = field(default_factory=lambda: JobApiOutside(lambda: 0))
+    chat: FakeChat = field(default_factory=FakeChat)
+
+    def world(self, store: Store, owner: str = "one") -> CoreWorld:
+        """An instance on a database."""
+        world = CoreWorld(owner)
+        world.store, world.clock, world.job_api, world.chat = store, self.clock, self.job_api, self.chat
+        world.idempotent, world.merge_seconds = self.job_api.honours_keys, 3.0
+        return world.assemble()
+
+    def taken(self) -> Counter[str]:
+        """How often the job API took each prompt, and each reply."""
+        messages = [words for sent in self.job_api.messages.values() for each in sent for words in each.split("\n\n")]
+        return Counter([*self.job_api.created, *messages])
+
+    def repeated(self) -> list[str]:
+        """What was posted more than once."""
+        return [key for key, count in Counter(message.key for message in self.chat.messages).items() if count > 1]
+
+
+async def ask(world: CoreWorld, prompt: str, key: str, person: Person = ANA) -> None:
+    await world.service.start(NewJob(person, "C1", prompt, key, WayIn.COMMAND))
+
+
+async def write(world: CoreWorld, thread_ts: str, text: str, person: Person = ANA) -> None:
+    at = f"{world.clock.now():.6f}"
+    await world.service.receive(Reply(person, "C1", thread_ts, at, text))
+    world.clock.advance(0.5)
+
+
+async def act(world: CoreWorld, kind: RequestKind, thread_id: str, key: str, argument: str = "") -> None:
+    await world.service.act(Action(BEN, kind, key, thread_id=thread_id, argument=argument))
+
+
+async def a_day(world: CoreWorld) -> None:
+    """People ask, reply quickly and slowly, stop, retry, and send again what may have arrived."""
+    await ask(world, "first", "k1")
+    await world.settle()
+    ts = world.chat.messages[0].ts
+    thread = await world.thread(ts)
+    for words in ("one", "two", "three"):
+        await write(world, ts, words)
+    await write(world, ts, "other", BEN)
+    await ask(world, "second", "k2", BEN)
+    await world.pass_time(10)
+    world.job_api.after.append(JobApiUncertain("cut off"))
+    await write(world, ts, "lost")
+    await world.pass_time(10)
+    uncertain = await requests_in(world.store, RequestState.UNCERTAIN)
+    for request in uncertain:
+        await act(world, RequestKind.SEND_AGAIN, thread.id, f"again/{request}", request)
+    await world.pass_time(5)
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(10)
+    await act(world, RequestKind.RETRY, thread.id, "retry")
+    await world.pass_time(10)
+    await act(world, RequestKind.STOP, thread.id, "stop")
+    await world.pass_time(10)
+
+
+async def requests_in(store: Store, *states: RequestState) -> list[str]:
+    async def work(tx: Transaction) -> list[str]:
+        listed = ", ".join(f"'{state}'" for state in states)
+        statement = f"SELECT id FROM requests WHERE state IN ({listed})"  # noqa: S608 - the test's own words
+        return [row[0] for row in await tx.session.connection.exec_driver_sql(statement)]  # type: ignore[attr-defined]
+
+    return await store.transact(work)
+
+
+async def run_on(world: CoreWorld) -> None:
+    """Lets minutes pass."""
+    for _ in range(6):
+        world.clock.advance(20)
+        await world.settle()
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["no keys", "keys honoured"])
+async def test_whenever_the_backup_was_made_nothing_is_repeated(tmp_path: Path, *, keys: bool) -> None:
+    """Of the copies after each transaction of a day, a quarter are restored after it, and run on."""
+    live, outside = tmp_path / "live.sqlite3", Outside()
+    await migrate(f"sqlite:///{live}")
+    copies, outside.job_api.honours_keys = Copies(live), keys
+    store = await open_store(f"sqlite:///{live}", clock=outside.clock)
+    await a_day(outside.world(cast("Store", Recording(store, copies.make))))
+    await store.close()
+    assert len(copies.made) > 100
+    for copy in copies.made[keys::4]:
+        after = deepcopy(outside)
+        restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
+        await doubt_all(restored)
+        await run_on(after.world(restored))
+        assert not after.taken() - outside.taken(), copy
+        assert not after.repeated(), copy
+        assert not await requests_in(restored, *OPEN_STATES), copy
+        await restored.close()
+
+
+async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Two instances at work, dumps in the middle, and each database that they make taken over by another instance."""
+    outside, archives = Outside(), [tmp_path / f"dump{number}" for number in range(2)]
+    async with postgres.database() as url:
+        stores = [await open_store(url, clock=outside.clock) for _ in range(2)]
+        worlds = [outside.world(store, owner) for store, owner in zip(stores, ("one", "two"), strict=True)]
+        await ask(worlds[0], "first", "k1")
+        await worlds[0].settle()
+        writing = asyncio.create_task(much_written(worlds[0], postgres, url, archives))
+        await asyncio.gather(writing, *(work_till(writing, world) for world in worlds))
+        for store in stores:
+            await store.close()
+    assert max(outside.taken().values()) == 1
+    for archive in archives:
+        async with postgres.empty_database() as copy:
+            await postgres.program("pg_restore", "--no-owner", f"--dbname={copy}", str(archive))
+            await take_over(copy, outside)
+
+
+async def much_written(world: CoreWorld, postgres: PostgresServer, url: str, archives: list[Path]) -> None:
+    """Jobs and replies of many people, faster than they are worked off, and a dump each time there are more."""
+    ts = world.chat.messages[0].ts
+    for archive in archives:
+        for number in range(15):
+            await write(world, ts, f"{archive.name}: reply {number}", Person(f"U{number % 7}", "T1"))
+            await ask(world, f"{archive.name}: job {number}", f"{archive}/{number}", Person(f"U{number % 5}", "T1"))
+        await postgres.program("pg_dump", "--format=custom", f"--file={archive}", f"--dbname={url}")
+
+
+async def take_over(url: str, outside: Outside) -> None:
+    """An instance goes on with a restored database."""
+    after = deepcopy(outside)
+    said = await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": url})
+    assert said.startswith("In doubt: ")
+    restored = await open_store(url, clock=after.clock)
+    await run_on(after.world(restored, "three"))
+    left = await requests_in(restored, *OPEN_STATES)
+    await restored.close()
+    assert not after.taken() - outside.taken()
+    assert not after.repeated()
+    assert not left
+
+
+async def work_till(writing: asyncio.Task[None], world: CoreWorld) -> None:
+    """Works while somebody writes, and then off what there is."""
+    while not writing.done():
+        for loop in world.loops:
+            await world.step(loop)
+    await world.settle()
+
+
+async def test_an_instance_that_is_at_work_is_not_disturbed(database: str) -> None:
+    """It is refused while anybody has the database open, and works once nobody has."""
+    store = await open_store(database)
+    await store.transact(lambda tx: tx.claims.release("nobody"))
+    with pytest.raises(StoreUnavailable, match="at work on this database"):
+        await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})
+    await store.close()
+    said = await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})
+    assert said == "Nothing was open when this backup was made: nothing is in doubt."
+
+
+async def test_what_people_did_about_jobs_is_not_done_again(store: Store, clock: FakeClock) -> None:
+    """A stop is asked about in the thread; whoever pressed a button is told to look."""
+    outside = Outside(clock)
+    outside.job_api.cancels = True
+    world = outside.world(store)
+    ts = await world.started()
+    thread_id = (await world.thread(ts)).id
+    await act(world, RequestKind.STOP, thread_id, "stop")
+    await act(world, RequestKind.RETRY, thread_id, "retry")
+    await act(world, RequestKind.MUTE, thread_id, "mute")
+    assert (await doubt_all(store)).actions == 2
+    await run_on(world)
+    assert not outside.job_api.cancelled
+    assert outside.job_api.created == ["Do it"]
+    assert "request_uncertain" in outside.chat.said(ts)
+    assert outside.chat.answers() == [ActionAnswer.RESTORED, ActionAnswer.MUTED]
+
+
+async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store, clock: FakeClock) -> None:
+    """What was only received is prepared first: whoever may not is told so, and nothing of it is in the channel."""
+    outside = Outside(clock)
+    world = outside.world(store)
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
+    await ask(world, "secret plans", "k1")
+    await doubt_all(store)
+    await run_on(world)
+    assert outside.chat.told_to() == [("UANA", "request_refused")]
+    assert not outside.chat.messages
+
+
+async def test_after_a_new_request_news_is_told_again(store: Store, clock: FakeClock) -> None:
+    """What was told before the restore is looked for only as long as nothing new was sent."""
+    outside = Outside(clock)
+    world = outside.world(store)
+    ts = await world.started()
+    before = deepcopy(outside.chat.messages)
+    outside.job_api.show("job-1", "completed")
+    await run_on(world)
+    await write(world, ts, "again")
+    await doubt_all(store)
+    assert (await world.thread(ts)).state.restored
+    await run_on(world)
+    (uncertain,) = await requests_in(store, RequestState.UNCERTAIN)
+    await world.press_send_again(ANA, uncertain, key="p1")
+    await run_on(world)
+    assert not (await world.thread(ts)).state.restored
+    assert outside.job_api.messages == {"job-1": ["again"]}
+    assert before
