@@ -56,8 +56,6 @@ class ActionTerms:
     jitter: float = 0.5
 
 
-MOST_PROJECTS = 25
-"""How many projects somebody is let choose from in Slack."""
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
     ActionAnswer.UNMUTED: AuditAction.UNMUTED,
@@ -288,7 +286,7 @@ class ProjectQuestion:
 async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
     """Asks somebody, privately, which project a job is for."""
     text = beginning(thread.prompt, MAX_QUOTED)
-    asked = ProjectAsked(request.person_id, thread.id, question.names[:MOST_PROJECTS], question.said, text)
+    asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text)
     await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
 
 

@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+MOST_PROJECTS = 100
+"""As many as one menu of Slack's can offer."""
 _WORD = re.compile(r"\w+")
 LOOKED_AT = 20_000
 """Characters of a prompt in which words are looked for."""
@@ -130,6 +132,11 @@ class UnknownProject:
 
 
 Route = Routed | Ambiguous | UnknownProject
+
+
+def name_among(names: Sequence[str], said: str) -> str:
+    """Returns the name as the settings have it, said in capitals or not; empty where it is none of them."""
+    return next((name for name in names if name.casefold() == said.casefold()), "")
 
 
 def route(

@@ -11,14 +11,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
 
-from bot.domain.projects import ReplyMode, normal_words
+from bot.domain.projects import MOST_PROJECTS, ReplyMode, normal_words
 from bot.errors import ConfigError
 from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
 from bot.runtime.settings import read_variable
 from bot.settings_values import ChannelId
 
-MOST_PROJECTS = 100
-"""As many as a menu of Slack's can offer."""
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONGEST_KEY = 10_000

@@ -192,7 +192,7 @@ async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWo
 async def test_options_without_a_prompt_are_chosen_in_it(world: SlackWorld, ana: Actor) -> None:
     """They go before what somebody prefers."""
     world.service.preferences[ana.id] = Preference("docs")
-    assert (await ana.command("docs", "/docs", "quiet project:api")).ok
+    assert (await ana.command("docs", "/docs", "quiet project:API")).ok
     view = await shown(world, ana, "New job")
     assert view.values["project"]["project"]["selected_option"]["value"] == "api"
     assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"

@@ -14,7 +14,7 @@ from bot.domain.notices.messages import ProjectAsked, RequestRefused
 from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.preferences import Preference
-from bot.domain.projects import Project, ProjectReason, Projects
+from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.threads import ThreadOrigin
@@ -222,6 +222,19 @@ async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id)
     await world.settle()
     assert world.chat.answers()[-1] == "project_settled"
+
+
+async def test_any_of_all_projects_can_be_chosen(world: CoreWorld) -> None:
+    """As many as the settings take."""
+    world.projects = Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS)))
+    world.assemble()
+    await world.start("Mend it")
+    await world.pass_time(5)
+    (asked,) = world.chat.told_as(ProjectAsked)
+    assert asked.projects == world.projects.names
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, asked.projects[-1], key="last", thread_id=asked.thread_id)
+    await world.pass_time(5)
+    assert world.job_api.projects == ["project-99"]
 
 
 async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWorld) -> None:

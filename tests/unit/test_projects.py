@@ -2,7 +2,9 @@
 
 import pytest
 
+from bot.domain.notices.messages import ProjectAsked
 from bot.domain.projects import (
+    MOST_PROJECTS,
     Ambiguous,
     ChannelSettings,
     JobApiAbilities,
@@ -15,6 +17,10 @@ from bot.domain.projects import (
     UnknownProject,
     route,
 )
+from bot.domain.threads import Thread
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.question_notices import question
 
 GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
 API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))
@@ -103,3 +109,20 @@ def test_what_a_job_api_can_do_is_known_by_project() -> None:
     assert THREE.abilities("api").cancel
     assert not THREE.abilities("guides").cancel
     assert not THREE.abilities("old").cancel
+
+
+def test_what_has_no_room_in_the_question_is_said() -> None:
+    """With how to choose it; names of usual lengths all have room."""
+
+    def asked(*names: str) -> Message:
+        thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)
+        return question(thread, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), MessageContext("U0BOT"))
+
+    usual = asked(*(f"project-{number:02}" for number in range(MOST_PROJECTS)))
+    assert len(usual.blocks[1]["elements"][0]["options"]) == MOST_PROJECTS
+    assert "no room" not in usual.text
+    long = asked(*(f"{'a' * 56}{number}" for number in range(MOST_PROJECTS)))
+    left_out = MOST_PROJECTS - len(long.blocks[1]["elements"][0]["options"])
+    assert f"{left_out} more have no room here. To choose one, ask again with `project:NAME` in front." in long.text
+    assert 0 < left_out < MOST_PROJECTS // 2
+    assert len(str(long.blocks)) < 20_000

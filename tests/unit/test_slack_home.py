@@ -108,6 +108,7 @@ def test_defaults() -> None:
     assert "Project" not in shown(HomeContent("U1"), projects=("guides",))
     several = ("guides", "api")
     assert "Project: api" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
+    assert "Project: api" in shown(HomeContent("U1", preference=Preference("API")), projects=several)
     assert "nobody is mentioned" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
     assert "by the channel and the words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
 

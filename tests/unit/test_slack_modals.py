@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.preferences import Preference
+from bot.domain.projects import MOST_PROJECTS
 from bot.domain.secret_masking import SecretKind
 from bot.domain.thread_context import ContextNotes
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
@@ -97,6 +98,26 @@ def test_the_inputs_keep_their_ids_and_begin_with_what_was_given() -> None:
     other = new_job_modal(ModalPlace("C1"), Drafted("", Preference("gone")), ("guides", "api"))
     assert "initial_option" not in inputs(other)["project"]
     assert "initial_value" not in inputs(other)["prompt"]
+
+
+def test_a_project_is_chosen_however_it_is_written_and_an_unknown_one_is_said() -> None:
+    """At the choice, or in place of it where there is only one."""
+
+    def job(said: str, *projects: str) -> View:
+        return new_job_modal(ModalPlace("C1"), Drafted("", Preference(said)), projects)
+
+    assert inputs(job("API", "guides", "Api"))["project"]["initial_option"]["value"] == "Api"
+    view = job("a*pi", "guides", "api")
+    (block,) = [block for block in view["blocks"] if block.get("block_id") == "project"]
+    assert "initial_option" not in block["element"]
+    assert block["hint"]["text"] == "There is no project called a*pi. Please choose one of these."
+    said = "There is no project called a&lt;pi. The job is for the only one there is."
+    assert said in str(job("a<pi", "guides")["blocks"])
+    assert "no project" not in str((job("Guides", "guides"), job("", "guides"), job("", "guides", "api")))
+    names = tuple(f"project-{number}" for number in range(MOST_PROJECTS))
+    view = job(names[-1].upper(), *names)
+    assert inputs(view)["project"]["initial_option"]["value"] == names[-1]
+    assert len(inputs(view)["project"]["options"]) == MOST_PROJECTS
 
 
 @given(st.text(max_size=200) | st.text(alphabet="a😀", min_size=2_990, max_size=3_010))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.domain.home import HomeContent, PartHealth, can_be_retried
 from bot.domain.preferences import Preference
+from bot.domain.projects import name_among
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, section
 from bot.slack.rendering.cards import state_line
@@ -92,7 +93,7 @@ def _preference(preference: Preference, projects: Sequence[str]) -> str:
     told = "nobody is mentioned when a job ends" if preference.quiet else "you are mentioned when a job ends"
     if len(projects) <= 1:
         return f"How you are told: {told}."
-    project = one_line(preference.project, 200) if preference.project in projects else "by the channel and the words"
+    project = one_line(name_among(projects, preference.project), 200) or "by the channel and the words"
     return f"Project: {project}\nHow you are told: {told}."
 
 

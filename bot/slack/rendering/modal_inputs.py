@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from bot.domain.preferences import Preference
+from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.runtime.misleading_characters import displayable
-from bot.slack.rendering.blocks import Block, plain_text
-from bot.slack.rendering.text import ELLIPSIS, width
+from bot.slack.rendering.blocks import Block, context_block, plain_text
+from bot.slack.rendering.text import ELLIPSIS, one_line, width
 
 MAX_INPUT = 3_000
 """The largest bound that Slack takes for an input; without one, people can type more."""
 MAX_PROMPT = 30_000
 """Characters of a prompt; more of it is refused at its field."""
-_MAX_OPTIONS, _MAX_OPTION = 100, 75
+_MAX_OPTION = 75
 
 
 class Input(StrEnum):
@@ -58,15 +59,20 @@ def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
 
 
 def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
-    """Returns the choice of a project; nothing where there is only one."""
+    """Returns the choice of a project; nothing where there is only one. A chosen name that is none of them is said."""
+    name = name_among(projects, chosen)
+    unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
-        return []
-    options = [option(name, name) for name in projects[:_MAX_OPTIONS]]
+        only = f"There is no project called {one_line(chosen, _MAX_OPTION)}. The job is for the only one there is."
+        return [context_block([only])] if unknown else []
+    options = [option(each, each) for each in projects[:MOST_PROJECTS]]
     element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
     element["placeholder"] = plain_text("By the channel, or by the words")
-    if chosen in projects[:_MAX_OPTIONS]:
-        element["initial_option"] = option(chosen, chosen)
-    return [_input(Input.PROJECT, "Project", element, optional=True)]
+    if name:
+        element["initial_option"] = option(name, name)
+    block = _input(Input.PROJECT, "Project", element, optional=True)
+    hint = f"There is no project called {cut(chosen, _MAX_OPTION)}. Please choose one of these."
+    return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
 def telling_input(preference: Preference) -> Block:

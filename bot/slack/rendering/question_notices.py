@@ -1,5 +1,6 @@
 """What somebody is told or asked before a request of theirs goes to the agent, or in place of that. Pure."""
 
+from itertools import accumulate
 from typing import assert_never
 
 from bot.domain.notices.messages import (
@@ -34,6 +35,8 @@ from bot.slack.rendering.text import ELLIPSIS, moment, one_line, opening, quote
 
 _LABEL = 75
 """Slack's limit for the words on a button."""
+_MAX_CHOICES = 9_000
+"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
 _WHY = {
     Refusal.GUEST: "guests of this workspace may not use Pagehand here. To change that, ask {ask} to allow guests.",
     Refusal.OTHER_ORGANIZATION: "only people of the workspace that Pagehand belongs to may do that. Ask somebody there "
@@ -108,8 +111,16 @@ def _which_project(message: ProjectAsked) -> Message:
     said = f"There is no project called {one_line(message.said, 100)}. " if message.said.strip() else ""
     words = f"{said}Which project is this for? It waits for your answer.\n{_quoted(message.text)}"
     choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
-    fitting = {name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE}
+    fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
+    if left_out := len(message.projects) - len(fitting):
+        words = f"{words}\n{left_out} more have no room here. To choose one, ask again with `project:NAME` in front."
     return paragraph(words, *_choices(fitting)) if fitting else paragraph(words)
+
+
+def _with_room(choices: dict[str, str]) -> dict[str, str]:
+    """The first of them that are not too long together."""
+    widths = accumulate(len(_label(name)) + len(value) for name, value in choices.items())
+    return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= _MAX_CHOICES)
 
 
 def _choices(values: dict[str, str]) -> tuple[Block, ...]:
