@@ -3,15 +3,13 @@ which the thread is locked, and by which it is known that the person may.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
+from bot.action_terms import ActionTerms, ActionTransaction, keep_polling, note_steering
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
-from bot.domain.edits import MAX_QUOTED, with_new_words
+from bot.domain.edits import with_new_words
 from bot.domain.home import can_be_retried
-from bot.domain.mentions import beginning
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     CARD_CHANGED,
@@ -21,40 +19,18 @@ from bot.domain.notices.messages import (
     JobIdRequested,
     NewNotice,
     PersonalMessage,
-    ProjectAsked,
     PromptRequested,
     Reaction,
     StatusRequested,
 )
-from bot.domain.observe import Polling, next_poll_in, with_problem
-from bot.domain.projects import ProjectReason, Projects
-from bot.domain.reply_rules import steered_by
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.observe import with_problem
+from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.threads import Thread
 from bot.holds import ask_again
-from bot.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.project_choices import choose_project
 from bot.replies import catch_up, release, send_new_words
 from bot.start_endings import reaction_notice
-from bot.starts import record_start
-
-NOT_SENT = frozenset(
-    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
-)
-"""Of a start: its job can be changed or taken back before the job API hears of it."""
-
-
-class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, HasLimits, Protocol):
-    """What carrying out an action touches."""
-
-
-@dataclass(frozen=True)
-class ActionTerms:
-    """What actions go by: which projects there are, how jobs are polled, and a random number from 0 to 1."""
-
-    projects: Projects
-    polling: Polling
-    jitter: float = 0.5
-
+from bot.starts import once_more, record_start
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
@@ -125,7 +101,7 @@ async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms:
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
             answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
-            answer = await _choose_project(tx, thread, action, terms)
+            answer = await choose_project(tx, thread, action, terms)
         case _:
             answer = None
     return answer
@@ -196,28 +172,8 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> Acti
         return await _send_again(tx, thread, start)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED
-    await record_start(tx, _once_more(thread, start, action))
+    await record_start(tx, once_more(thread, start, action))
     return None
-
-
-def _once_more(thread: Thread, start: Request, action: Request) -> NewJob:
-    """The same job, for whoever wants it once more. It is answered when it has passed its checks."""
-    return NewJob(
-        person=replace(action.person, team_id=thread.team_id),
-        channel_id=thread.channel_id,
-        prompt=thread.prompt,
-        source_key=f"retry/{action.source_key}",
-        way_in=WayIn.RETRY,
-        project_said=thread.options.project_said,
-        quiet=thread.options.quiet,
-        thread_ts=thread.ts or thread.root_ts,
-        origin=thread.origin,
-        attachments=start.attachments,
-        context=start.context,
-        context_chosen=thread.options.context_chosen,
-        read_until=start.written_at or thread.state.read_until,
-        follows=thread.id,
-    )
 
 
 async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
@@ -240,66 +196,3 @@ async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:
         return ActionAnswer.NOTHING_NEW
     await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
     return ActionAnswer.HELD_DISCARDED
-
-
-async def _choose_project(
-    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
-) -> ActionAnswer | None:
-    """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
-    start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
-    if start is not None and not action.text:
-        await ask_for_project(tx, thread, action, ProjectQuestion(terms.projects.names))
-        return None
-    if start is None or project is None:
-        return ActionAnswer.PROJECT_SETTLED
-    if start.state in NOT_SENT and not start.uncertain:
-        options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
-        await tx.threads.set_project(thread.id, project.name, options)
-        prepared_for_it = start.state is RequestState.WAITING and thread.project == project.name
-        if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING} and not prepared_for_it:
-            await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
-            await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
-        return ActionAnswer.PROJECT_CHOSEN
-    return await _switch_project(tx, thread, start, action, project.name)
-
-
-async def _switch_project(
-    tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
-) -> ActionAnswer | None:
-    """The same job for another project, in the same thread, instead of the one that was sent."""
-    settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
-    if settled or thread.state.replaced_by:
-        return ActionAnswer.PROJECT_SETTLED
-    other = replace(_once_more(thread, start, action), way_in=WayIn.SWITCH, project_said=project)
-    await record_start(tx, replace(other, source_key=f"switch/{action.source_key}"))
-    return None
-
-
-@dataclass(frozen=True)
-class ProjectQuestion:
-    """Which of these a request is for. `said` is the name that was given and is none; empty: none was."""
-
-    names: tuple[str, ...]
-    said: str = ""
-
-
-async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
-    """Asks somebody, privately, which project a job is for."""
-    text = beginning(thread.prompt, MAX_QUOTED)
-    asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text)
-    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
-
-
-async def note_steering(
-    tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
-) -> None:
-    """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
-    state = steered_by(thread, person_id, counts=counts)
-    if state != thread.state:
-        await keep_polling(tx, thread, state, terms)
-
-
-async def keep_polling(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
-    """Saves what is known of a job that is polled on, if it is polled."""
-    poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
-    await tx.threads.save_state(thread.id, state, poll_in=poll_in)

@@ -5,7 +5,7 @@ of a transaction in which both threads are locked.
 
 from dataclasses import replace
 
-from bot.actions import ActionTerms, ActionTransaction, keep_polling
+from bot.action_terms import ActionTerms, ActionTransaction, keep_polling
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.following import goes_along, may_replace

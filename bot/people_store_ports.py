@@ -1,4 +1,4 @@
-"""The small ports of the store that are about people: what they did, prefer, have not sent yet, and look at.
+"""The small ports of the store that are about people: what they did, wrote, prefer, have not sent yet, and look at.
 
 Which of them a transaction has is told in `bot.ports`.
 """
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bot.domain.audit import AuditEntry, RecordedEntry
 from bot.domain.preferences import Preference
+from bot.domain.requests import MessageVersion, Reply
 
 
 @dataclass(frozen=True)
@@ -81,3 +82,31 @@ class Homes(Protocol):
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
         """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes)."""
+
+
+class EarlyReplies(Protocol):
+    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card that
+    Slack shows before we know where it is.
+    """
+
+    async def keep(self, reply: Reply) -> bool:
+        """Keeps a reply; False, and nothing kept, where no card is on its way. Of several versions of a reply the
+        newest is kept, whatever their order; one without its thread changes only what is kept.
+        """
+
+    async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
+        go too, once no card is on its way into the channel any more: of those the ones that are for Pagehand are among
+        the result, each with its own thread.
+        """
+
+
+class MessageVersions(Protocol):
+    """Which versions of messages for Pagehand were seen, for a while: Slack brings what was not acknowledged again, so
+    that an edit or a deletion can come before the message itself.
+    """
+
+    async def note(self, version: MessageVersion) -> bool:
+        """Notes that a version came; False where a newer one came before. Other versions of the same message wait for
+        the end of this transaction, which does this before it locks anything else.
+        """

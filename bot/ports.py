@@ -8,11 +8,9 @@ from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.parts_store_ports import RequestParts
-from bot.people_store_ports import Audit, Drafts, Homes, Limits, Preferences
+from bot.people_store_ports import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.store_ports import (
     Claims,
-    EarlyReplies,
-    MessageVersions,
     NoticeQueue,
     Notices,
     Polls,

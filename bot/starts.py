@@ -79,6 +79,26 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
     return await tx.requests.add(start)
 
 
+def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
+    """The same job, for whoever wants it once more. It is answered when it has passed its checks."""
+    return NewJob(
+        person=replace(action.person, team_id=thread.team_id),
+        channel_id=thread.channel_id,
+        prompt=thread.prompt,
+        source_key=f"retry/{action.source_key}",
+        way_in=WayIn.RETRY,
+        project_said=thread.options.project_said,
+        quiet=thread.options.quiet,
+        thread_ts=thread.ts or thread.root_ts,
+        origin=thread.origin,
+        attachments=start.attachments,
+        context=start.context,
+        context_chosen=thread.options.context_chosen,
+        read_until=start.written_at or thread.state.read_until,
+        follows=thread.id,
+    )
+
+
 def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
     thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.

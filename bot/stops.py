@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.actions import NOT_SENT, ActionTransaction
+from bot.action_terms import NOT_SENT, ActionTransaction
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.jobs import Problem

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
-from bot.domain.requests import MessageVersion, Reply, Request, Requester, RequestState
+from bot.domain.requests import Request, Requester, RequestState
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
 
@@ -271,34 +271,6 @@ class Polls(Protocol):
         what is known, the notices, the card where it changed, the next due time; frees the claims. Others are dropped
         (their claim is freed, if `owner` still holds it, and they are due when whoever changed the thread said).
         Returns how many were saved. Unchanged ones cost one row update.
-        """
-
-
-class EarlyReplies(Protocol):
-    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card that
-    Slack shows before we know where it is.
-    """
-
-    async def keep(self, reply: Reply) -> bool:
-        """Keeps a reply; False, and nothing kept, where no card is on its way. Of several versions of a reply the
-        newest is kept, whatever their order; one without its thread changes only what is kept.
-        """
-
-    async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
-        """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
-        go too, once no card is on its way into the channel any more: of those the ones that are for Pagehand are among
-        the result, each with its own thread.
-        """
-
-
-class MessageVersions(Protocol):
-    """Which versions of messages for Pagehand were seen, for a while: Slack brings what was not acknowledged again, so
-    that an edit or a deletion can come before the message itself.
-    """
-
-    async def note(self, version: MessageVersion) -> bool:
-        """Notes that a version came; False where a newer one came before. Other versions of the same message wait for
-        the end of this transaction, which does this before it locks anything else.
         """
 
 

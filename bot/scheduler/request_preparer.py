@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from bot.actions import ActionTerms, carry_out, writer_of
+from bot.action_terms import ActionTerms
+from bot.actions import carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.fetched_parts import FetchedParts, ThreadPart

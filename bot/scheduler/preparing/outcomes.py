@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bot.actions import (
-    ActionTerms,
-    ActionTransaction,
-    ProjectQuestion,
-    ask_for_project,
-    note_steering,
-)
+from bot.action_terms import ActionTerms, ActionTransaction, note_steering
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.edits import MAX_QUOTED
@@ -36,6 +30,7 @@ from bot.domain.requests import RejectionReason, Request, RequestContext, Reques
 from bot.domain.threads import Thread
 from bot.following_jobs import take_place
 from bot.ports import HasPreferences, HasRequestParts
+from bot.project_choices import ProjectQuestion, ask_for_project
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.start_endings import StartEnding, end_start, reaction_notice
