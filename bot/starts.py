@@ -151,7 +151,6 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
     elif start.state is not after.state and after.state in NOT_SENT_YET:
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
-        await tx.threads.set_prompt(thread.id, after.text)
         await _show(tx, thread, start)
     notice = offer(after) or taken_back(after)
     if notice is not None and after.latest_text != start.latest_text:
@@ -189,12 +188,10 @@ async def start_caught_up(tx: RequestTransaction, before: Request, after: Reques
     if after.state is RequestState.WITHDRAWN:
         await end_start(tx, thread, before, _WITHDRAWN)
     elif after.text != before.text:
-        await tx.threads.set_prompt(thread.id, after.text)
         await _show(tx, thread, before)
 
 
 async def _start_after_all(tx: RequestTransaction, thread: Thread, start: Request) -> None:
-    await tx.threads.set_prompt(thread.id, start.text)
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await _show(tx, thread, start)
 

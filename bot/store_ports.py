@@ -74,9 +74,6 @@ class Threads(Protocol):
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records for which project a thread's job is, and why."""
 
-    async def set_prompt(self, thread_id: str, prompt: str) -> None:
-        """Records what a thread's job is asked to do, where that was changed before it was sent."""
-
     async def attach(self, thread: Thread) -> Thread:
         """Has a job take its place in the Slack thread that it was asked for in, as the newest there."""
 
@@ -119,7 +116,8 @@ class Requests(Protocol):
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         """Saves a request's texts, attachments, edit, state and problem. One that waits keeps its due time, or is due
-        in that many seconds where it had none; the claim of one that is being prepared or sent stays.
+        in that many seconds where it had none; the claim of one that is being prepared or sent stays. What a start asks
+        for is what its thread shows from then on; one that was withdrawn shows what it asked for.
         """
 
     async def settle(

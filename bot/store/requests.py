@@ -97,6 +97,13 @@ _SETTLE_AFRESH = _SETTLE.values(
 )
 
 
+_SHOW_PROMPT = (
+    update(threads)
+    .where(threads.c.id == bindparam("thread"), threads.c.prompt != bindparam("words"))
+    .values(prompt=bindparam("words"))
+)
+
+
 def _place(table: FromClause) -> ColumnElement[Any]:
     """A stop overtakes the follow-ups; a start that is still open has to end before there is something to stop."""
     rank = case((table.c.kind == RequestKind.START, 0), (table.c.kind == RequestKind.STOP, 1), else_=2)
@@ -170,6 +177,8 @@ class Requests(MergedRequests):
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
             values |= {"due_at": None, "fetched": None, **FREE}
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+        if request.kind is RequestKind.START and request.state is not RequestState.WITHDRAWN:
+            await self._session.execute(_SHOW_PROMPT, {"thread": request.thread_id, "words": request.text})
 
     async def set_text(self, request_id: str, text: str) -> None:
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))

@@ -43,7 +43,6 @@ _SET_PROJECT = (
     .where(threads.c.id == bindparam("thread"))
     .values(project=bindparam("name"), options=bindparam("settled"))
 )
-_SET_PROMPT = update(threads).where(threads.c.id == bindparam("thread")).values(prompt=bindparam("words"))
 _others = threads.alias("others")
 _ATTACH = (
     update(threads)
@@ -109,9 +108,6 @@ class Threads:
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         values = {"thread": thread_id, "name": project, "settled": options_json(options)}
         await self._session.execute(_SET_PROJECT, values)
-
-    async def set_prompt(self, thread_id: str, prompt: str) -> None:
-        await self._session.execute(_SET_PROMPT, {"thread": thread_id, "words": prompt})
 
     async def attach(self, thread: Thread) -> Thread:
         await self.find_newest(thread.channel_id, thread.root_ts)  # whoever attaches another one waits

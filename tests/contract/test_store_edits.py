@@ -10,6 +10,7 @@ from support.worlds.store_world import (
     CARD,
     Sql,
     a_follow_up,
+    a_start,
     a_thread,
     add,
     claim_requests,
@@ -145,3 +146,15 @@ async def test_a_message_and_its_deletion_at_the_same_moment_start_nothing(store
     both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
     await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
     assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
+
+
+async def test_a_thread_shows_what_its_start_asks_for(store: Store) -> None:
+    """One that was withdrawn shows what it had asked for; what follow-ups say changes nothing."""
+    await add(store, a_thread(prompt="Do it"), a_start(), a_follow_up("1.1"))
+    start = await get_request(store, a_start().id)
+    await save_words(store, replace(start, text="Do it well"))
+    await save_words(store, replace(start, text="", state=RequestState.WITHDRAWN))
+    await save_words(store, replace(await get_request(store, a_follow_up("1.1").id), text="and the manual"))
+    thread = await store.transact(lambda tx: tx.threads.get("t1"))
+    assert thread is not None
+    assert thread.prompt == "Do it well"

@@ -216,7 +216,9 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.requests.unmerge(first.id)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
-        await tx.threads.set_prompt("t1", "Do it well")
+        start = await tx.requests.find_start("t1")
+        assert start is not None
+        await tx.requests.save(replace(start, text="Do it well"))
         assert await tx.threads.find_newest("C1", "1700000001.1")
         assert await tx.threads.of_person("UANA", offset=0, limit=10)
         await tx.threads.detach("nobody's")
