@@ -114,6 +114,9 @@ class Requests(Protocol):
     async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
         """The thread's follow-ups that wait to be sent, in the order they were written."""
 
+    async def several_wait(self, thread_id: str) -> bool:
+        """Whether more than one follow-up of the thread waits to be sent."""
+
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         """Saves a request's texts, attachments, edit, state and problem. One that waits keeps its due time, or is due
         in that many seconds where it had none; the claim of one that is being prepared or sent stays. What a start asks
@@ -138,8 +141,12 @@ class Requests(Protocol):
 class RequestQueue(Requests, Protocol):
     """The same, preparing and sending them."""
 
-    async def claim_received(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes requests that are to be prepared, in whatever order, and marks them PREPARING."""
+    async def claim_received(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0
+    ) -> Sequence[ClaimedRequest]:
+        """Takes requests that are to be prepared, and marks them PREPARING: one of each person, then another of each,
+        from another thread where there is one. With whom it begins depends on `turn`, which is from 0 to 1.
+        """
 
     async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
         """Records what preparing made of a request that the caller holds: its state, problem and context; one that
@@ -151,7 +158,7 @@ class RequestQueue(Requests, Protocol):
         that wait for their person too, and words for Pagehand; in the order they were written.
         """
 
-    async def move(self, requests: Sequence[Request], thread_id: str) -> None:
+    async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
         """Makes unsent requests those of another thread, where they are prepared anew, with the marks on their
         messages. Both threads are locked.
         """
@@ -173,9 +180,9 @@ class RequestQueue(Requests, Protocol):
     async def unmerge(self, request_id: str) -> None:
         """Has those that were to go out with this one go out by themselves, or with others."""
 
-    async def following(self, first: Request) -> Sequence[Request]:
+    async def following(self, first: Request, *, limit: int) -> Sequence[Request]:
         """The follow-ups of the thread, which is locked, that are to be sent after this one, in the order they were
-        written; up to one that cannot be read, or that waits for a file.
+        written: at most so many, up to one that cannot be read, or that waits for a file.
         """
 
     async def on_their_way(self, thread_id: str) -> Sequence[Request]:
@@ -186,12 +193,11 @@ class RequestQueue(Requests, Protocol):
     async def stops(self, thread_id: str) -> Sequence[Request]:
         """Every stop of the thread's job."""
 
-    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        """Takes due requests: the first open one of each thread (a start first, then a stop, then follow-ups by
-        `written_at`), a start only once the card is posted, a follow-up only once the job has its id and while
-        no other job is about to follow. Marks them
-        SENDING, counts the attempt, sets first_tried_at. A SENDING one whose lease ran out is taken as uncertain, and
-        its row says so.
+    async def claim(self, owner: str, *, lease: float, limit: int, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+        """Takes due requests, round robin as `claim_received`: the first open one of each thread (a start first, then a
+        stop, then follow-ups by `written_at`), a start only once the card is posted, a follow-up only once the job has
+        its id and while no other job is about to follow. Marks them SENDING, counts the attempt, sets first_tried_at.
+        A SENDING one whose lease ran out is taken as uncertain, and its row says so.
         """
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:

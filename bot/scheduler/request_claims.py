@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Protocol
 
 from bot.domain import stopping
-from bot.domain.merging import merged_with
+from bot.domain.merging import MOST_MERGED, merged_with
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import Polling, next_poll_in, open_round
 from bot.domain.request_files import files_reach
@@ -88,7 +88,7 @@ async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
     others = tuple(await tx.requests.merged_into(request.id))
     if not (_fixed(item) or others):
         stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
-        following = await tx.requests.following(request)
+        following = await tx.requests.following(request, limit=MOST_MERGED)
         reached = list(takewhile(lambda each: files_reach(each, item.thread.project), following))
         others = merged_with(request, reached, stopped_at, settings.merge)
     if others:

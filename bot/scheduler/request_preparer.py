@@ -120,8 +120,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""
+        turn = random.random()  # noqa: S311 - says with whom to begin, guards nothing
         return await self._store.transact(
-            lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit)
+            lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
         )
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late

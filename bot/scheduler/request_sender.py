@@ -86,9 +86,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that are due, each with what goes out with it as one message."""
+        turn = random.random()  # noqa: S311 - says with whom to begin, guards nothing
 
         async def work(tx: SenderTransaction) -> list[ClaimedRequest]:
-            claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit)
+            claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn)
             # Each locks its thread: in the order of `bot.store.session`.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
             opened = [await open_claimed(tx, item, self._claims) for item in in_order]

@@ -1,8 +1,9 @@
 """Claims: taking due work so that nobody else takes it.
 
-Each takes candidates in one statement, with locks that skip what others are taking. Requests and notices, where a
-thread's order counts, are then claimed by a second one that looks again: it sees what others committed before the first
-had its locks, and the locked threads keep everybody out from then on.
+Each takes candidates in one statement, with locks that skip what others are taking (those of requests are looked up
+before, in turn: `bot.store.turns`). Requests and notices, where a thread's order counts, are then claimed by a second
+one that looks again: it sees what others committed before the first had its locks, and the locked threads keep
+everybody out from then on.
 """
 
 from collections.abc import Callable, Iterable, Sequence

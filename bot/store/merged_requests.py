@@ -3,7 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Text, bindparam, func, literal_column, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    RowMapping,
+    Text,
+    bindparam,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
@@ -29,7 +42,6 @@ _WAITING_FOLLOW_UPS = (
     )
     .order_by(*WRITTEN)
 )
-_FOLLOWING = _WAITING_FOLLOW_UPS.add_columns(FILES_ARE_SETTLED.label("settled"))
 _ON_THEIR_WAY = (
     select(requests)
     .where(
@@ -39,6 +51,24 @@ _ON_THEIR_WAY = (
         requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
     )
     .order_by(*WRITTEN)
+)
+_FOLLOWING = (
+    _WAITING_FOLLOW_UPS.add_columns(FILES_ARE_SETTLED.label("settled"))
+    .where(
+        requests.c.due_at.is_not(None),
+        tuple_(*WRITTEN) > tuple_(bindparam("written"), bindparam("recorded", type_=Double), bindparam("after")),
+    )
+    .limit(bindparam("limit"))
+)
+_SEVERAL_WAIT = (
+    select(requests.c.id)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.due_at.is_not(None),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state.in_(NOT_SENT_YET),
+    )
+    .limit(2)
 )
 _MERGED = (
     select(requests)
@@ -77,7 +107,8 @@ def start_is_pending(thread_id: ColumnElement[str]) -> ColumnElement[bool]:
         _starts.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING)),
     )
     # The limit keeps PostgreSQL from collecting all followers of all threads first.
-    return pending.limit(literal_column("1")).scalar_subquery().is_not(None)
+    pending = pending.limit(literal_column("1")).correlate_except(_followers, _starts)
+    return pending.scalar_subquery().is_not(None)
 
 
 _PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pending"))
@@ -130,9 +161,13 @@ class MergedRequests:
             among = (requests.c.thread_id == row[requests.c.thread_id], requests.c.merged_into == request_id)
             await self._session.execute(update(requests).where(*among).values(merged_into=""))
 
-    async def following(self, first: Request) -> Sequence[Request]:
+    async def several_wait(self, thread_id: str) -> bool:
+        return len(await self._session.rows(_SEVERAL_WAIT, thread=thread_id)) > 1
+
+    async def following(self, first: Request, *, limit: int) -> Sequence[Request]:
         found: list[Request] = []
-        for row in await self._session.rows(_FOLLOWING, thread=first.thread_id):
+        after = {"written": first.written_at, "recorded": first.recorded_at, "after": first.id}
+        for row in await self._session.rows(_FOLLOWING, thread=first.thread_id, limit=limit, **after):
             if not row["settled"]:
                 break
             try:
@@ -152,8 +187,8 @@ class MergedRequests:
         (row,) = await self._session.rows(_PENDING, thread=thread_id)
         return bool(row["pending"])
 
-    async def move(self, requests_: Sequence[Request], thread_id: str) -> None:
-        for request in requests_:
+    async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
+        for request in unsent:
             held = request.state is RequestState.AWAITING_PERSON
             values: dict[str, Any] = {
                 "thread_id": thread_id,

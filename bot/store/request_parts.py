@@ -4,7 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Double, RowMapping, and_, bindparam, delete, exists, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    FromClause,
+    RowMapping,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    update,
+)
 
 from bot.domain.fetched_parts import FetchedParts
 from bot.domain.request_files import FileOutcome, SettledFile
@@ -59,8 +71,15 @@ _DUE_AGAIN = (
     .where(_OF_REQUEST, request_files.c.due_at.is_(None), request_files.c.outcome.is_(None))
     .values(due_at=_NEXT)
 )
-FILES_ARE_SETTLED = ~exists().where(request_files.c.request_id == requests.c.id)
-"""Of a request: it waits for no file."""
+
+
+def files_are_settled(row: FromClause) -> ColumnElement[bool]:
+    """Of a request: it waits for no file."""
+    waits = exists().where(request_files.c.request_id == row.c.id)
+    return ~waits.correlate_except(request_files)
+
+
+FILES_ARE_SETTLED = files_are_settled(requests)
 
 
 class RequestParts:

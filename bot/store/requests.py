@@ -5,11 +5,8 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
-    ColumnElement,
     Double,
-    FromClause,
     RowMapping,
-    Select,
     Update,
     and_,
     bindparam,
@@ -18,21 +15,28 @@ from sqlalchemy import (
     not_,
     or_,
     select,
-    tuple_,
     update,
 )
 
 from bot.domain.requests import (
     NOT_SENT_YET,
-    SENT_KINDS,
     Request,
     Requester,
     RequestKind,
     RequestState,
 )
-from bot.store.claims import FREE, NOW, candidates, claim_candidates, claim_of, claiming, first_of_thread
+from bot.store.claims import FREE, NOW, claim_candidates, claim_of, claiming
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
+from bot.store.request_turns import (
+    RECEIVED,
+    RECEIVED_OF,
+    WAITING,
+    first_open_of,
+    to_be_prepared,
+    to_be_sent,
+    under_way,
+)
 from bot.store.schema.rows import (
     attachments_json,
     context_json,
@@ -43,8 +47,12 @@ from bot.store.schema.rows import (
 )
 from bot.store.schema.tables import requests, threads
 from bot.store.session import for_each_dialect
+from bot.store.turns import Share, find_shares, in_turn
 from bot.store_ports import ClaimedRequest
 
+_ANY_NUMBER = 2_147_483_647
+_MOST_THREADS = 100
+"""Of each person, in which requests to be prepared are looked for: some of them may be under way, or not due."""
 _ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
@@ -102,38 +110,21 @@ _SHOW_PROMPT = (
     .where(threads.c.id == bindparam("thread"), threads.c.prompt != bindparam("words"))
     .values(prompt=bindparam("words"))
 )
-
-
-def _place(table: FromClause) -> ColumnElement[Any]:
-    """A stop overtakes the follow-ups; a start that is still open has to end before there is something to stop."""
-    rank = case((table.c.kind == RequestKind.START, 0), (table.c.kind == RequestKind.STOP, 1), else_=2)
-    return tuple_(rank, table.c.written_at, table.c.recorded_at, table.c.id)
-
-
-def _is_sent(table: FromClause) -> ColumnElement[bool]:
-    return table.c.kind.in_(SENT_KINDS)
-
-
-_TO_BE_SENT = requests.c.state.in_((RequestState.WAITING, RequestState.SENDING))
+_LOCKED = (
+    select(requests, threads)
+    .join(threads, threads.c.id == requests.c.thread_id)
+    .where(requests.c.id.in_(bindparam("ids", expanding=True)))
+    .with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
+)
+_CLAIM_RECEIVED = claiming(requests, to_be_prepared(requests), state=RequestState.PREPARING)
 _FIRST = and_(
-    first_of_thread(requests, _place, in_order=_is_sent),
-    _TO_BE_SENT,
+    requests.c.id == first_open_of(requests.c.thread_id),
+    ~under_way(requests.c.thread_id),
+    to_be_sent(requests),
     FILES_ARE_SETTLED,
     requests.c.merged_into == "",
     or_(requests.c.kind != RequestKind.FOLLOW_UP, not_(start_is_pending(requests.c.thread_id))),
 )
-_CANDIDATES = candidates(
-    requests,
-    _FIRST,
-    or_(
-        and_(requests.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
-        and_(requests.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None)),
-        requests.c.kind == RequestKind.STOP,
-    ),
-)
-_TO_BE_PREPARED = requests.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING))
-_RECEIVED = candidates(requests, _TO_BE_PREPARED)
-_CLAIM_RECEIVED = claiming(requests, _TO_BE_PREPARED, state=RequestState.PREPARING)
 _CLAIM = claiming(
     requests,
     _FIRST,
@@ -211,8 +202,21 @@ class Requests(MergedRequests):
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
 
-    async def claim_received(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        return await self._claim(_RECEIVED, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
+    async def claim_received(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0
+    ) -> Sequence[ClaimedRequest]:
+        session = self._session
+        found = await find_shares(session, RECEIVED, turn=turn, limit=2 * limit, most=_MOST_THREADS)
+        ids = list(dict.fromkeys(share.first for share in found))
+        if found and len(ids) < limit:
+            ids = in_turn(
+                [await self._received_of(share, limit) for share in {each.first: each for each in found}.values()]
+            )
+        return await self._claim(ids, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
+
+    async def _received_of(self, share: Share, limit: int) -> list[str]:
+        values = {"person": share.person_id, "thread": share.thread_id, "limit": limit, "now": self._session.now}
+        return [row["id"] for row in await self._session.rows(RECEIVED_OF, **values)]
 
     async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
         values: dict[str, Any] = {
@@ -231,14 +235,20 @@ class Requests(MergedRequests):
         rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
         return [request_from(row) for row in rows]
 
-    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedRequest]:
-        return await self._claim(_CANDIDATES, _CLAIM, owner, lease=lease, limit=limit)
+    async def claim(self, owner: str, *, lease: float, limit: int, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+        found = await find_shares(self._session, WAITING, turn=turn, limit=2 * limit, most=_ANY_NUMBER)
+        ids = list(dict.fromkeys(share.first for share in found))
+        return await self._claim(ids, _CLAIM, owner, lease=lease, limit=limit)
 
     async def _claim(
-        self, candidates_: Select[Any], claiming_: Update, owner: str, *, lease: float, limit: int
+        self, ids: Sequence[str], claiming_: Update, owner: str, *, lease: float, limit: int
     ) -> Sequence[ClaimedRequest]:
-        session = self._session
-        found = await session.rows(candidates_, now=session.now, limit=limit)
+        """Claims the first of these that nobody else is about to; twice as many as are wanted are looked at."""
+        if not ids:
+            return []
+        session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
+        locked = await session.rows(_LOCKED, ids=list(place))
+        found = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
         claim = claim_of(session, owner, lease)
         claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)

@@ -12,6 +12,7 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL others r
    in the order of their commits, and the outbox, which delivers by id, never meets an older one later.
 4. *Claims wait for nobody.* They skip rows that are locked (SKIP LOCKED): those of requests and notices together with
    their threads, whose order counts; those of polls alone, since the revision tells whether the thread has changed.
+   Whose turn it is among requests is looked up without locks, and looked at again with them.
 5. *An early reply waits* for whoever records where a card is: keeping one locks the threads whose cards are on their
    way into the channel, by id. So either the reply is there when the card's are taken, or the card when it is kept.
 6. *Threads are locked FOR NO KEY UPDATE* (`key_share`): a row that is inserted and refers to a thread takes FOR KEY

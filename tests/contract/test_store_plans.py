@@ -24,11 +24,13 @@ from bot.store import (
     people,
     polls,
     request_parts,
+    request_turns,
     requests,
     restoration,
     retention,
     session,
     threads,
+    turns,
 )
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
@@ -47,17 +49,20 @@ MODULES = (
     people,
     polls,
     request_parts,
+    request_turns,
     requests,
     restoration,
     retention,
     session,
     threads,
+    turns,
 )
-OPEN_ONLY = ("due_at IS NOT NULL", "state = 'awaiting_person'")
+OPEN_ONLY = ("due_at IS NOT NULL", "state = 'awaiting_person'", "claimed_until IS NOT NULL", "state = ANY ARRAY[")
 """What makes an index hold open rows only: to read such an index from end to end is no scan of what is finished."""
-_NO_TABLES = ("CONSTANT ROW", "(subquery", "pagehand_schema", "open_jobs")
+_WALKS = ("people", "in_turn", "walks", "ways", "each_share", "in_order")
+_NO_TABLES = ("CONSTANT ROW", "(subquery", "pagehand_schema", "open_jobs", *_WALKS)
 """What SQLite calls a scan as well: of a row in the statement itself, of an empty list, of the schema's version, of
-what a subquery with a limit found.
+what a subquery with a limit found, of what a walk through an index did.
 """
 
 
@@ -91,20 +96,48 @@ async def statements(engine: AsyncEngine, database: str, clock: FakeClock) -> St
     return seen
 
 
+_IN_ORDER = ["ix_requests_in_order", "ix_requests_under_way"]
+
+
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
         (polls._CANDIDATES, ["ix_polls_due_at"]),
-        (requests._CANDIDATES, ["ix_requests_due_at", "ix_requests_thread_id"]),
         (notices._CANDIDATES, ["ix_notices_due_at", "ix_notices_thread_id"]),
     ],
-    ids=["polls", "requests", "notices"],
+    ids=["polls", "notices"],
 )
 async def test_due_work_is_found_by_index_and_in_order(
     database: str, statement: Select[int], indexes: list[str]
 ) -> None:
+    plan = await _plan_for_many(database, statement)
+    for index in indexes:
+        assert index in plan
+    assert "Sort" not in plan
+    assert "TEMP B-TREE" not in plan
+
+
+@pytest.mark.parametrize(
+    ("statement", "indexes"),
+    [
+        (request_turns.RECEIVED, ["ix_requests_to_be_prepared"]),
+        (request_turns.RECEIVED_OF, ["ix_requests_to_be_prepared"]),
+        (request_turns.WAITING, ["ix_requests_to_be_sent", *_IN_ORDER]),
+    ],
+    ids=["to be prepared", "more of one person", "to be sent"],
+)
+async def test_whose_turn_it_is_is_found_by_index(database: str, statement: Select[int], indexes: list[str]) -> None:
+    """Each step from one person or thread to the next; what was found is put in order, not what waits."""
+    plan = await _plan_for_many(database, statement)
+    for index in indexes:
+        assert index in plan
+    assert "ix_requests_due_at" not in plan
+
+
+async def _plan_for_many(database: str, statement: Select[int]) -> str:
     engine = engine_for(database)
     values = {"now": 1e9, "limit": 10, "held_channels": ["C1"], "held_for_reactions": ["C1"], "max_reactions": 8}
+    values |= {"turn": 7, "begin": "00000007", "most": 10, "person": "UANA", "thread": "t1"}
     sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
     explain = "EXPLAIN QUERY PLAN"
     async with engine.begin() as connection:
@@ -117,10 +150,7 @@ async def test_due_work_is_found_by_index_and_in_order(
                 await connection.execute(text(f"SET LOCAL {choice} = off"))
         plan = "\n".join(str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {sql}"))
     await engine.dispose()
-    for index in indexes:
-        assert index in plan
-    assert "Sort" not in plan
-    assert "TEMP B-TREE" not in plan
+    return plan
 
 
 async def test_no_statement_reads_a_whole_table(engine: AsyncEngine, statements: Statements) -> None:

@@ -155,7 +155,7 @@ async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
     """
     if thread.state.job is None or thread.state.problem is not None:
         return True
-    return len(await tx.requests.waiting_follow_ups(thread.id)) > 1
+    return await tx.requests.several_wait(thread.id)
 
 
 def _context(ready: Ready) -> RequestContext | None:

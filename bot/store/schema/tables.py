@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -42,6 +43,13 @@ class NoticeState(StrEnum):
     GIVEN_UP = "given_up"
 
 
+TO_BE_PREPARED: list[ColumnElement[str]] = [
+    literal_column(f"'{state}'") for state in (RequestState.RECEIVED, RequestState.PREPARING)
+]
+TO_BE_SENT: list[ColumnElement[str]] = [
+    literal_column(f"'{state}'") for state in (RequestState.WAITING, RequestState.SENDING)
+]
+"""In words, not as parameters: so that a database sees that an index of these alone will do."""
 _REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
 
 
@@ -254,3 +262,29 @@ for _queue in (polls, requests, request_files, notices, homes):
     )
 for _queue in (requests, notices):
     Index(None, _queue.c.thread_id, _queue.c.due_at)
+for _name, _states in (("to_be_prepared", TO_BE_PREPARED), ("to_be_sent", TO_BE_SENT)):
+    Index(
+        f"ix_requests_{_name}",
+        requests.c.person_id,
+        requests.c.thread_id,
+        requests.c.due_at,
+        postgresql_where=requests.c.state.in_(_states),
+        sqlite_where=requests.c.state.in_(_states),
+    )
+Index(
+    "ix_requests_in_order",
+    requests.c.thread_id,
+    requests.c.kind,
+    requests.c.written_at,
+    requests.c.recorded_at,
+    requests.c.id,
+    postgresql_where=requests.c.due_at.is_not(None),
+    sqlite_where=requests.c.due_at.is_not(None),
+)
+Index(
+    "ix_requests_under_way",
+    requests.c.thread_id,
+    requests.c.claimed_until,
+    postgresql_where=requests.c.claimed_until.is_not(None),
+    sqlite_where=requests.c.claimed_until.is_not(None),
+)

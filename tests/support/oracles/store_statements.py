@@ -209,7 +209,8 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
             await tx.requests.prepared(replace(request, state=RequestState.WAITING))
         await tx.requests.prepared(replace(held, state=RequestState.AWAITING_PERSON))
         assert await tx.requests.held("t1", held.person_id)
-        assert second.id in {request.id for request in await tx.requests.following(first)}
+        assert second.id in {request.id for request in await tx.requests.following(first, limit=9)}
+        assert await tx.requests.several_wait("t1")
         await tx.requests.merge(first, [second], "one", lease=LEASE)
         assert await tx.requests.merged_into(first.id)
         assert await tx.requests.on_their_way("t1")

@@ -1,0 +1,105 @@
+"""Whose turn it is: one person's flood keeps nobody waiting, and costs no claim more than one request of theirs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from sqlalchemy import insert
+from support.worlds.store_world import LEASE, a_follow_up, add, settle, watched
+
+from bot.domain.requests import RequestState
+from bot.ports import Store
+from bot.store.database.engine import engine_for
+from bot.store.schema.rows import request_values
+from bot.store.schema.tables import requests
+from bot.store_ports import ClaimedRequest
+
+FLOOD = 5_000
+_RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing
+TURN = [_RANDOM.random() for _ in range(40)]
+
+
+async def flood(database: str, *, person: str, threads: Sequence[str], state: RequestState) -> None:
+    """So many replies of somebody, due for long."""
+    rows = [
+        request_values(a_follow_up(f"1700000000.{n:06}", threads[n % len(threads)], person_id=person, state=state))
+        | {"due_at": 1_600_000_000.0 + n}
+        for n in range(FLOOD)
+    ]
+    engine = engine_for(database)
+    async with engine.begin() as connection:
+        await connection.execute(insert(requests), rows)
+    await engine.dispose()
+
+
+async def claim_received(store: Store, limit: int = 8, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=limit, turn=turn))
+
+
+async def claim_to_send(store: Store, limit: int, turn: float) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim("one", lease=LEASE, limit=limit, turn=turn))
+
+
+def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
+    return Counter(item.request.person_id for item in claimed)
+
+
+@pytest.mark.parametrize("turn", TURN[:5])
+async def test_a_single_request_among_thousands_is_prepared_with_the_next(
+    store: Store, database: str, turn: float
+) -> None:
+    """Whoever it is by, and in whichever thread; the one with thousands gets what is left."""
+    for name in ("t1", "t2"):
+        await watched(store, name)
+    await flood(database, person="UMANY", threads=["t1"], state=RequestState.RECEIVED)
+    received = RequestState.RECEIVED
+    await add(store, a_follow_up("2.1", person_id="UANA", state=received))
+    await add(store, a_follow_up("2.2", "t2", person_id="UZOE", state=received))
+    await add(store, a_follow_up("2.3", "t2", person_id="UMANY", state=received))
+    claimed = await claim_received(store, turn=turn)
+    assert people(claimed) == {"UMANY": 6, "UANA": 1, "UZOE": 1}
+    assert "t2-2.3" in {item.request.id for item in claimed}
+    assert people(await claim_received(store, turn=turn)) == {"UMANY": 8}
+
+
+async def test_whoever_asks_in_a_flood_gets_a_turn_of_a_single_slot(store: Store, database: str) -> None:
+    """Where each claim has room for one, it begins with another person, and in another thread."""
+    await watched(store, "00t1")
+    await watched(store, "80t2")
+    await flood(database, person="UMANY", threads=["00t1", "80t2"], state=RequestState.RECEIVED)
+    for number in range(len(TURN)):
+        await add(store, a_follow_up(f"2.{number}", "00t1", person_id="UZOE", state=RequestState.RECEIVED))
+    claimed = [item for turn in TURN for item in await claim_received(store, limit=1, turn=turn)]
+    assert min(people(claimed)["UMANY"], people(claimed)["UZOE"]) > len(TURN) / 4
+    threads = Counter(item.thread.id for item in claimed if item.request.person_id == "UMANY")
+    assert min(threads["00t1"], threads["80t2"]) > len(TURN) / 16
+
+
+@pytest.mark.parametrize("turn", TURN[:5])
+async def test_a_single_request_among_thousands_is_sent_with_the_next(store: Store, database: str, turn: float) -> None:
+    """The thousands are in one thread, where one goes after the other, and in many."""
+    names = [f"{n:03}" for n in range(50)]
+    for name in (*names, "other"):
+        await watched(store, name)
+    await flood(database, person="UMANY", threads=names, state=RequestState.WAITING)
+    await add(store, a_follow_up("2.1", "other", person_id="UANA"))
+    claimed = await claim_to_send(store, limit=4, turn=turn)
+    assert people(claimed) == {"UMANY": 3, "UANA": 1}
+    assert len({item.thread.id for item in claimed}) == 4
+    assert {item.request.written_at for item in claimed if item.request.person_id == "UMANY"} <= {
+        f"1700000000.{n:06}" for n in range(50)
+    }
+
+
+async def test_a_thread_with_thousands_goes_on_in_its_order(store: Store, database: str) -> None:
+    """Also those of several people."""
+    await watched(store)
+    await flood(database, person="UMANY", threads=["t1"], state=RequestState.WAITING)
+    await add(store, a_follow_up("1700000000.0000005", person_id="UANA"))
+    order = []
+    for turn in TURN[:4]:
+        [claimed] = await claim_to_send(store, limit=4, turn=turn)
+        order.append(claimed.request.written_at)
+        await settle(store, claimed.request.id, RequestState.ACCEPTED)
+    assert order == ["1700000000.000000", "1700000000.0000005", "1700000000.000001", "1700000000.000002"]
