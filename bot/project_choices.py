@@ -8,7 +8,7 @@ from bot.action_terms import NOT_SENT, ActionTerms, ActionTransaction
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, NewNotice, ProjectAsked
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, NewNotice, ProjectAsked
 from bot.domain.observe import with_problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import Request, RequestState, WayIn
@@ -29,12 +29,20 @@ async def choose_project(
     if start.state in NOT_SENT and not start.uncertain:
         options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
         await tx.threads.set_project(thread.id, project.name, options)
-        prepared_for_it = start.state is RequestState.WAITING and thread.project == project.name
-        if start.state in {RequestState.AWAITING_PERSON, RequestState.WAITING} and not prepared_for_it:
+        if _is_prepared_anew(thread, start, project.name):
             await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
             await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+        elif start.state is RequestState.WAITING:
+            await tx.notices.add(thread.id, CARD_CHANGED)
         return ActionAnswer.PROJECT_CHOSEN
     return await _switch_project(tx, thread, start, action, project.name)
+
+
+def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
+    """Whether a start has to be prepared for its project: what was prepared goes to any, but for files."""
+    if start.state is RequestState.WAITING:
+        return thread.project != project and bool(start.attachments.files)
+    return start.state is RequestState.AWAITING_PERSON
 
 
 async def _switch_project(

@@ -168,6 +168,22 @@ async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: 
     assert world.job_api.projects == ["guides"]
 
 
+async def test_choosing_another_project_before_it_was_sent_asks_slack_nothing_anew(world: CoreWorld) -> None:
+    """So nothing can be refused or given up that was let through before."""
+    in_two_projects(world, hourly_limit=1)
+    world.job_api.faults = [JobApiUnreachable("down")] * 100_000
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    world.clock.advance(600)
+    await switch(world, first)
+    world.reading.faults = [ChatUnreachable("down")] * 1_000
+    world.job_api.faults = []
+    await world.pass_time(120)
+    assert (world.job_api.projects, refusals(world)) == (["guides"], [])
+    assert world.chat.answers() == ["project_chosen"]
+    assert world.chat.cards[first.id].project == "guides"
+
+
 # -- a retry ----------------------------------------------------------------------------------------------------------
 
 
