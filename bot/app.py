@@ -26,6 +26,7 @@ from bot.runtime.health.recording_health import RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.process_signals import run_until_signal
+from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
@@ -139,6 +140,7 @@ class App:
             keep_days=config.keep_days,
             merge_seconds=config.merge_seconds,
             recovery=self._timings.recovery,
+            masker=SecretMasker(tuple(config.secrets)),
         )
         outside = SchedulerEdges(
             edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters

@@ -14,6 +14,7 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.ports import Chat, JobApi, People, Requesters, Store
 from bot.projects.variables import ProjectSettings
+from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.channels import SlackChannels
@@ -118,7 +119,7 @@ def _slack_edges(
         message_context,
         people,
         reading,
-        ModalEdges(views, reading.conversations, people, names),
+        ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
         SlackRequesters(client, people) if told_who_asked else None,
     )
 

@@ -29,48 +29,59 @@ class Room:
         return taken if taken or not text else None
 
 
-def thread_section(messages: Sequence[ThreadMessage], most: int, room: Room) -> tuple[str, bool]:
-    """Returns the last messages, oldest first, and whether there were others before."""
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file whose name, link and text are written as they go out."""
+
+    quote: QuotedFile
+    reference: str
+    text: str
+
+
+def thread_section(messages: Sequence[str], *, earlier: bool, room: Room) -> tuple[str, bool]:
+    """Returns the messages, oldest first, of which the last have room, and whether there were others before; `earlier`:
+    there are others before these.
+    """
     told: list[str] = []
-    for message in reversed(messages[-most:]):
-        text = room.take(_message(message))
+    for message in reversed(messages):
+        text = room.take(message)
         if text is None:
             break
-        told.append(text if text == _message(message) else f"{text}\n{_REST_LEFT_OUT}")
-    left_out = len(told) < len(messages)
-    heading = [_heading(len(messages))] if told else []
-    earlier = ["(Earlier messages are left out.)"] if left_out else []
-    return "\n\n".join((*heading, *earlier, *reversed(told))), left_out
+        told.append(text if text == message else f"{text}\n{_REST_LEFT_OUT}")
+    left_out = earlier or len(told) < len(messages)
+    heading = [_heading(len(messages) + earlier)] if told else []
+    omitted = ["(Earlier messages are left out.)"] if left_out else []
+    return "\n\n".join((*heading, *omitted, *reversed(told))), left_out
 
 
 def _heading(count: int) -> str:
     return "A message from Slack:" if count == 1 else "The thread, oldest message first:"
 
 
-def forwarded_section(forwarded: Sequence[ForwardedMessage], room: Room) -> str:
+def forwarded_section(forwarded: Sequence[str], room: Room) -> str:
     """Returns what was forwarded with the request."""
     told = []
-    for share in forwarded:
-        whole = "\n".join(_share(share))
+    for whole in forwarded:
         text = room.take(whole)
         told.append(_REST_LEFT_OUT if text is None else text if text == whole else f"{text}\n{_REST_LEFT_OUT}")
     return "\n\n".join(("Forwarded with the request:", *told)) if told else ""
 
 
-def files_section(files: Sequence[QuotedFile], room: Room) -> tuple[str, tuple[str, ...]]:
+def files_section(files: Sequence[WrittenFile], room: Room) -> tuple[str, tuple[str, ...]]:
     """Returns the files, and the names of those that are cut or left out."""
     told, cut = [], []
-    for quote in files:
-        text = None if quote.text is None else room.take(quote.text)
-        whole = quote.complete and text == quote.text
-        told.append(_file(quote, text, whole=whole))
-        if not whole:
-            cut.append(quote.file.name)
+    for file in files:
+        text = None if file.quote.text is None else room.take(file.text)
+        whole = file.quote.complete and text == file.text
+        told.append(_file(file, text, whole=whole))
+        if not whole and file.quote.text is not None:
+            cut.append(file.quote.file.name)
     return "\n\n".join(told), tuple(cut)
 
 
-def _message(message: ThreadMessage) -> str:
-    lines = [*message.text.splitlines(), *(f"Attached: {_reference(file)}" for file in message.files)]
+def written_message(message: ThreadMessage) -> str:
+    """Returns a message as it is quoted, with what hangs on it."""
+    lines = [*message.text.splitlines(), *(f"Attached: {file_reference(file)}" for file in message.files)]
     for share in message.forwarded:
         lines += _share(share)
     for preview in message.previews:
@@ -78,8 +89,13 @@ def _message(message: ThreadMessage) -> str:
     return "\n".join((f"{message.author or _SOMEBODY}{_time(message.ts)}:", *_quote(lines)))
 
 
+def written_share(share: ForwardedMessage) -> str:
+    """Returns a forwarded message as it is quoted."""
+    return "\n".join(_share(share))
+
+
 def _share(share: ForwardedMessage) -> list[str]:
-    lines = [*share.text.splitlines(), *(f"Attached: {_reference(file)}" for file in share.files)]
+    lines = [*share.text.splitlines(), *(f"Attached: {file_reference(file)}" for file in share.files)]
     return [f"A message of {share.author or _SOMEBODY}{_in_brackets(share.url)}:", *_quote(lines)]
 
 
@@ -92,8 +108,8 @@ def _quote(lines: list[str]) -> list[str]:
     return [f"> {line}".rstrip() for line in lines]
 
 
-def _file(quote: QuotedFile, text: str | None, *, whole: bool) -> str:
-    heading = f"Attached file: {_reference(quote.file)}"
+def _file(file: WrittenFile, text: str | None, *, whole: bool) -> str:
+    heading, quote = f"Attached file: {file.reference}", file.quote
     if quote.sent_along:
         return f"{heading}. The file itself comes with this request."
     if quote.text is None:
@@ -104,7 +120,8 @@ def _file(quote: QuotedFile, text: str | None, *, whole: bool) -> str:
     return "\n".join((f"{heading}:", fence, text, fence, *([] if whole else [_REST_LEFT_OUT])))
 
 
-def _reference(file: SlackFile) -> str:
+def file_reference(file: SlackFile) -> str:
+    """Returns a file's name and link."""
     return f"{file.name or 'a file without a name'}{_in_brackets(file.permalink)}"
 
 

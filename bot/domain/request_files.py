@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.context_sections import Room, files_section
+from bot.domain.context_sections import Room, WrittenFile, file_reference, files_section
 from bot.domain.requests import Request, RequestContext, UploadedFile
 from bot.domain.slack_files import FileProblem, QuotedFile, SlackFile
 
@@ -37,7 +37,7 @@ def with_files(context: RequestContext | None, settled: Sequence[SettledFile], p
     if any(each.outcome.project not in {"", project} for each in settled):
         return None
     context = context or RequestContext()
-    told, _ = files_section([each.quote for each in settled], Room(0))
+    told, _ = files_section([WrittenFile(each.quote, file_reference(each.file), "") for each in settled], Room(0))
     uploaded = tuple(each.outcome.uploaded for each in settled if each.outcome.uploaded is not None)
     text = "\n\n".join(filter(None, (context.text, told)))
     return replace(context, text=text, files=(*context.files, *uploaded), files_of=project if uploaded else "")

@@ -3,9 +3,11 @@ event carries: a reference to the file, which is read later.
 """
 
 import codecs
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.cutting import without_last_word
 from bot.runtime.misleading_characters import displayable
 
 MOST_FILES, MOST_FORWARDED = 20, 10
@@ -26,6 +28,15 @@ _NEVER_TEXT = (
     "image/",
     "video/",
 )
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters, but for spaces, and the one that colours begin with in the output of commands."""
 _TEXT_ALL_THE_SAME = frozenset({"image/svg+xml", "video/mp2t"})
 """The second is what Slack takes a TypeScript file for, by its ending."""
 
@@ -112,10 +123,40 @@ class QuotedFile:
 
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
-    """Returns the file with its text as people see it, where its bytes are UTF-8 that people could read."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    try:
-        text = decoder.decode(content.data, final=content.complete)
-    except UnicodeDecodeError:
+    """Returns the file with its text as people see it, where its bytes are text that people could read. Of a beginning,
+    the last word is left out: a secret that was cut in two is not known for one.
+    """
+    text = decoded(content.data, complete=content.complete)
+    if text is None:
         return QuotedFile(file)
-    return QuotedFile(file) if "\0" in text else QuotedFile(file, displayable(text), complete=content.complete)
+    shown = displayable(text)
+    return QuotedFile(file, shown if content.complete else without_last_word(shown), complete=content.complete)
+
+
+def decoded(data: bytes, *, complete: bool = True) -> str | None:
+    """Returns the text that bytes are, or the beginning of it, by their byte order mark, or else as UTF-8, or else as
+    Latin-1; None where that has characters that no text has.
+    """
+    for encoding in _encodings(data):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            text = decoder.decode(data, final=complete)
+        except UnicodeDecodeError:
+            continue
+        return None if _NO_TEXT.search(text) else text.removeprefix("\ufeff")
+    return None
+
+
+def _encodings(data: bytes) -> tuple[str, ...]:
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    if marked is not None:
+        return (marked,)
+    return (_unmarked_utf_16(data) or "utf-8", "cp1252", "latin-1")
+
+
+def _unmarked_utf_16(data: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of what is mostly Latin letters is zero."""
+    even, odd = data[::2].count(0), data[1::2].count(0)
+    if max(even, odd) * 4 < len(data) or min(even, odd):
+        return None
+    return "utf-16-le" if odd else "utf-16-be"

@@ -6,10 +6,20 @@ message is quoted, and a file stands between marks of its own. What is left out 
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from bot.domain.context_sections import Room, files_section, forwarded_section, thread_section
+from bot.domain.context_sections import (
+    Room,
+    WrittenFile,
+    file_reference,
+    files_section,
+    forwarded_section,
+    thread_section,
+    written_message,
+    written_share,
+)
 from bot.domain.slack_files import ForwardedMessage, QuotedFile
 from bot.domain.thread_messages import ThreadMessage, forwarded_with_names, with_known_names
 
@@ -46,13 +56,28 @@ class ContextNotes:
 
 @dataclass(frozen=True)
 class ContextText:
-    """The context as the agent gets it; empty where there is none."""
+    """The context as the agent gets it; empty where there is none. `masked`: the kinds of secrets that were in it."""
 
     text: str = ""
     notes: ContextNotes = field(default_factory=ContextNotes)
+    masked: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.text)
+
+
+class MaskedTexts(Protocol):
+    """Texts without their secrets, as many as were given, and the kinds that these were of."""
+
+    @property
+    def texts(self) -> Sequence[str]: ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+
+
+Mask = Callable[[Sequence[str]], MaskedTexts]
+"""Masks texts that go out one after the other."""
 
 
 def context_text(
@@ -61,25 +86,72 @@ def context_text(
     forwarded: Sequence[ForwardedMessage],
     limits: ContextLimits = LIMITS,
     *,
+    mask: Mask,
     names: Mapping[str, str] | None = None,
 ) -> ContextText:
-    """Returns what goes along with a request.
+    """Returns what goes along with a request: all of it is masked before any of it is cut, so that no part of a secret
+    is left at a cut.
 
     Args:
         messages: Those of the thread, oldest first; one more than `limits` has says that there are others before.
         quoted_files: Those of the request itself, or of whichever message they were read.
         forwarded: What the request itself passes on.
         limits: What came last in the thread, and with the request itself, is kept where not all has room.
+        mask: Takes the secrets out.
         names: Of those who are marked in `forwarded`, and in messages that have marks left.
     """
-    room, known = Room(limits.characters), names or {}
-    shares = forwarded_section([forwarded_with_names(share, known) for share in forwarded], room)
-    files, cut = files_section(quoted_files, room)
-    thread, left_out = thread_section([with_known_names(message, known) for message in messages], limits.messages, room)
+    room, written = Room(limits.characters), _Written.of(messages, quoted_files, forwarded, names or {})
+    masked = mask(written.texts)
+    written = written.with_texts(masked.texts)
+    shares = forwarded_section(written.forwarded, room)
+    files, cut = files_section(written.files, room)
+    last = written.messages[-limits.messages :]
+    thread, left_out = thread_section(last, earlier=len(last) < len(messages), room=room)
     notes = replace(
         notes_of(quoted_files), cut_files=cut, messages_left_out=left_out, words_left_out=room.words_left_out
     )
-    return ContextText("\n\n".join(filter(None, (thread, shares, files))), notes)
+    return ContextText("\n\n".join(filter(None, (thread, shares, files))), notes, masked.kinds)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """All that may go along, as it is written."""
+
+    messages: Sequence[str]
+    forwarded: Sequence[str]
+    files: Sequence[WrittenFile]
+
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[ThreadMessage],
+        files: Sequence[QuotedFile],
+        forwarded: Sequence[ForwardedMessage],
+        names: Mapping[str, str],
+    ) -> "_Written":
+        return cls(
+            [written_message(with_known_names(message, names)) for message in messages],
+            [written_share(forwarded_with_names(share, names)) for share in forwarded],
+            [WrittenFile(quote, file_reference(quote.file), quote.text or "") for quote in files],
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        """In the order in which they go out."""
+        return [
+            *self.messages,
+            *self.forwarded,
+            *itertools.chain.from_iterable((file.reference, file.text) for file in self.files),
+        ]
+
+    def with_texts(self, texts: Sequence[str]) -> "_Written":
+        """The same with other texts, in the order of `texts`."""
+        rest = iter(texts)
+        return _Written(
+            [next(rest) for _ in self.messages],
+            [next(rest) for _ in self.forwarded],
+            [WrittenFile(file.quote, next(rest), next(rest)) for file in self.files],
+        )
 
 
 def notes_of(quoted_files: Sequence[QuotedFile]) -> ContextNotes:

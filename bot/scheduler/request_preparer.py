@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
@@ -26,6 +26,7 @@ from bot.domain.threads import Thread
 from bot.ports import JobApi, People, Store
 from bot.replies import SETTLING
 from bot.runtime.backoff import Backoff
+from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
@@ -59,7 +60,7 @@ _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 @dataclass(frozen=True)
 class PreparerSettings:
     """What requests are prepared by: who may, which projects there are, how jobs are polled, and for how many seconds a
-    follow-up waits before it is sent.
+    follow-up waits before it is sent; and how secrets are taken out of what goes along.
     """
 
     rules: PermissionRules
@@ -67,6 +68,7 @@ class PreparerSettings:
     polling: Polling
     settling: float = SETTLING
     limits: FetchLimits = FETCH_LIMITS
+    masker: SecretMasker = field(default_factory=SecretMasker)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
         self._reading = reading
         self._fetcher = PartsFetcher(reading, prepared_by.limits)
-        self._composer = ContextComposer(job_api, people)
+        self._composer = ContextComposer(job_api, people, prepared_by.masker)
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""

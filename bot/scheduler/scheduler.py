@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.domain.observe import Polling
@@ -12,6 +12,7 @@ from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
+from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.home_publisher import HomePublisher
@@ -46,6 +47,7 @@ class SchedulerSettings:
         keep_days: How long finished jobs are kept, in days.
         merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         recovery: How long things go well before an outage is over.
+        masker: Takes secrets out of what goes along with requests.
     """
 
     owner: str
@@ -57,6 +59,7 @@ class SchedulerSettings:
     keep_days: float
     merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
+    masker: SecretMasker = field(default_factory=SecretMasker)
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
@@ -115,7 +118,9 @@ class Scheduler:
         preparer = RequestPreparer(
             store,
             chat,
-            PreparerSettings(settings.rules, settings.projects, polling, settings.merge_seconds),
+            PreparerSettings(
+                settings.rules, settings.projects, polling, settings.merge_seconds, masker=settings.masker
+            ),
             reading=edges.reading,
             job_api=job_api,
             people=edges.people,

@@ -17,13 +17,16 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.thread_messages import LinkPreview, ThreadMessage
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.runtime.secrets.masking import SecretMasker
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)
 GUEST = Member("UANA", "Ana", "T1", is_guest=True)
 SHARED = Channel("C1", "docs", is_shared_outside=True, is_private=False)
+GITHUB = "ghp" + "_" + "a1B2" * 9
 TEXT, IMAGE = (
     SlackFile("F1", "notes.md", "text/markdown"),
     SlackFile("F2", "a.png", "image/png", permalink="https://t.slack.com/files/F2"),
@@ -326,6 +329,50 @@ async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes
     (told,) = world.chat.posted_as(ContextCut)
     assert told.link_only == ()
     assert "GitHub token" in told.masked
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
+async def test_text_is_quoted_without_secrets_in_whichever_encoding(world: CoreWorld, encoding: str) -> None:
+    """The file itself goes out as little as its secrets."""
+    world.job_api.files_taken = True
+    content = f"Größe: 3\nexport TOKEN={GITHUB}\n".encode(encoding)
+    world.reading.files = {"F1": FileContent(content, "text/plain")}
+    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT,))))
+    await world.pass_time(5)
+    (created,) = world.job_api.created
+    assert "Größe: 3\nexport TOKEN=[masked: GitHub token]" in created
+    assert world.job_api.uploads == {}
+    assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
+
+
+async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld) -> None:
+    """To the job API, and in the words about it."""
+    world.job_api.files_taken = True
+    world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
+    picture = replace(IMAGE, name=f"{GITHUB}.png")
+    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((picture,))))
+    await world.pass_time(5)
+    assert "[masked: GitHub token].png" in world.job_api.created[0]
+    (files,) = world.job_api.files.values()
+    assert [file.name for file in files] == ["[masked: GitHub token].png"]
+    assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
+
+
+async def test_what_others_wrote_goes_along_without_secrets_and_pagehands_own(world: CoreWorld) -> None:
+    """Previews of links, their titles and addresses included; a value of the configuration needs no name beside it."""
+    world.masker = SecretMasker(("correct horse battery",))
+    world.assemble()
+    preview = LinkPreview(f"Log {GITHUB}", GITHUB, "https://ci.example/log?token=abc123def456ghi789")
+    said = ThreadMessage("Cleo", f"see {preview.url}, or correct horse battery", "5.0", previews=(preview,))
+    world.reading.threads["5.0"] = [said]
+    await world.service.receive(Reply(ANA, "C1", "5.0", "6.0", "Fix it", mentions_us=True))
+    await world.settle()
+    (created,) = world.job_api.created
+    assert "a1B2" not in created
+    assert "abc123" not in created
+    assert "or [masked: Pagehand's own credential]" in created
+    (told,) = world.chat.posted_as(ContextCut)
+    assert told.masked == ("Pagehand's own credential", "GitHub token", "password or key")
 
 
 @pytest.mark.parametrize("takes_files", [True, False])

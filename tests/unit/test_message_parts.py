@@ -157,8 +157,8 @@ def test_bounds_of_what_a_message_can_hold() -> None:
     assert len(files_of(message)) == 20
     shares, previews = forwarded_of(message), previews_of(message)
     assert (len(shares), len(previews)) == (10, 10)
-    assert {len(share.text) for share in shares} <= {16_000, 20_000}
-    assert {len(preview.text) for preview in previews} == {20_000}
+    assert all(10_000 < len(share.text) <= 20_000 for share in shares)
+    assert all(10_000 < len(preview.text) <= 20_000 for preview in previews)
 
 
 def test_the_words_of_blocks() -> None:

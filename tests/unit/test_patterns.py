@@ -14,10 +14,12 @@ import pytest
 from support.oracles.regex_steps import Counter, TooManySteps, deep, grown, pumped
 
 import bot
+from bot.runtime.secrets.assignments import SHAPES
+from bot.runtime.secrets.masking import RULES
 
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
-TRIES = 20
+TRIES, FEW_TRIES = 20, 4
 MOST = 8_000
 """Steps for the shorter text."""
 LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in ("_PAGE", "_SECTION")}
@@ -25,6 +27,10 @@ LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in 
 SQUARE = 200_000
 WHOLE = "bot.domain.message_text:"
 """Its rules are compared with the whole of a reference."""
+AT_KEYWORDS = "bot.secrets:"
+"""The rules for secrets are tried where their keywords stand; test_secret_masking repeats each keyword."""
+IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "credential_rules", "issuer_rules", "rules")}
+"""Their patterns are all in RULES or SHAPES, or a constant."""
 OPERATORS_OWN = {
     "bot.config",
     "bot.settings_values",
@@ -45,9 +51,11 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern):
                 yield f"{module.name}.{name}", value
+    yield from ((f"{AT_KEYWORDS}{rule.name}:{number}", rule.pattern) for number, rule in enumerate(RULES))
+    yield from ((f"{AT_KEYWORDS}{shape.name}", shape.pattern) for shape in SHAPES)
     for file in ROOT.rglob("*.py"):
         module_name = ".".join(("bot", *file.relative_to(ROOT).with_suffix("").parts))
-        if module_name not in OPERATORS_OWN:
+        if module_name not in OPERATORS_OWN | IN_RULES:
             yield from ((f"{module_name}:{line}", pattern) for line, pattern in written_in(file))
 
 
@@ -101,15 +109,16 @@ def check(pattern: re.Pattern[str] | re.Pattern[bytes], seed: str, *, anywhere: 
 PACKAGES = sorted(path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists())
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", [*PACKAGES, "secrets"])
 def test_the_steps_grow_no_faster_than_the_text(package: str) -> None:
     """Of the patterns of a package of Pagehand's, or of one of its modules."""
     for name, pattern in every_pattern().items():
         if re.split("[.:]", name)[1] != package:
             continue
-        at_start = name.startswith(WHOLE) or (":" not in name and from_the_start(name))
+        at_start = name.startswith((WHOLE, AT_KEYWORDS)) or (":" not in name and from_the_start(name))
         least = SQUARE if name in LONG_NAMES else 500
-        check(pattern, name, anywhere=not at_start, least=least, tries=TRIES)
+        tries = FEW_TRIES if name.startswith(AT_KEYWORDS) else TRIES
+        check(pattern, name, anywhere=not at_start, least=least, tries=tries)
 
 
 def test_no_pattern_is_left_out(tmp_path: Path) -> None:

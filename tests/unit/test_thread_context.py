@@ -1,19 +1,32 @@
 """What goes to the agent beside a person's words: marked as others' words, bounded, nothing left out in silence."""
 
 import re
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain import thread_context
 from bot.domain.mentions import mention
 from bot.domain.slack_files import FileContent, FileMode, ForwardedMessage, QuotedFile, SlackFile, quoted
-from bot.domain.thread_context import ContextLimits, ContextNotes, ContextText, compose, context_text
+from bot.domain.thread_context import ContextLimits, ContextNotes, ContextText, compose
 from bot.domain.thread_messages import LinkPreview, ThreadMessage, people_in, with_known_names
+from bot.runtime.secrets.masking import MaskedParts, SecretMasker
 
 GUIDE = SlackFile("F1", "guide.md", "text/markdown", permalink="https://acme.slack.com/files/guide")
 PHOTO = SlackFile("F2", "photo.png", "image/png", permalink="https://acme.slack.com/files/photo")
 TEXTS = st.text(max_size=80)
+TOKEN = "ghp" + "_" + "a1B2" * 9
+
+
+def as_they_are(texts: Sequence[str]) -> MaskedParts:
+    return MaskedParts(tuple(texts))
+
+
+context_text = partial(thread_context.context_text, mask=as_they_are)
+masked_context = partial(thread_context.context_text, mask=SecretMasker().mask_together)
 
 
 def said(number: int, text: str = "words") -> ThreadMessage:
@@ -168,21 +181,65 @@ def test_a_time_that_is_none_is_left_out(ts: str) -> None:
     assert "Ana" in context_text((ThreadMessage("Ana", "words", ts),), (), ()).text
 
 
+def test_whatever_is_written_is_masked() -> None:
+    """Names and links of files, titles, addresses and words of previews, and who seems to have written."""
+    share = ForwardedMessage(f"{TOKEN} bot", TOKEN, f"https://x.example/{TOKEN}", (SlackFile("F", f"{TOKEN}.md"),))
+    preview = LinkPreview(f"Log {TOKEN}", TOKEN, f"https://ci.example/?key={TOKEN}")
+    message = ThreadMessage(TOKEN, TOKEN, "1700000000.000100", (GUIDE,), (share,), (preview,))
+    file = QuotedFile(SlackFile("F", f"{TOKEN}.md", permalink=f"https://x.example/{TOKEN}"), f"KEY={TOKEN}")
+    context = masked_context((message,), (file, QuotedFile(SlackFile("F", TOKEN))), (share,))
+    assert "a1B2" not in context.text
+    assert context.text.count("[masked: GitHub token]") == 17
+    assert context.masked == ("GitHub token",)
+
+
+@pytest.mark.parametrize("room", range(20, 120))
+def test_no_part_of_a_secret_is_left_at_a_cut(room: int) -> None:
+    """All is masked before any of it is cut."""
+    limits = ContextLimits(characters=room)
+    for context in (
+        masked_context((said(0, f"The token is {TOKEN} and so on"),), (), (), limits),
+        masked_context((), (QuotedFile(GUIDE, f"The token is {TOKEN} and so on"),), (), limits),
+        masked_context((), (), (ForwardedMessage("Cem", f"The token is {TOKEN} and so on"),), limits),
+    ):
+        assert "a1B2" not in context.text
+
+
+def test_a_key_that_is_spread_over_messages_is_masked_in_each() -> None:
+    """Also where its beginning is in a message that is left out."""
+    body = ["MII" + "Ev0aB" * 12] * 6
+    lines = ["-----BEGIN PRIVATE" + " KEY-----", *body, "-----END PRIVATE" + " KEY-----", "that was it"]
+    messages = [said(number, "\n".join(lines[number * 3 : number * 3 + 3])) for number in range(3)]
+    for limits in (ContextLimits(), ContextLimits(messages=2)):
+        context = masked_context(messages, (), (), limits)
+        assert "Ev0aB" not in context.text
+        assert context.text.endswith("that was it")
+        assert context.masked == ("private key",)
+
+
 @pytest.mark.parametrize(
     ("data", "complete", "text"),
     [
         ("größe".encode(), True, "größe"),
         (b"\xef\xbb\xbf# Guide", True, "# Guide"),
-        ("größe".encode()[:3], False, "gr"),
-        ("größe".encode()[:3], True, None),
+        ("die größe".encode()[:7], False, "die"),
+        ("größe".encode()[:3], True, "grÃ"),
+        ("größe".encode("latin-1"), True, "größe"),
+        ("“größe”".encode("cp1252"), True, "“größe”"),
         (b"\x89PNG\r\n\x1a\n", True, None),
-        ("x".encode("utf-16"), True, None),
+        ("größe".encode("utf-16"), True, "größe"),
+        (b"\xfe\xff" + "größe".encode("utf-16-be"), True, "größe"),
+        ("größe".encode("utf-32"), True, "größe"),
+        ("plain words".encode("utf-16-le"), True, "plain words"),
+        ("plain words".encode("utf-16-be"), True, "plain words"),
+        ("words that go on".encode("utf-16")[:-3], False, "words that go"),
+        (b"GIF89a\x01\x00\x01\x00", True, None),
         (b"a\0b", True, None),
         (b"", True, ""),
     ],
 )
 def test_what_can_be_text_is_quoted(data: bytes, text: str | None, *, complete: bool) -> None:
-    """A character that was cut in two at the end of what was read is left out."""
+    """By its byte order mark, or as UTF-8, or as Latin-1. Of a beginning, the word that was cut in two is left out."""
     quote = quoted(GUIDE, FileContent(data, "text/markdown", complete=complete))
     assert quote.text == text
     assert text is None or quote.complete is complete

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from bot.domain.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests import Request, RequestContext
-from bot.domain.secret_masking import SecretKind, mask_secrets
 from bot.domain.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
 from bot.domain.thread_context import ContextNotes, context_text
-from bot.domain.thread_messages import ThreadMessage, people_in
+from bot.domain.thread_messages import people_in
 from bot.ports import JobApi, People
+from bot.runtime.secrets.masking import SecretMasker
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Of one file that goes to the job API itself."""
@@ -28,7 +28,7 @@ class Gathered:
     context: RequestContext | None = None
     to_upload: tuple[SlackFile, ...] = ()
     notes: ContextNotes = field(default_factory=ContextNotes)
-    masked: tuple[SecretKind, ...] = ()
+    masked: tuple[str, ...] = ()
     thread_unread: bool = False
 
     def told_to(self, person_id: str) -> ContextCut | None:
@@ -36,67 +36,52 @@ class Gathered:
         if not (self.notes or self.masked or self.thread_unread):
             return None
         left_out = self.notes.messages_left_out or self.notes.words_left_out
-        kinds = tuple(kind.value for kind in self.masked)
         return ContextCut(
             person_id,
             self.notes.link_only,
             self.notes.cut_files,
             left_out,
-            kinds,
+            self.masked,
             self.notes.name_only,
             self.thread_unread,
         )
 
 
-class _Masking:
-    """Masks secrets, and remembers which kinds there were."""
-
-    def __init__(self) -> None:
-        self.kinds: dict[SecretKind, None] = {}
-
-    def text(self, text: str) -> str:
-        masked = mask_secrets(text)
-        self.kinds |= dict.fromkeys(masked.kinds)
-        return masked.text
-
-    def message(self, message: ThreadMessage) -> ThreadMessage:
-        previews = tuple(replace(each, text=self.text(each.text)) for each in message.previews)
-        forwarded = tuple(map(self.forwarded, message.forwarded))
-        return replace(message, text=self.text(message.text), forwarded=forwarded, previews=previews)
-
-    def forwarded(self, share: ForwardedMessage) -> ForwardedMessage:
-        return replace(share, text=self.text(share.text))
-
-    def file(self, quote: QuotedFile) -> QuotedFile:
-        return quote if quote.text is None else replace(quote, text=self.text(quote.text))
-
-
 class ContextComposer:
     """Composes what goes along with requests of the parts that were fetched."""
 
-    def __init__(self, job_api: JobApi, people: People | None) -> None:
+    def __init__(self, job_api: JobApi, people: People | None, masker: SecretMasker) -> None:
         self._job_api = job_api
         self._people = people
+        self._masker = masker
 
     async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
         """What goes along with a request for a project, a part of the thread with it; of what is missing among the
         fetched parts, that it is.
         """
-        given, masking = given_text(request.context), _Masking()
+        given = given_text(request.context)
         takes_files = self._job_api.takes_files(project)
         quotes = [_treated(file, parts.found(file), takes_files=takes_files) for file in request.attachments.files]
-        to_upload = tuple(quote.file for quote in quotes if quote.sent_along)
+        to_upload, masked = self._without_secrets([quote.file for quote in quotes if quote.sent_along])
         messages = parts.thread.messages if parts.thread is not None else None
         unread = part is not None and messages is None
         made = context_text(
-            list(map(masking.message, messages or ())),
-            [masking.file(quote) for quote in quotes if not quote.sent_along],
-            list(map(masking.forwarded, request.attachments.forwarded)),
+            messages or (),
+            [quote for quote in quotes if not quote.sent_along],
+            request.attachments.forwarded,
+            mask=self._masker.mask_together,
             names=await self._names(request.attachments.forwarded),
         )
         text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
         context = RequestContext(text, given=given)
-        return Gathered(context, to_upload, made.notes, tuple(masking.kinds), thread_unread=unread)
+        masked = tuple(dict.fromkeys((*made.masked, *masked)))
+        return Gathered(context, to_upload, made.notes, masked, thread_unread=unread)
+
+    def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
+        """Files with their names and links masked, and the kinds of secrets that were in these."""
+        masked = self._masker.mask_together([text for file in files for text in (file.name, file.permalink)])
+        texts = iter(masked.texts)
+        return tuple(replace(file, name=next(texts), permalink=next(texts)) for file in files), masked.kinds
 
     async def _names(self, forwarded: Sequence[ForwardedMessage]) -> dict[str, str]:
         ids = people_in((), forwarded)

@@ -7,6 +7,7 @@ Source: payloads of Slack's that others recorded; its reference tells only of th
 import re
 from typing import Any
 
+from bot.domain.cutting import whole_words
 from bot.domain.mentions import beginning, mention
 from bot.domain.message_text import unescape_keeping_mentions
 from bot.domain.slack_files import MOST_CHARACTERS, MOST_FORWARDED, ForwardedMessage
@@ -53,7 +54,8 @@ def is_message(attachment: dict[str, Any]) -> bool:
 
 def recorded_text(text: str) -> str:
     """Returns a text of Slack's as it is recorded: cleaned, in words, with marked mentions, and bounded."""
-    return beginning(unescape_keeping_mentions(displayable(text[: 4 * MOST_CHARACTERS])), MOST_CHARACTERS)
+    shown = unescape_keeping_mentions(displayable(whole_words(text, 4 * MOST_CHARACTERS)))
+    return beginning(whole_words(shown, MOST_CHARACTERS), MOST_CHARACTERS)
 
 
 def _forwarded(attachment: dict[str, Any]) -> ForwardedMessage:
@@ -91,8 +93,9 @@ def _block_words(attachment: dict[str, Any]) -> str:
     for message_blocks in objects_at(attachment, "message_blocks"):
         message = message_blocks.get("message")
         blocks += objects_at(message, "blocks")
-    return beginning(block_text(blocks), MOST_CHARACTERS)
+    return beginning(whole_words(block_text(blocks), MOST_CHARACTERS), MOST_CHARACTERS)
 
 
 def _one_line(text: str) -> str:
-    return " ".join(unescape_keeping_mentions(displayable(text[: 10 * _LONGEST_NAME])).split())[:_LONGEST_NAME]
+    line = " ".join(unescape_keeping_mentions(displayable(whole_words(text, 10 * _LONGEST_NAME))).split())
+    return whole_words(line, _LONGEST_NAME)

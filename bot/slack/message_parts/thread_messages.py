@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from bot.domain.cutting import whole_words
 from bot.domain.mentions import beginning, mention
 from bot.domain.slack_files import MOST_CHARACTERS
 from bot.domain.thread_messages import ThreadMessage
@@ -42,7 +43,7 @@ def _words(message: Any) -> str:
     text, blocks = recorded_text(text_at(message, "text")), objects_at(message, "blocks")
     if text and not text_at(message, "bot_id"):
         return text
-    return max(text, beginning(block_text(blocks), MOST_CHARACTERS), key=len)
+    return max(text, beginning(whole_words(block_text(blocks), MOST_CHARACTERS), MOST_CHARACTERS), key=len)
 
 
 def _author(message: Any) -> str:

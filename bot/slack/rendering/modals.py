@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.domain.preferences import Preference
-from bot.domain.secret_masking import SecretKind
 from bot.domain.thread_context import ContextNotes
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
 from bot.slack.rendering.modal_inputs import (
@@ -84,7 +83,7 @@ class ShownContext:
     """
 
     text: str
-    masked: tuple[SecretKind, ...] = ()
+    masked: tuple[str, ...] = ()
     notes: ContextNotes = field(default_factory=ContextNotes)
     has_thread: bool = False
     unreadable: bool = False
@@ -142,7 +141,7 @@ def message_modal(text: str) -> View:
     return {"type": "modal", "title": plain_text("Pagehand"), "close": plain_text("Close"), "blocks": [section(text)]}
 
 
-def secret_found(kinds: Sequence[SecretKind]) -> str:
+def secret_found(kinds: Sequence[str]) -> str:
     """The error at a context that holds secrets after it was edited."""
     return f"This looks like it holds a secret ({', '.join(kinds)}). Please take it out: it would leave Slack."
 

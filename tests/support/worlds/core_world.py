@@ -15,6 +15,7 @@ from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.ports import Store
+from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
@@ -47,6 +48,7 @@ class CoreWorld:
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
         self.requesters: FakeRequesters | None = None
+        self.masker = SecretMasker()
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
@@ -59,7 +61,7 @@ class CoreWorld:
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
-            PreparerSettings(self.rules, self.projects, polling, self.merge_seconds),
+            PreparerSettings(self.rules, self.projects, polling, self.merge_seconds, masker=self.masker),
             reading=self.reading.ports,
             job_api=self.job_api,
             people=self.people,

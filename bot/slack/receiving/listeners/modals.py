@@ -12,7 +12,6 @@ from bot.domain.command_options import Options
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
 from bot.domain.requests import Attachments, Person, RequestContext, WayIn
-from bot.domain.secret_masking import mask_secrets
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
@@ -88,7 +87,7 @@ class ModalListeners:
     async def _hand_over(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         """The secrets that were in the context are masked already; one that is there was put back, or typed."""
         prompt, context = _prompt_in(body), texts_in(body, f"{Input.CONTEXT}/")
-        found = {block_id: mask_secrets(text).kinds for block_id, text in context}
+        found = {block_id: self.opener.masker.mask(text).kinds for block_id, text in context}
         errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
         errors |= _prompt_errors(prompt)
         if errors:

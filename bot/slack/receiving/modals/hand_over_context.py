@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.secret_masking import mask_secrets
 from bot.domain.thread_context import ContextLimits, ContextText, context_text
 from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
 from bot.errors import ChatError
 from bot.ports import People
+from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, Scope, ShownContext
@@ -24,6 +24,7 @@ class HandOverContext:
 
     conversations: Conversations
     people: People
+    masker: SecretMasker
 
     async def of_message(self, place: ModalPlace, message: Any) -> ShownContext:
         """Returns what is shown first: the message, as the shortcut's payload has it."""
@@ -31,7 +32,7 @@ class HandOverContext:
         messages = () if read is None else (await self._named(read),)
         thread = await self._thread(place) if place.thread_ts else ()
         has_thread = thread is not None and len(thread) > 1
-        return _shown(messages, place, has_thread=has_thread, unreadable=thread is None)
+        return self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
 
     async def in_scope(self, place: ModalPlace) -> ShownContext | None:
         """Returns what goes along by the place's scope; None where it cannot be read any more."""
@@ -40,7 +41,7 @@ class HandOverContext:
             return None
         whole = place.scope == Scope.THREAD
         messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
-        return _shown(messages, place, has_thread=True, unreadable=False) if messages else None
+        return self._shown(messages, place, has_thread=True, unreadable=False) if messages else None
 
     async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
         """Returns the thread; None where Pagehand cannot read it, for want of membership most often."""
@@ -52,23 +53,23 @@ class HandOverContext:
     async def _named(self, message: ThreadMessage) -> ThreadMessage:
         return with_known_names(message, await self.people.names(people_in((message,))[:_NAMED_AT_ONCE]))
 
+    def _shown(
+        self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool
+    ) -> ShownContext:
+        context = self._that_fits(messages)
+        return ShownContext(
+            text=context.text,
+            masked=context.masked,
+            notes=context.notes,
+            has_thread=has_thread,
+            unreadable=unreadable,
+            file_names=place.file_names,
+        )
 
-def _shown(messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool) -> ShownContext:
-    context = _that_fits(messages)
-    masked = mask_secrets(context.text)
-    return ShownContext(
-        text=masked.text,
-        masked=masked.kinds,
-        notes=context.notes,
-        has_thread=has_thread,
-        unreadable=unreadable,
-        file_names=place.file_names,
-    )
-
-
-def _that_fits(messages: Sequence[ThreadMessage]) -> ContextText:
-    """Returns the context, cut once more where its characters are wide."""
-    context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS))
-    if width(context.text) <= CONTEXT_WIDTH:
-        return context
-    return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2))
+    def _that_fits(self, messages: Sequence[ThreadMessage]) -> ContextText:
+        """Returns the context, cut once more where its characters are wide."""
+        mask = self.masker.mask_together
+        context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS), mask=mask)
+        if width(context.text) <= CONTEXT_WIDTH:
+            return context
+        return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2), mask=mask)

@@ -5,7 +5,7 @@ All of it happens behind the acknowledgement, which waits for neither Slack nor 
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.command_options import NO_OPTIONS, Options
@@ -13,6 +13,7 @@ from bot.domain.preferences import Preference
 from bot.domain.requests import Person
 from bot.errors import ChatError, StoreError
 from bot.ports import People
+from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
@@ -38,12 +39,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need of Slack. `projects` are the names of all projects."""
+    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts."""
 
     views: SlackViews
     conversations: Conversations
     people: People
     projects: tuple[str, ...] = ()
+    masker: SecretMasker = field(default_factory=SecretMasker)
 
 
 class ModalOpener:
@@ -55,7 +57,8 @@ class ModalOpener:
         self._views = edges.views
         self._projects = edges.projects
         self.drafts = DraftKeeper(service, recorder)
-        self._context = HandOverContext(edges.conversations, edges.people)
+        self._context = HandOverContext(edges.conversations, edges.people, edges.masker)
+        self.masker = edges.masker
 
     def new_job(self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS) -> None:
         """Opens the modal for a job; what was said goes before what the person prefers."""

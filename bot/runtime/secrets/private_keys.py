@@ -1,6 +1,7 @@
 """Finds private keys in a text, also those of which the end is missing (RFC 7468; for OpenPGP, RFC 9580)."""
 
 import re
+from collections.abc import Iterator
 
 _BEGINNING = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -10,23 +11,32 @@ _AROUND = "\"'`,;>|#"
 """What stands around a key's lines in code, and in quotations."""
 _OF_A_KEY = re.compile(r"[A-Za-z0-9+/=\\]{16,}+")
 _LAST = re.compile(r"[A-Za-z0-9+/\\]{1,75}={0,2}")
+_LONGEST = 40_000
+"""Characters from the first line to the last."""
+_PART = re.compile(r"[A-Za-z0-9+/]{16,}+")
+_SHORTEST_PART = 24
+"""Characters of base64; what has fewer between its lines only shows where a key goes."""
 
 
-def mask_private_keys(text: str, mask: str) -> str:
-    """Returns the text with `mask` in the place of each key: from its first line to its last, or, where the last line
-    is missing, to the end of what looks like a key.
+def private_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where each key stands: from its first line to its last, or, where the last line is missing, to the end of
+    what looks like a key.
     """
     beginnings = [match.span() for match in _BEGINNING.finditer(text)]
     ends = [match.span() for match in _END.finditer(text)]
-    parts, at, next_end = [], 0, 0
+    next_end = 0
     for index, (start, body) in enumerate(beginnings):
         limit = beginnings[index + 1][0] if index + 1 < len(beginnings) else len(text)
         while next_end < len(ends) and ends[next_end][0] < body:
             next_end += 1
-        whole = next_end < len(ends) and ends[next_end][0] < limit
-        parts += [text[at:start], mask]
-        at = ends[next_end][1] if whole else _end_of_rest(text, body, limit)
-    return "".join((*parts, text[at:]))
+        whole = next_end < len(ends) and ends[next_end][0] < min(limit, body + _LONGEST)
+        end = ends[next_end][1] if whole else _end_of_rest(text, body, limit)
+        if _holds_key(text[body : ends[next_end][0] if whole else end]):
+            yield start, end
+
+
+def _holds_key(body: str) -> bool:
+    return sum(len(part[0]) for part in _PART.finditer(body)) >= _SHORTEST_PART
 
 
 def _end_of_rest(text: str, body: int, limit: int) -> int:

@@ -1,0 +1,263 @@
+"""Passwords and keys by where they stand: in addresses, headers, commands, and the files in which tools keep them."""
+
+import re
+
+from bot.runtime.secrets.encodings import decoded_base64
+from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets.plausibility import has_drawn_characters, is_code, is_name, is_placeholder
+from bot.runtime.secrets.rules import GITLEAKS, Rule, drawn
+
+_K = SecretKind
+_LONGEST_COMMAND = 600
+"""Characters in front of an option that may tell whose it is."""
+_SHORTEST = 4
+_SAMPLE_HOSTS = (
+    "example",
+    "www.example",
+    "localhost",
+    "127.0.0.1",
+    "host",
+    "db",
+    "server",
+    "proxy",
+    "user",
+    "my",
+    "some",
+)
+_HTTP_CLIENTS = ("curl ", "wget ", "http ", "https ", "xh ")
+_DATABASE_CLIENTS = (
+    "mysql",
+    "mariadb",
+    "mongo",
+    "sshpass",
+    "docker login",
+    "podman login",
+    "registry login",
+    "az login",
+)
+
+
+def _chosen(value: str) -> bool:
+    """What somebody chose as a password: no placeholder, and more than a word or a number."""
+    plain = value.strip("\"'`,;<>")
+    if len(plain) < _SHORTEST or is_placeholder(plain) or plain.isdigit():
+        return False
+    letters = plain.replace("-", "").replace("_", "")
+    return not (letters.isalpha() and (letters.islower() or letters.isupper() or letters.istitle()))
+
+
+def _password(match: re.Match[str]) -> bool:
+    return _chosen(match["secret"])
+
+
+def _password_of_url(match: re.Match[str]) -> bool:
+    value = match["secret"]
+    if is_placeholder(value) or value == match["user"]:
+        return False
+    return not (value.isalpha() and match["host"].lower().startswith(_SAMPLE_HOSTS))
+
+
+def _of_http_client(match: re.Match[str]) -> bool:
+    """Whether the option is one of a client's that goes on over several lines."""
+    before = match.string[max(match.start() - _LONGEST_COMMAND, 0) : match.start()]
+    return any(client in before for client in _HTTP_CLIENTS) and _chosen(match["secret"])
+
+
+def _of_database_client(match: re.Match[str]) -> bool:
+    return _of_command(match, _DATABASE_CLIENTS) and _chosen(match["secret"])
+
+
+def _of_redis(match: re.Match[str]) -> bool:
+    return _of_command(match, ("redis-cli",)) and _chosen(match["secret"])
+
+
+def _of_command(match: re.Match[str], names: tuple[str, ...]) -> bool:
+    """Whether the option is one of a command on the same line."""
+    before = match.string[max(match.start() - _LONGEST_COMMAND, 0) : match.start()]
+    command = before[max(map(before.rfind, "\n|;")) + 1 :]
+    return any(name in command for name in names)
+
+
+def _in_header(match: re.Match[str]) -> bool:
+    value = match["secret"]
+    return has_drawn_characters(value) and not (is_placeholder(value) or is_code(value) or is_name(value))
+
+
+def _basic(match: re.Match[str]) -> bool:
+    """Whether it is a name and a password in base64."""
+    return ":" in decoded_base64(match["secret"])
+
+
+def _private_key(match: re.Match[str]) -> bool:
+    return "PRIVATE KEY" in decoded_base64(match["secret"][:80])
+
+
+_OPTION = r"(?<![\w\-])"
+_SPACE = r"[ \t]{1,8}(?:\\\r?\n[ \t]{0,20})?"
+
+CREDENTIAL_RULES = (
+    Rule(
+        "jwt",
+        _K.JWT,
+        ("eyj",),
+        re.compile(
+            r"(?:(?<![\w.\-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))(?P<secret>eyJ[\w\-]{10,4000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,4000})?)"
+        ),
+    ),
+    Rule(
+        "jwt-base64",
+        _K.JWT,
+        ("zxlk",),
+        re.compile(r"(?<![A-Za-z0-9+/])(?P<secret>ZXlK[A-Za-z0-9+/]{70,8000}={0,2})"),
+        source=GITLEAKS,
+    ),
+    Rule(
+        "base64-private-key",
+        _K.PRIVATE_KEY,
+        ("ls0tls1crudjti",),
+        re.compile(
+            r"(?<![A-Za-z0-9+/])"
+            r"(?P<secret>LS0tLS1CRUdJTi(?:[A-Za-z0-9+/=]|\\[nr]|\r?\n[ \t]{0,20}(?=[A-Za-z0-9+/=]{4})){30,20000}+)"
+        ),
+        accept=_private_key,
+    ),
+    Rule(
+        "url-password",
+        _K.URL_PASSWORD,
+        ("://",),
+        re.compile(
+            r"(?<=[A-Za-z0-9])://(?P<user>[^\s/:@\"'<>`]{0,100}+):(?P<secret>[^\s/\"'<>`@]{1,200}+(?:@[^\s/\"'<>`@]{0,100}+(?=@))?)@(?P<host>[^\s/\"'<>`:?#]{0,80})"
+        ),
+        accept=_password_of_url,
+    ),
+    Rule(
+        "url-token-as-user",
+        _K.URL_PASSWORD,
+        ("://",),
+        re.compile(r"(?<=[A-Za-z0-9])://(?P<secret>[A-Za-z0-9_\-]{20,200}+)(?::x-oauth-basic)?@"),
+        3.0,
+        accept=drawn,
+    ),
+    Rule(
+        "signed-url",
+        _K.AZURE,
+        ("sig=",),
+        re.compile(r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=]{40,120})"),
+        3.0,
+        accept=drawn,
+    ),
+    Rule(
+        "authorization-basic",
+        _K.HEADER,
+        ("basic ",),
+        re.compile(r"(?<![\w\-])basic[ \t]{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,4000}={0,2})", re.IGNORECASE),
+        accept=_basic,
+    ),
+    Rule(
+        "authorization-scheme",
+        _K.HEADER,
+        ("basic ", "bearer ", "token "),
+        re.compile(
+            r"(?<![A-Za-z0-9._~+/=])(?:basic|bearer|(?:api-)?token)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/=@\-]{16,4000})",
+            re.IGNORECASE,
+        ),
+        accept=_in_header,
+        source=GITLEAKS,
+    ),
+    Rule(
+        "authorization-header",
+        _K.HEADER,
+        ("authorization",),
+        re.compile(
+            r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?(?P<secret>[\w=~@.+/\-]{16,4000})", re.IGNORECASE
+        ),
+        accept=_in_header,
+        source=GITLEAKS,
+    ),
+    Rule(
+        "curl-user",
+        _K.COMMAND,
+        ("-u", "--user", "--proxy-user"),
+        re.compile(
+            rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
+            r"(?P<quote>[\"'])[^\"':\n]{0,100}:(?P<secret>[^\"'\n]{3,200})(?P=quote)"
+        ),
+        2.0,
+        accept=_of_http_client,
+        source=GITLEAKS,
+    ),
+    Rule(
+        "curl-key-as-user",
+        _K.COMMAND,
+        ("-u", "--user"),
+        re.compile(
+            rf"{_OPTION}(?:-u|--user)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"':]{{8,100}}):(?P=quote)(?=\s|$)"
+        ),
+        2.0,
+        accept=_of_http_client,
+        source=GITLEAKS,
+    ),
+    Rule(
+        "curl-user-unquoted",
+        _K.COMMAND,
+        ("-u", "--user", "--proxy-user"),
+        re.compile(
+            rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
+            r"(?:\"[^\":\n]{1,100}\"|[^\s\"':]{1,100}):(?P<secret>\"[^\"\n]{3,200}\"|'[^'\n]{3,200}'|[^\s\"'`]{3,200})"
+        ),
+        2.0,
+        accept=_of_http_client,
+        source=GITLEAKS,
+    ),
+    Rule(
+        "password-option",
+        _K.COMMAND,
+        ("-p", "--pass"),
+        re.compile(
+            rf"{_OPTION}(?:-[pP]|--?pass(?:word|wd)?)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)"
+        ),
+        accept=_of_database_client,
+    ),
+    Rule(
+        "redis-password",
+        _K.COMMAND,
+        ("-a", "--pass"),
+        re.compile(rf"{_OPTION}(?:-a|--pass){_SPACE}(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)"),
+        accept=_of_redis,
+    ),
+    Rule(
+        "openssl-password",
+        _K.COMMAND,
+        ("pass:",),
+        re.compile(r"(?<=[ \t\"'=])pass:(?P<secret>[^\s\"'`]{4,200})"),
+        accept=_password,
+    ),
+    Rule(
+        "netrc",
+        _K.ASSIGNMENT,
+        ("login",),
+        re.compile(
+            r"(?<=\s)login[ \t\n]{1,8}[^\s]{1,100}\s{1,8}(?:account\s{1,8}[^\s]{1,100}\s{1,8})?"
+            r"password[ \t\n]{1,8}(?P<secret>[^\s]{4,200})"
+        ),
+        accept=_password,
+    ),
+    Rule(
+        "pgpass",
+        _K.ASSIGNMENT,
+        (":5432:", ":5433:", ":6432:", ":*:"),
+        re.compile(
+            r"(?<=[\w*.\-]):(?:54[0-9]{2}|6432|\*):[^\s:\"'/]{1,64}:[^\s:\"'/]{1,64}:(?P<secret>[^\s:\"']{4,200})"
+        ),
+        accept=_password,
+    ),
+    Rule(
+        "nuget-password",
+        _K.ASSIGNMENT,
+        ("password",),
+        re.compile(r"password\"\s{1,8}value=\"(?P<secret>[^\"\n]{8,200})\"", re.IGNORECASE),
+        1.0,
+        accept=_password,
+        source=GITLEAKS,
+    ),
+)

@@ -1,0 +1,96 @@
+"""Which names tell that what they name is secret: `db_password` and `clientSecret` do, `password_file` and
+`primaryKey` do not. Words that say the opposite are those of gitleaks' list of exceptions, and our own.
+"""
+
+import re
+
+_PASSWORDS = frozenset({"password", "passwd", "passphrase", "pwd", "pass", "passcode"})
+_SECRETS = frozenset(
+    {"secret", "secrets", "token", "tokens", "credential", "credentials", "cred", "creds", "apikey", "auth"}
+)
+_COMPOUND = re.compile(
+    r"\w{0,40}?(?:password|passwd|passphrase|secret|token|apikey|accesskey|authkey|secretkey|privatekey|accountkey)"
+)
+_PASSWORD_ENDINGS = ("password", "passwd", "passphrase")
+_OF_KEYS = frozenset(
+    {"access", "account", "admin", "api", "app", "application", "auth", "client", "deploy", "encryption", "encrypt"}
+    | {"hmac", "jwt", "license", "licence", "live", "management", "master", "private", "priv", "secret", "secure"}
+    | {"service", "session", "shared", "signing", "sign", "ssh", "storage", "stream", "subscription", "webhook", "wpa"}
+)
+_NO_SECRET = frozenset(
+    {"id", "ids", "name", "names", "file", "filename", "path", "dir", "url", "uri", "endpoint", "host", "length", "len"}
+    | {
+        "size",
+        "count",
+        "limit",
+        "max",
+        "min",
+        "type",
+        "types",
+        "version",
+        "ref",
+        "field",
+        "header",
+        "headers",
+        "policy",
+    }
+    | {
+        "expires",
+        "expiry",
+        "expiration",
+        "ttl",
+        "lifetime",
+        "duration",
+        "format",
+        "prefix",
+        "pattern",
+        "regex",
+        "alias",
+    }
+    | {"code", "down", "frame", "hash", "mesh", "meshing", "pair", "press", "pressed", "ring", "selector", "signature"}
+    | {"stone", "storetype", "store", "word", "words", "up", "left", "right", "chars", "str", "vault", "tab", "source"}
+    | {"label", "placeholder", "hint", "help", "text", "title", "message", "description", "error", "provider", "method"}
+    | {"arn", "algorithm", "alg", "mode", "class", "index", "column", "table", "schema", "kid", "fingerprint", "digest"}
+)
+_PUBLIC = frozenset({"public", "pub", "publishable", "csrf", "xsrf", "example", "sample"})
+_NO_KEYS = frozenset(
+    {
+        "primary",
+        "foreign",
+        "bucket",
+        "cache",
+        "sort",
+        "partition",
+        "natural",
+        "idx",
+        "hot",
+        "schema",
+        "sequence",
+        "hash",
+    }
+    | {"translation", "i18n", "blind", "issuer", "object"}
+)
+_KEYS = frozenset({"key", "keys"})
+_SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def telling_word(name: str) -> str:
+    """Returns which of a name's words tells that its value is secret; nothing where none does."""
+    words = [word.lower() for word in _SPLIT.split(name) if word and not word.isdigit()]
+    if _NO_SECRET.intersection(words[-1:]) or _PUBLIC.intersection(words):
+        return ""
+    for at in reversed(range(len(words))):
+        before, after = words[at - 1] if at else "", words[at + 1 : at + 2]
+        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _tells(words[at], before):
+            return words[at]
+    return ""
+
+
+def _tells(word: str, before: str) -> bool:
+    known = word in _PASSWORDS or word in _SECRETS or _COMPOUND.fullmatch(word) is not None
+    return known or (word in _KEYS and before in _OF_KEYS)
+
+
+def names_password(word: str) -> bool:
+    """Returns whether a telling word says that people choose the value."""
+    return word in _PASSWORDS or word.endswith(_PASSWORD_ENDINGS)
