@@ -113,7 +113,8 @@ def _file(file: WrittenFile, text: str | None, *, whole: bool) -> str:
     if quote.sent_along:
         return f"{heading}. The file itself comes with this request."
     if quote.text is None:
-        return f"{heading}. You get the {'link' if quote.file.permalink else 'name'} only, not the file itself."
+        without = "the link only, not the file itself" if quote.file.permalink else "neither the file itself nor a link"
+        return f"{heading}. You get {without}."
     if text is None:
         return f"{heading}. Its text is left out: there is no room for more."
     fence = "~" * max([_SHORTEST_FENCE, *(len(run) + 1 for run in _TILDES.findall(text))])

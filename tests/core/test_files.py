@@ -355,7 +355,7 @@ async def test_a_file_elsewhere_has_its_link_where_there_is_one(world: CoreWorld
     await world.pass_time(10)
     (created,) = world.job_api.created
     assert "plan (https://docs.example/plan). You get the link only" in created
-    assert "gone.pdf. You get the name only" in created
+    assert "gone.pdf. You get neither the file itself nor a link." in created
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("plan",), name_only=("gone.pdf",))]
 
 

@@ -37,6 +37,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
+    ContextCut,
     JobFailed,
     JobFinished,
     OutageEnded,
@@ -289,6 +290,24 @@ def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = Fa
 def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, words: str) -> None:
     (message,) = say(reply)
     assert message.text.startswith("<@U0ANA> ")
+    assert words in message.text
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        (ContextCut("U0ANA", ("a&b.png",)), "The agent gets the link only, not the content, of a&amp;b.png."),
+        (
+            ContextCut("U0ANA", name_only=("<c>.pdf", "")),
+            "neither the content of &lt;c&gt;.pdf, a file nor a link: paste",
+        ),
+        (ContextCut("U0ANA", thread_unread=True), "Slack did not give the thread's messages: write what matters"),
+    ],
+)
+def test_what_does_not_go_along_is_told_with_what_to_do(cut: ContextCut, words: str) -> None:
+    """A link is promised only where there is one."""
+    (message,) = say(cut)
+    assert message.text.startswith("<@U0ANA> Your request goes to the agent. ")
     assert words in message.text
 
 

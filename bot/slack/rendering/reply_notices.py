@@ -35,7 +35,9 @@ def context_cut(message: ContextCut) -> Message:
     if message.link_only:
         told.append(f"The agent gets the link only, not the content, of {_names(message.link_only)}.")
     if message.name_only:
-        told.append(f"It gets only the name of {_names(message.name_only)}: paste what matters as text.")
+        told.append(
+            f"It gets neither the content of {_names(message.name_only)} nor a link: paste what matters as text."
+        )
     if message.thread_unread:
         told.append("Slack did not give the thread's messages: write what matters of them in a reply.")
     if message.cut_files:
