@@ -8,7 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.commands import ThreadWord
-from bot.domain.edits import certainly_unsent, offer, revised, revised_options, taken_back
+from bot.domain.edits import certainly_unsent, offer, project_too_late, revised, revised_options, taken_back
 from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
@@ -155,6 +155,8 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
     notice = offer(after) or taken_back(after)
     if notice is not None and after.latest_text != start.latest_text:
         await tx.notices.add(thread.id, notice)
+    if not gone and (late := project_too_late(after, thread.options, options)) is not None:
+        await tx.notices.add(thread.id, late)
 
 
 async def _with_options(

@@ -74,6 +74,16 @@ def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
     return replace(settled, project_said=said.project, project_reason=None, quiet=said.quiet)
 
 
+def project_too_late(request: Request, settled: ThreadOptions, said: Options) -> NewNotice | None:
+    """Returns what is told, once, of an edit that names another project when the job was sent; None of any other."""
+    same = said.project.casefold() in {"", settled.project_said.casefold()}
+    if same or settled.project_reason is ProjectReason.CHOSEN or request.state is not RequestState.ACCEPTED:
+        return None
+    return NewNotice(
+        keys.project_too_late(request), ActionAnswered(request.person_id, ActionAnswer.SENT_FOR_ITS_PROJECT)
+    )
+
+
 def came_back(request: Request) -> Request:
     """A request that may wait again, with what its reply came to say while it was being sent."""
     if request.latest_text is None or not certainly_unsent(request):

@@ -91,6 +91,22 @@ async def test_a_project_that_was_chosen_by_a_button_stays(world: CoreWorld, mes
     assert created(world) == [("Fix all of it", "api")]
 
 
+async def test_who_names_another_project_once_the_job_was_sent_is_told_how_to_switch(
+    world: CoreWorld, message: MessageVersions
+) -> None:
+    """Once for each edit; the words alone are offered as ever."""
+    several_projects(world)
+    api, guides = f"{US} project:api Fix it", f"{US} project:guides Fix it"
+    edit = message.edited(api, guides)
+    await message.take(message.written(api))
+    await message.take(edit, edit)
+    assert created(world) == [("Fix it", "api")]
+    assert world.chat.answers() == ["sent_for_its_project"]
+    await message.take(message.edited(guides, f"{US} project:API Fix it well", SOON[1]))
+    assert world.chat.answers() == ["sent_for_its_project"]
+    assert len(world.chat.told_as(ReplyEdited)) == 1
+
+
 # -- another job in a thread -----------------------------------------------------------------------------------------
 
 

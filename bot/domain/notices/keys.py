@@ -156,6 +156,11 @@ def project_asked(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.id}/project{version}")
 
 
+def project_too_late(request: Request) -> NoticeKey:
+    """Told once for an edit."""
+    return NoticeKey(f"{request.id}/project/late/{request.edited_at}")
+
+
 def context_cut(request: Request) -> NoticeKey:
     """Told once for a request."""
     return NoticeKey(f"{request.reply_id}/cut")

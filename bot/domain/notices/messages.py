@@ -62,6 +62,8 @@ class ActionAnswer(StrEnum):
     """The job did not fail, or it was tried again already."""
     HELD_SENT = "held_sent"
     HELD_ALL_SENT = "held_all_sent"
+    SENT_FOR_ITS_PROJECT = "sent_for_its_project"
+    """An edit names another project for a job that was sent."""
     SENT_BEFORE_DELETED = "sent_before_deleted"
     """Words were deleted that the agent has."""
     HELD_EXPIRED = "held_expired"

@@ -71,6 +71,10 @@ _ANSWERS = {
     ActionAnswer.HELD_ALL_SENT: (
         "Your reply goes to the agent, and so does all that you write in this thread from now on."
     ),
+    ActionAnswer.SENT_FOR_ITS_PROJECT: (
+        "The project was not changed: the job had been sent. *Switch project…* in the card's menu starts it anew for "
+        "another one."
+    ),
     ActionAnswer.SENT_BEFORE_DELETED: (
         "The agent has it already: what you deleted, or took back, was sent before. Reply with what it should do "
         "instead, or write `!stop`."
