@@ -305,8 +305,10 @@ class Verdict:
         assert not state.outage_announced or state.problem in {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED}
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
         assert state.unexplained == (), "a refusal that nobody was told the reason of"
-        assert state.announced <= {row["key"].removeprefix(f"{thread.id}/") for row in own}
-        assert all(any(link in row["message"] for row in own) for link in state.links)
+        silenced = bool(state.muted_by) or any('"muted"' in row["message"] for row in own)
+        assert silenced or state.announced <= {row["key"].removeprefix(f"{thread.id}/") for row in own}
+        untold = [link for link in state.links if not any(link in row["message"] for row in own)]
+        assert not untold, f"{untold} of {thread.id} were not told: {[(row['key'], row['message']) for row in own]}"
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
         assert all(message.thread_ts == thread.ts for message in messages if message.kind != "card_changed")
 
