@@ -1,4 +1,6 @@
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -19,3 +21,12 @@ async def world() -> AsyncIterator[CoreWorld]:
         world.store = await open_store(url, clock=world.clock)
         yield world.assemble()
         await world.store.close()
+
+
+@pytest.fixture(scope="module")
+def sqlite_template() -> Iterator[Path]:
+    """A SQLite database with the tables and nothing in them."""
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        path = Path(directory) / "template.db"
+        asyncio.run(migrate(f"sqlite:///{path}"))
+        yield path

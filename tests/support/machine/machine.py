@@ -4,17 +4,13 @@ Rules are in the modules beside: each is a class of its own, and a machine is ma
 """
 
 import asyncio
-import shutil
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from hypothesis.stateful import RuleBasedStateMachine
 from support.fakes.ports import FakeClock
 from support.fakes.virtual_loop import VirtualLoop
-from support.scratch import IN_MEMORY
+from support.machine.databases import Database
 from support.worlds.fault_world import Crash, Outside, Process
 
 from bot.domain.threads import Thread
@@ -30,20 +26,17 @@ LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
 class Machine(RuleBasedStateMachine):
     """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
 
-    template: Path
+    make_database: Callable[[], Database]
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualLoop()
         self.loop.set_exception_handler(_complain)
-        self.directory = TemporaryDirectory(dir=IN_MEMORY)
-        path = Path(self.directory.name) / "pagehand.db"
-        shutil.copy(self.template, path)
+        self.database = type(self).make_database()
         clock = FakeClock()
-        store = self.run(self.loop.in_real_time(open_store(f"sqlite:///{path}", clock=clock)))
+        url = self.run(self.loop.in_real_time(self.database.open()))
+        store = self.run(self.loop.in_real_time(open_store(url, clock=clock)))
         self.outside = Outside(store, clock, self.loop)
-        self.database = sqlite3.connect(path)
-        self.database.row_factory = sqlite3.Row
         self.idempotent, self.merge_seconds = False, 0.0
         self.births = 0
         self.processes: list[Process] = []
@@ -55,9 +48,8 @@ class Machine(RuleBasedStateMachine):
         finally:
             self.run(self._kill_all())
             self.run(self.loop.in_real_time(self.outside.store.close()))
-            self.database.close()
+            self.run(self.loop.in_real_time(self.database.close()))
             self.loop.close()
-            self.directory.cleanup()
 
     # -- what a machine says --------------------------------------------------------------------------------------
 
@@ -144,7 +136,7 @@ class Machine(RuleBasedStateMachine):
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """What a table holds."""
-        return [dict(row) for row in self.database.execute(f"SELECT * FROM {table}")]  # noqa: S608 - a table of ours
+        return self.run(self.loop.in_real_time(self.database.rows(table)))
 
     def stored_threads(self) -> dict[str, Thread]:
         """The threads as the store tells of them."""

@@ -1,0 +1,46 @@
+"""Every way in and every control, in any order and interleaving, against what the specification promises of them.
+
+`HYPOTHESIS_PROFILE=long` looks further (many minutes), and on PostgreSQL, too. What is found is printed as a list of
+steps.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from support.machine.controls import Controls
+from support.machine.databases import PostgresDatabase, SqliteDatabase
+from support.machine.instances import Instances
+from support.machine.machine import Machine
+from support.machine.running import AS_LONG_AS_IT_TAKES, LONG, run_machine
+from support.machine.surroundings import Surroundings, Traps
+from support.servers.postgres import NoPostgres, postgres_server
+
+pytestmark = AS_LONG_AS_IT_TAKES
+
+
+class Orders(Controls, Surroundings, Instances):
+    """Nothing goes wrong but what people do at the same time."""
+
+
+class OrdersAndFaults(Controls, Traps, Surroundings, Instances):
+    """Calls go wrong and processes die meanwhile."""
+
+
+KINDS = pytest.mark.parametrize("kind", [Orders, OrdersAndFaults], ids=lambda kind: kind.__name__)
+
+
+@KINDS
+def test_whatever_people_do_their_words_go_where_they_belong_once(sqlite_template: Path, kind: type[Machine]) -> None:
+    run_machine(kind, partial(SqliteDatabase, sqlite_template), examples=30, steps=18)
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(not LONG, reason="on PostgreSQL in the long profile only")
+@KINDS
+def test_the_same_on_postgresql(kind: type[Machine]) -> None:
+    try:
+        with postgres_server(fsync="off", full_page_writes="off") as server:
+            run_machine(kind, partial(PostgresDatabase, server), examples=4, steps=18)
+    except NoPostgres as error:
+        pytest.skip(str(error))

@@ -1,0 +1,117 @@
+"""How people ask for jobs: every way in, for whatever project, delivered at once, later, or again."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from support.machine.people import ALL_PROJECTS, PEOPLE, PeopleMachine, Place
+from support.oracles.people_model import Message
+
+from bot.domain.commands import ThreadWord
+from bot.domain.requests import Person, WayIn
+
+MOST = 10
+"""Messages in one run."""
+AT = st.sampled_from([0, 1])
+PERSON = st.sampled_from(PEOPLE)
+SAID = st.sampled_from(["", "", "guides", "manual", "guidse"])
+TOPIC = st.sampled_from(["", "guide", "manual", "guide and manual"])
+
+
+class Asking(PeopleMachine):
+    """Jobs are asked for."""
+
+    @precondition(lambda self: len(self.people.messages) < MOST)
+    @rule(
+        way_in=st.sampled_from([WayIn.COMMAND, WayIn.MODAL]),
+        person=PERSON,
+        channel=st.sampled_from(["C1", "C2"]),
+        said=SAID,
+        topic=TOPIC,
+        at=AT,
+    )
+    def ask(self, *, way_in: WayIn, person: Person, channel: str, said: str, topic: str, at: int) -> None:
+        """By the command, or its modal: the card begins a thread."""
+        mark, key = self.next_mark()
+        words = f"Do [{mark}.0] {topic}"
+        self.written(
+            Message(mark, key, person, way_in, channel, words, said=said, project=self.meant(said, channel, topic)), at
+        )
+
+    @precondition(lambda self: len(self.people.messages) < MOST)
+    @rule(
+        person=PERSON,
+        channel=st.sampled_from(["C1", "C2", "D1"]),
+        said=SAID,
+        topic=TOPIC,
+        at=st.sampled_from([0, 1, None]),
+    )
+    def mention(self, *, person: Person, channel: str, said: str, topic: str, at: int | None) -> None:
+        """By a mention that begins a thread, or by a direct message."""
+        mark, key = self.next_mark()
+        ts = self.outside.chat.next_ts()
+        way_in = WayIn.DIRECT_MESSAGE if channel.startswith("D") else WayIn.MENTION
+        message = Message(
+            mark,
+            key,
+            person,
+            way_in,
+            channel,
+            f"Do [{mark}.0] {topic}",
+            ts=ts,
+            root=ts,
+            mentions=way_in is WayIn.MENTION,
+            said=said,
+            project=self.meant(said, channel, topic),
+        )
+        self.written(message, at)
+
+    @precondition(lambda self: len(self.people.messages) < MOST)
+    @rule(
+        way_in=st.sampled_from([WayIn.MENTION, WayIn.SHORTCUT]),
+        person=PERSON,
+        again=st.booleans(),
+        topic=TOPIC,
+        at=AT,
+    )
+    def ask_in_conversation(self, *, way_in: WayIn, person: Person, again: bool, topic: str, at: int) -> None:
+        """In a thread of other people, where there may be a job already."""
+        if not (again and self.conversations):
+            self.conversations.append(Place("C1", self.outside.chat.next_ts()))
+        place = self.conversations[-1]
+        mark, key = self.next_mark()
+        ts = "" if way_in is WayIn.SHORTCUT else self.outside.chat.next_ts()
+        message = Message(mark, key, person, way_in, "C1", f"Do [{mark}.0] {topic}", ts=ts, root=place.root)
+        message.mentions, message.likely = way_in is WayIn.MENTION, self.meant("", "C1", topic)
+        self.written(message, at)
+
+    @precondition(lambda self: self.places() and len(self.people.messages) < MOST)
+    @rule(which=st.integers(0, 9), person=PERSON, said=SAID, at=st.sampled_from([0, 1, None]))
+    def ask_for_another(self, *, which: int, person: Person, said: str, at: int | None) -> None:
+        """By `!new` in the thread of a job."""
+        place = self.places()[which % len(self.places())]
+        mark, key = self.next_mark()
+        option = f"project:{said} " if said else ""
+        message = Message(
+            mark,
+            key,
+            person,
+            WayIn.WORD,
+            place.channel_id,
+            f"{option}Do [{mark}.0]",
+            ts=self.outside.chat.next_ts(),
+            root=place.root,
+            word=ThreadWord.NEW,
+            said=said,
+            project=said if said in ALL_PROJECTS and self.several else "",
+        )
+        self.written(message, at)
+
+    def meant(self, said: str, channel: str, topic: str) -> str:
+        """The project that a request is for by what it says and where; empty: its person has to be asked."""
+        if not self.several:
+            return "docs" if said in {"", "docs"} else ""
+        if said:
+            return said if said in ALL_PROJECTS else ""
+        if channel == "C2":
+            return "api"
+        named = [word for word in ("guide", "manual") if word in topic]
+        return {"guide": "guides", "manual": "manual"}[named[0]] if len(named) == 1 else ""

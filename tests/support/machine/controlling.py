@@ -1,0 +1,122 @@
+"""What people press, and the words that they have for Pagehand."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from support.machine.asking import AT, PERSON
+from support.machine.people import ALL_PROJECTS, PeopleMachine
+from support.worlds.core_world import ANA, BEN
+
+from bot.domain.commands import ThreadWord
+from bot.domain.notices.messages import ProjectAsked, ReplyEdited, ReplyHeld
+from bot.domain.notices.posts import RequestUncertain
+from bot.domain.requests import Person, RequestKind
+
+MOST = 14
+"""Presses in one run."""
+WHICH = st.integers(0, 9)
+
+
+def _room(machine: PeopleMachine) -> bool:
+    return len(machine.people.presses) < MOST
+
+
+class Controlling(PeopleMachine):
+    """Jobs are stopped, muted, retried, switched; questions are answered."""
+
+    @precondition(lambda self: self.outside.cards() and _room(self))
+    @rule(
+        which=WHICH,
+        person=PERSON,
+        kind=st.sampled_from(
+            [
+                RequestKind.STOP,
+                RequestKind.STOP,
+                RequestKind.RETRY,
+                RequestKind.RETRY,
+                RequestKind.MUTE,
+                RequestKind.UNMUTE,
+            ]
+        ),
+        at=AT,
+    )
+    def press_on_a_card(self, *, which: int, person: Person, kind: RequestKind, at: int) -> None:
+        card = self.card(which)
+        self.press(person, kind, at, channel_id=card.channel_id, thread_id=card.key.removesuffix("/card"))
+
+    @precondition(lambda self: self.several and self.outside.cards() and _room(self))
+    @rule(which=WHICH, person=PERSON, project=st.sampled_from(ALL_PROJECTS), at=AT)
+    def switch(self, *, which: int, person: Person, project: str, at: int) -> None:
+        """Somebody chooses another project in the menu of a card."""
+        card = self.card(which)
+        thread_id = card.key.removesuffix("/card")
+        self.press(
+            person,
+            RequestKind.CHOOSE_PROJECT,
+            at,
+            channel_id=card.channel_id,
+            thread_id=thread_id,
+            argument=project,
+        )
+
+    @precondition(lambda self: self.places() and _room(self))
+    @rule(
+        which=WHICH,
+        person=PERSON,
+        word=st.sampled_from(
+            [ThreadWord.STOP, ThreadWord.STOP, ThreadWord.RETRY, ThreadWord.MUTE, ThreadWord.UNMUTE, ThreadWord.STATUS]
+        ),
+        at=AT,
+    )
+    def say_a_word(self, *, which: int, person: Person, word: ThreadWord, at: int) -> None:
+        self.say(person, self.places()[which % len(self.places())], word, at)
+
+    @precondition(lambda self: self.outside.cards() and _room(self))
+    @rule(which=WHICH, person=PERSON, at=AT)
+    def react_to_a_card(self, which: int, person: Person, at: int) -> None:
+        self.react(person, self.card(which), at)
+
+    @precondition(lambda self: self.outside.chat.told_as(ProjectAsked) and _room(self))
+    @rule(which=WHICH, other=st.sampled_from([None, None, ANA, BEN]), project=st.sampled_from(ALL_PROJECTS), at=AT)
+    def choose_the_project(self, *, which: int, other: Person | None, project: str, at: int) -> None:
+        """Whoever was asked chooses, or somebody else does."""
+        asked = self.outside.chat.told_as(ProjectAsked)
+        question = asked[which % len(asked)]
+        person = other or self.person(question.person_id)
+        self.press(person, RequestKind.CHOOSE_PROJECT, at, thread_id=question.thread_id, argument=project)
+
+    @precondition(lambda self: self.outside.chat.told_as(ReplyHeld) and _room(self))
+    @rule(
+        which=WHICH,
+        other=st.sampled_from([None, None, None, ANA, BEN]),
+        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD]),
+        at=AT,
+    )
+    def answer_about_a_held_reply(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
+        held = self.outside.chat.told_as(ReplyHeld)
+        question = held[which % len(held)]
+        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+
+    @precondition(lambda self: self.outside.chat.told_as(ReplyEdited) and _room(self))
+    @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), at=AT)
+    def press_send_new_words(self, which: int, other: Person | None, at: int) -> None:
+        offers = self.outside.chat.told_as(ReplyEdited)
+        offer = offers[which % len(offers)]
+        person = other or self.person(offer.person_id)
+        self.press(person, RequestKind.SEND_NEW_WORDS, at, argument=offer.request_id)
+
+    @precondition(lambda self: self.uncertain_posts() and _room(self))
+    @rule(which=WHICH, person=PERSON, at=AT)
+    def press_send_again(self, which: int, person: Person, at: int) -> None:
+        posts = self.uncertain_posts()
+        self.press(person, RequestKind.SEND_AGAIN, at, argument=posts[which % len(posts)])
+
+    @precondition(lambda self: self.people.presses)
+    @rule(which=WHICH, at=AT)
+    def a_press_comes_again(self, which: int, at: int) -> None:
+        presses = list(self.people.presses.values())
+        self.deliver_press(presses[which % len(presses)], at)
+
+    def uncertain_posts(self) -> list[str]:
+        """The requests that threads tell to be uncertain."""
+        posted = self.outside.chat.posted_as(RequestUncertain)
+        return [message.request.request_id for message in posted]

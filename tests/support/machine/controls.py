@@ -1,0 +1,167 @@
+"""How a run with all that people can do begins and ends."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize
+from support.machine.asking import Asking
+from support.machine.controlling import Controlling
+from support.machine.membership import Membership
+from support.machine.people import ALL_PROJECTS, Place
+from support.machine.writing import Writing
+from support.oracles.control_verdict import ControlVerdict
+from support.oracles.people_model import Message
+from support.worlds.core_world import ANA, BEN
+
+from bot.domain.permissions import PermissionRules
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests import RequestKind, WayIn
+from bot.domain.threads import Thread
+
+
+class Controls(Asking, Writing, Controlling, Membership):
+    """Every way in and every control."""
+
+    @initialize(
+        several=st.booleans(),
+        mode=st.sampled_from([ReplyMode.EVERYONE, ReplyMode.EVERYONE, ReplyMode.PARTICIPANTS, ReplyMode.MENTIONS]),
+        limit=st.sampled_from([0, 0, 2, 3]),
+        idempotent=st.booleans(),
+        cancels=st.booleans(),
+        slow=st.booleans(),
+        merge_seconds=st.sampled_from([0.0, 3.0]),
+        jobs=st.sampled_from([1, 1, 2, 0]),
+    )
+    def begin(
+        self,
+        *,
+        several: bool,
+        mode: ReplyMode,
+        limit: int,
+        idempotent: bool,
+        cancels: bool,
+        slow: bool,
+        merge_seconds: float,
+        jobs: int,
+    ) -> None:
+        """Most runs begin with a job or two under way."""
+        outside = self.outside
+        self.several = several
+        projects = (
+            (
+                Project("guides", words=("guide",)),
+                Project("manual", words=("manual",)),
+                Project("api", frozenset({"C2"})),
+            )
+            if several
+            else (Project("docs"),)
+        )
+        outside.projects = Projects(projects, any_channel=ChannelSettings(replies=mode))
+        outside.rules = PermissionRules(team_id="T1", hourly_limit=limit)
+        outside.chat.joined |= {"D1"}
+        outside.job_api.honours_keys, outside.job_api.cancels, outside.job_api.slow = idempotent, cancels, slow
+        self.idempotent, self.merge_seconds = idempotent, merge_seconds
+        self.processes = [self.born(), self.born()]
+        for _ in range(jobs):
+            mark, key = self.next_mark()
+            words = f"Do [{mark}.0] guide"
+            message = Message(mark, key, ANA, WayIn.COMMAND, "C1", words, project=self.meant("", "C1", "guide"))
+            self.written(message, 0)
+        self.in_process(0, self.processes[0].settle())
+
+    def end_well(self) -> None:
+        self._calm()
+        self.verdict().check()
+        self._all_may_ask_again()
+        for place in self._places_with_a_job():
+            self._retry_and_switch(place)
+        self.verdict().check()
+
+    def _all_may_ask_again(self) -> None:
+        for person in (ANA, BEN):
+            self.set_guest(person, guest=False)
+        self.outside.job_api.hidden.clear()
+        self.advance(3_700.0)
+        self.settle_down()
+
+    def _places_with_a_job(self) -> list[Place]:
+        """The threads in which a job lives: one that was started, and that the job API knows."""
+        live = [self.live_in(place) for place in self.places()]
+        return [place for place, thread in zip(self.places(), live, strict=True) if thread and self._is_well(thread)]
+
+    def _is_well(self, thread: Thread) -> bool:
+        uncertain = [row for row in self.rows("requests") if row["state"] == "uncertain"]
+        return thread.state.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
+
+    def live_in(self, place: Place) -> Thread | None:
+        """The newest job of a Slack thread that was started."""
+        created = {call.job_id for call in self.outside.job_api.calls if call.operation == "create"}
+        here = [
+            thread
+            for thread in self.stored_threads().values()
+            if (thread.channel_id, thread.ts) == (place.channel_id, place.root)
+            and thread.state.job is not None
+            and thread.state.job.id in created
+            and thread.card_ts
+        ]
+        return max(here, key=lambda thread: thread.number, default=None)
+
+    def _retry_and_switch(self, place: Place) -> None:
+        """Whatever was refused before: once there is nothing against it, a job that failed is started again, and one
+        for another project takes its place.
+        """
+        live = self.live_in(place)
+        assert live is not None
+        self._is_done_again(place, live, RequestKind.RETRY, "", live.project)
+        live = self.live_in(place)
+        if self.several and live is not None:
+            other = next(name for name in ALL_PROJECTS if name != live.project)
+            self._is_done_again(place, live, RequestKind.CHOOSE_PROJECT, other, other)
+
+    def _is_done_again(self, place: Place, live: Thread, kind: RequestKind, argument: str, project: str) -> None:
+        assert live.state.job is not None
+        if kind is RequestKind.RETRY:
+            self.outside.job_api.show(live.state.job.id, "failed")
+            self._look_at(live)
+        before = len(self.outside.job_api.calls)
+        self.press(ANA, kind, 0, channel_id=place.channel_id, thread_id=live.id, argument=argument)
+        self.in_process(0, self.processes[0].settle())
+        self.advance(3_700.0)
+        self.settle_down()
+        created = [call for call in self.outside.job_api.calls[before:] if call.operation == "create"]
+        newest = self.live_in(place)
+        assert [call.project for call in created] == [project], (
+            f"{kind} did nothing: {list(self.outside.chat.answers())[-3:]}"
+        )
+        assert newest is not None
+        assert newest.follows == live.id, f"{kind}: {newest} is not in the place of {live}"
+
+    def _look_at(self, thread: Thread) -> None:
+        """The job is looked at once more, as after a webhook."""
+        state = replace(thread.state, poll_until=self.outside.clock.time + 60.0)
+        self.read(lambda tx: tx.threads.save_state(thread.id, state, poll_in=0.0))
+        self.in_process(0, self.processes[0].settle())
+
+    def verdict(self) -> ControlVerdict:
+        """What has come of it all."""
+        tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
+        return ControlVerdict(self.outside, self.people, tables, self.stored_threads())
+
+    def _calm(self) -> None:
+        self.outside.traps.clear()
+        self.outside.chat.archived.clear()
+        self.outside.reading.faults.clear()
+        self.resume_all()
+        if self.outside.reading.away:
+            self.set_away(away=False)
+        for message in self.people.messages:
+            if message.acked is None:
+                self.deliver_message(message, 0)
+            for version in reversed(message.versions):
+                if version.acked is None:
+                    self.deliver_version(message, version, 0)
+        for press in self.people.presses.values():
+            if press.acked is None:
+                self.deliver_press(press, 0)
+        self.all_jobs_end()
+        self.settle_down()

@@ -1,0 +1,185 @@
+"""What all rules of people stand on: what is written, delivered, edited and pressed, and where there are threads."""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from support.fakes.ports import Posted
+from support.machine.machine import Machine
+from support.oracles.people_model import Message, People, Press, Version
+from support.worlds.core_world import ANA, BEN, EVA
+
+from bot.domain.actions import Action
+from bot.domain.new_jobs import NewJob
+from bot.domain.reply_rules import may_ask
+from bot.domain.requests import Person, Reply, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.threads import ThreadOrigin
+
+PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
+ALL_PROJECTS = ("guides", "manual", "api")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A Slack thread in which there is, or will be, a job."""
+
+    channel_id: str
+    root: str
+
+
+class PeopleMachine(Machine):
+    """People ask for jobs by every way in, and steer them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.people = People()
+        self.several = False
+        self.conversations: list[Place] = []
+
+    # -- where ----------------------------------------------------------------------------------------------------
+
+    def places(self) -> list[Place]:
+        """The threads in which people see a card, or wait for one."""
+        carded = [Place(card.channel_id, card.thread_ts or card.ts) for card in self.outside.cards()]
+        asked = [Place(each.channel_id, each.root) for each in self.people.messages if each.starts and each.root]
+        return list(dict.fromkeys([*carded, *asked]))
+
+    def card(self, which: int) -> Posted:
+        """One of the cards that people see."""
+        cards = self.outside.cards()
+        return cards[which % len(cards)]
+
+    @staticmethod
+    def person(person_id: str) -> Person:
+        """Who has this id."""
+        return next(person for person in (ANA, BEN, EVA) if person.id == person_id)
+
+    # -- what is written ------------------------------------------------------------------------------------------
+
+    def next_mark(self) -> tuple[str, str]:
+        """A mark that nothing else has, and a key made of it."""
+        mark = f"w{len(self.people.messages)}"
+        return mark, f"key-{mark}"
+
+    def written(self, message: Message, at: int | None) -> None:
+        """Somebody wrote this; `at` which process it is delivered, None: later."""
+        if message.ts:
+            message = replace(message, key=f"message/{message.channel_id}/{message.ts}")
+        self.people.messages.append(message)
+        if at is not None:
+            self.deliver_message(message, at)
+
+    def deliver_message(self, message: Message, at: int) -> None:
+        """Slack brings a message, perhaps again."""
+        service = self.processes[at].service
+        if message.thread_id:
+            work: Coroutine[Any, Any, object] = service.follow_up(
+                message.person, message.thread_id, message.words, source_key=message.key
+            )
+        elif message.way_in in {WayIn.REPLY, WayIn.WORD} or (message.root not in {"", message.ts}):
+            work = (
+                service.start(_job(message)) if message.way_in is WayIn.SHORTCUT else service.receive(message.reply())
+            )
+        else:
+            work = service.start(_job(message))
+        answer = self.answer_of(at, work)
+        if answer is not None:
+            message.acked = message.acked or self.outside.step
+            message.known = message.known or answer
+
+    def deliver_version(self, message: Message, version: Version, at: int) -> None:
+        """Slack brings an edit or a deletion, perhaps again. One of a message that is not known is answered as one that
+        was just written, if it came soon; later, its writer is told that it asks for nothing.
+        """
+        revised = message.revised(version)
+        answer = self.answer_of(at, self.processes[at].service.revise(revised))
+        if answer is False and (message.mentions or message.in_direct_message):
+            if version.words and may_ask(message.ts, version.at):
+                answer = self.answer_of(at, self._asked_by_an_edit(message, version, at))
+            elif version.words:
+                message.told_too_late = True
+        if answer is not None and version.acked is None:
+            version.acked = self.outside.step
+
+    def _asked_by_an_edit(self, message: Message, version: Version, at: int) -> Coroutine[Any, Any, object]:
+        service = self.processes[at].service
+        if message.root == message.ts:
+            return service.start(replace(_job(message), prompt=version.words, edited_at=version.at))
+        return service.receive(message.revised(version))
+
+    def answer_of(self, at: int, work: Coroutine[Any, Any, object]) -> bool | None:
+        """What the service answered (nothing is a yes); None where it came to no answer."""
+        answers: list[object] = []
+
+        async def answered() -> None:
+            answers.append(await work)
+
+        return answers[0] is not False if self.in_process(at, answered()) and answers else None
+
+    # -- what is pressed ------------------------------------------------------------------------------------------
+
+    def press(self, person: Person, kind: RequestKind, at: int, **about: str) -> None:
+        """Somebody presses a button."""
+        key = f"press-{len(self.people.presses)}"
+        self._pressed(Press(key, person, Action(person, kind, key, way_in=WayIn.BUTTON, **about)), at)
+
+    def react(self, person: Person, card: Posted, at: int) -> None:
+        """Somebody puts an ❌ on a card."""
+        key = f"reaction/press-{len(self.people.presses)}"
+        action = Action(
+            person, RequestKind.STOP, key, way_in=WayIn.REACTION, channel_id=card.channel_id, card_ts=card.ts
+        )
+        self._pressed(Press(key, person, action), at)
+
+    def say(self, person: Person, place: Place, word: Any, at: int) -> None:
+        """Somebody writes a word for Pagehand."""
+        ts = self.outside.chat.next_ts()
+        in_direct_message = place.channel_id.startswith("D")
+        reply = Reply(person, place.channel_id, place.root, ts, "", word=word, in_direct_message=in_direct_message)
+        self._pressed(Press(f"message/{place.channel_id}/{ts}", person, reply), at)
+
+    def _pressed(self, press: Press, at: int) -> None:
+        self.people.presses[press.key] = press
+        self.deliver_press(press, at)
+
+    def deliver_press(self, press: Press, at: int) -> None:
+        """Slack brings a press, perhaps again."""
+        service, wants = self.processes[at].service, press.wants
+        answer = self.answer_of(at, service.act(wants) if isinstance(wants, Action) else service.receive(wants))
+        if answer is not None:
+            press.acked = press.acked or self.outside.step
+            press.known = press.known or answer
+
+    def after_step(self) -> None:
+        """Notes since when there is what."""
+        for row in self.rows("requests"):
+            self.people.recorded.setdefault(row["id"], self.outside.step)
+            if row["state"] in _PASSED and row["kind"] in {"start", "follow_up"}:
+                self.people.passed.setdefault(row["id"], self.outside.clock.time)
+        for row in self.rows("notices"):
+            self.people.noted.setdefault(row["key"], self.outside.step)
+
+
+def _job(message: Message) -> NewJob:
+    """As the listener of each way in makes it."""
+    context = RequestContext("What was said.") if message.way_in is WayIn.SHORTCUT else None
+    return NewJob(
+        message.person,
+        message.channel_id,
+        message.words,
+        message.key,
+        message.way_in,
+        project_said=message.said,
+        thread_ts=message.root,
+        message_ts=message.ts,
+        origin=_ORIGINS.get(message.way_in, ThreadOrigin.CARD),
+        context=context,
+    )
+
+
+_PASSED = {RequestState.WAITING, RequestState.SENDING, RequestState.ACCEPTED, RequestState.UNCERTAIN}
+_ORIGINS = {
+    WayIn.MENTION: ThreadOrigin.REQUEST,
+    WayIn.DIRECT_MESSAGE: ThreadOrigin.REQUEST,
+    WayIn.SHORTCUT: ThreadOrigin.CONVERSATION,
+}

@@ -1,0 +1,34 @@
+"""How a state machine is run: how far it looks, and on which database."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from support.machine.databases import Database
+from support.machine.machine import Machine
+
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+"""Thousands of runs instead of tens."""
+AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 120)
+"""A test in the long profile runs for longer than any other may."""
+
+
+def run_machine(machine: type[Machine], make_database: Callable[[], Database], *, examples: int, steps: int) -> None:
+    """Tries so many runs of so many steps; many more, and longer ones, in the long profile. What is found is printed as
+    a list of steps, which the long profile shortens before.
+    """
+    machine.make_database = staticmethod(make_database)
+    shortened = (Phase.shrink,) if LONG else ()
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=50 * examples if LONG else examples,
+            stateful_step_count=2 * steps if LONG else steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=(Phase.explicit, Phase.reuse, Phase.generate, *shortened),
+            print_blob=True,
+        ),
+    )

@@ -1,0 +1,61 @@
+"""What people write in the threads of jobs, and how they change their minds about it."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from support.machine.asking import AT, MOST, PERSON
+from support.machine.people import PeopleMachine
+from support.oracles.people_model import Message, Version
+
+from bot.domain.requests import Person, WayIn
+
+
+class Writing(PeopleMachine):
+    """Replies, edits, deletions; Slack brings them in any order, and again."""
+
+    @precondition(lambda self: self.places() and len(self.people.messages) < MOST)
+    @rule(which=st.integers(0, 9), person=PERSON, mentions=st.booleans(), at=st.sampled_from([0, 1, None]))
+    def reply(self, *, which: int, person: Person, mentions: bool, at: int | None) -> None:
+        place = self.places()[which % len(self.places())]
+        mark, key = self.next_mark()
+        ts = self.outside.chat.next_ts()
+        message = Message(
+            mark, key, person, WayIn.REPLY, place.channel_id, f"Change [{mark}.0]", ts=ts, root=place.root
+        )
+        message.mentions = mentions
+        self.written(message, at)
+
+    @precondition(lambda self: self.outside.cards() and len(self.people.messages) < MOST)
+    @rule(which=st.integers(0, 9), person=PERSON, at=AT)
+    def reply_in_a_modal(self, which: int, person: Person, at: int) -> None:
+        card = self.card(which)
+        mark, key = self.next_mark()
+        root = card.thread_ts or card.ts
+        message = Message(mark, key, person, WayIn.REPLY, card.channel_id, f"Change [{mark}.0]", root=root)
+        message.thread_id = card.key.removesuffix("/card")
+        self.written(message, at)
+
+    @precondition(lambda self: self.people.messages)
+    @rule(which=st.integers(0, 9), at=AT)
+    def deliver(self, which: int, at: int) -> None:
+        self.deliver_message(self.people.messages[which % len(self.people.messages)], at)
+
+    @precondition(lambda self: any(message.ts for message in self.people.messages))
+    @rule(which=st.integers(0, 9), deletes=st.booleans(), at=st.sampled_from([0, 1, 0, 1, None]))
+    def edit(self, *, which: int, deletes: bool, at: int | None) -> None:
+        """Somebody edits or deletes a message."""
+        messages = [message for message in self.people.messages if message.ts]
+        message = messages[which % len(messages)]
+        if message.versions and not message.versions[-1].words:
+            return
+        mark = f"[{message.mark}.{len(message.versions) + 1}]"
+        words = "" if deletes else message.words.replace(f"[{message.mark}.0]", mark)
+        version = Version(self.outside.chat.next_ts(), words, mark)
+        message.versions.append(version)
+        if at is not None:
+            self.deliver_version(message, version, at)
+
+    @precondition(lambda self: any(message.versions for message in self.people.messages))
+    @rule(which=st.integers(0, 9), at=AT)
+    def deliver_edit(self, which: int, at: int) -> None:
+        edits = [(message, version) for message in self.people.messages for version in message.versions]
+        self.deliver_version(*edits[which % len(edits)], at)

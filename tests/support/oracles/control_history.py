@@ -1,0 +1,137 @@
+"""What the verdict on people's controls looks up: what belongs together of what they did, what was taken, and told."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from support.oracles.core_verdict import Model, Verdict
+from support.oracles.people_model import Message, People, Press, between
+from support.worlds.fault_world import Call, Outside
+
+from bot.domain.requests import RequestState
+from bot.domain.threads import Thread
+from bot.starts import request_id
+
+Row = Mapping[str, Any]
+_NO_WORDS = ("/mark", "/cut", "/project", "/out")
+"""How the keys end of what explains nothing."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the job API has it, with the Slack thread that it belongs to."""
+
+    call: Call
+    thread: Thread
+    root: tuple[str, str]
+
+
+class ControlHistory:
+    """What happened in a run."""
+
+    def __init__(
+        self, outside: Outside, people: People, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
+    ) -> None:
+        self.outside, self.people, self.tables, self.threads = outside, people, tables, threads
+        self.calls = outside.job_api.calls
+        self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
+        self.rows: dict[str, Row] = {row["id"]: row for row in tables["requests"]}
+        self.jobs = {call.job_id: self.job(call) for call in self.calls if call.operation == "create"}
+        self.stored = Verdict(outside, Model(), tables, threads)
+
+    def job(self, call: Call) -> Job:
+        thread = self.threads[self.rows[call.key]["thread_id"]]
+        return Job(call, thread, self.place(thread))
+
+    def place(self, thread: Thread) -> tuple[str, str]:
+        return thread.channel_id, thread.ts or thread.root_ts or thread.card_ts or thread.id
+
+    def root_of(self, message: Message) -> tuple[str, str]:
+        if message.root:
+            return message.channel_id, message.root
+        thread = self.threads.get(request_id(message.key))
+        return self.place(thread) if thread else (message.channel_id, "")
+
+    def root_of_press(self, press: Press) -> tuple[str, str]:
+        row = self.rows.get(request_id(press.key))
+        if row is not None:
+            return self.place(self.threads[row["thread_id"]])
+        return ("", "")
+
+    def taken(self, message: Message) -> list[Call]:
+        marks = [mark for mark, _ in message.marks()]
+        return [call for call in self.calls if any(mark in call.prompt for mark in marks)]
+
+    def withdrawn(self, message: Message) -> bool:
+        return bool(message.versions) and not message.versions[-1].words
+
+    def is_for_the_agent(self, message: Message) -> bool:
+        """Where only mentions count, nothing else is."""
+        if message.starts or message.mentions or message.in_direct_message or message.thread_id:
+            return True
+        conversation = message.root not in {card.ts for card in self.outside.cards()} and message.root not in {
+            other.root for other in self.people.messages if other.starts and other.root == other.ts
+        }
+        return not conversation and self.outside.projects.any_channel.replies != "mentions"
+
+    def explained(self, message: Message) -> bool:
+        own = request_id(message.key)
+        ends = (f"/{message.ts}/muted", f"/{message.ts}/external", f"/{message.key}")
+        if any(key.endswith(ends) or (f"/{own}" in key and self.explains(key)) for key in self.notices):
+            return True
+        row = self.rows.get(own)
+        return row is not None and (
+            (row["kind"] == "start" and f"{row['thread_id']}/cannot_post" in self.notices)
+            or (row["problem"] == "stopped" and self.stopped_it_themselves(message, row))
+            or (bool(row["merged_into"]) and self.is_explained_with(row["merged_into"]))
+            or self.waits_visibly(row)
+        )
+
+    def is_explained_with(self, first: str) -> bool:
+        return any(f"/{first}/" in key and self.explains(key) for key in self.notices)
+
+    def stopped_it_themselves(self, message: Message, start: Row) -> bool:
+        """Who stops what they have asked for before it is sent is answered, and needs no further words."""
+        return any(
+            press.person == message.person
+            and self.answer(press) == "stopped_unsent"
+            and self.rows[request_id(press.key)]["thread_id"] == start["thread_id"]
+            for press in self.people.presses.values()
+        )
+
+    def waits_visibly(self, row: Row) -> bool:
+        """For a question that was asked, or for a start of which nobody knows whether it arrived."""
+        start = next(
+            (r for r in self.rows.values() if (r["kind"], r["thread_id"]) == ("start", row["thread_id"])), None
+        )
+        asked = any(f"/{row['id']}/{what}" in key for key in self.notices for what in ("held", "project"))
+        unsure = start is not None and start["state"] in {RequestState.UNCERTAIN, RequestState.AWAITING_PERSON}
+        if row["state"] == RequestState.AWAITING_PERSON:
+            return asked
+        return row["state"] == RequestState.WAITING and unsure
+
+    def explains(self, key: str) -> bool:
+        return not key.endswith(_NO_WORDS) and "/held/" not in key and "/project" not in key
+
+    def row_of(self, message: Message) -> object:
+        row = self.rows.get(request_id(message.key))
+        return {name: row[name] for name in ("state", "problem", "kind", "text", "due_at")} if row else None
+
+    def replaced_by(self, other: Job) -> set[str]:
+        """The threads of the jobs in whose place this one is."""
+        return {other.thread.follows} if other.thread.options.way_in in {"switch", "retry"} else set()
+
+    def told(self, thread: Thread) -> list[str]:
+        """What was said about a job, for whoever looks for a fault."""
+        own = (row for key, row in self.notices.items() if key.startswith(f"{thread.id}/"))
+        return [thread.options.way_in, *(row["message"] for row in own)]
+
+    def answer(self, press: Press) -> str:
+        for key, row in self.notices.items():
+            if key.endswith(f"/{press.key}"):
+                return str(json.loads(row["message"]).get("answer", ""))
+        return ""
+
+    def was_guest(self, person_id: str, since: int, until: int) -> set[bool]:
+        return between(self.people.guests.get(person_id, []), since, until, first=False)

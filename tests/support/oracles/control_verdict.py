@@ -1,0 +1,285 @@
+"""What must be true of all that people did by every way in and every control, as the specification has it.
+
+It is written from what people did (`people_model`), from what the job API took, and from what people were told; of the
+database it takes only which job belongs to which Slack thread, and what belongs together by its id.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from support.oracles.control_history import ControlHistory, Job, Row
+from support.oracles.people_model import Message, Press, Version, between
+from support.worlds.core_world import EVA
+from support.worlds.fault_world import Call
+
+from bot.domain.actions import Action
+from bot.domain.commands import ThreadWord
+from bot.domain.requests import RequestKind
+from bot.domain.stopping import STOP_WORDS
+from bot.starts import request_id
+
+_NO_WORDS = ("/mark", "/cut", "/project", "/out")
+"""How the keys end of what explains nothing."""
+HOUR = 3_600.0
+
+
+_REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"}
+"""Answers to what has something done once more."""
+
+
+class ControlVerdict(ControlHistory):
+    """Holds what people did against what came of it; `check` fails with all that is wrong."""
+
+    def check(self) -> None:
+        """Fails with all that is broken."""
+        found = self.found()
+        assert not found, "\n".join(found)
+        for notice in self.notices.values():
+            self.stored.notice(notice)
+        for thread in self.threads.values():
+            self.stored.thread(thread)
+        self.stored.nothing_is_left_open()
+
+    def found(self) -> list[str]:
+        """All that is broken."""
+        return [
+            *self.lost(),
+            *self.done_too_often(),
+            *self.misdirected(),
+            *self.not_as_it_was_written(),
+            *self.by_whom_may_not(),
+            *self.over_the_limit(),
+            *self.though_muted(),
+            *self.stopped_by_nobody(),
+            *self.unanswered(),
+            *self.false_words(),
+        ]
+
+    # -- 1. taken once, or explained ------------------------------------------------------------------------------
+
+    def lost(self) -> Iterator[str]:
+        """Whatever was acknowledged, and not withdrawn, was taken or explained."""
+        for message in self.people.messages:
+            if message.acked is None or not message.known or self.withdrawn(message) or self.taken(message):
+                continue
+            if not self.is_for_the_agent(message) or message.told_too_late or self.explained(message):
+                continue
+            yield f"lost: {message} was acknowledged, not taken, and nothing was said ({self.row_of(message)})"
+
+    def done_too_often(self) -> Iterator[str]:
+        """And not more often than people asked for."""
+        for message in self.people.messages:
+            for mark, _ in message.marks():
+                taken = [call for call in self.calls if mark in call.prompt]
+                creates = [call for call in taken if call.operation == "create"]
+                again = self._repeats(message)
+                if len(taken) - len(creates) > 1 + again or len(creates) > 1 + again:
+                    yield f"done too often: {mark} was taken {len(taken)} times, and asked for again {again} times"
+
+    def _repeats(self, message: Message) -> int:
+        """How often people had something done once more in its Slack thread."""
+        root = self.root_of(message)
+        return sum(
+            self.answer(press) in _REPEATED and self.root_of_press(press) == root
+            for press in self.people.presses.values()
+        )
+
+    # -- 2. for the job that it was written for -------------------------------------------------------------------
+
+    def misdirected(self) -> Iterator[str]:
+        """What is written in a thread goes to the job that lives there, in the project that it is for."""
+        for message in self.people.messages:
+            for call in self.taken(message):
+                job = self.jobs[call.job_id]
+                if job.root != self.root_of(message):
+                    yield f"misdirected: {message} went to {job.call.job_id}, of another thread"
+                if call.operation == "create":
+                    yield from self._wrong_project(message, job)
+                else:
+                    yield from self._wrong_job(message, call, job)
+
+    def _wrong_project(self, message: Message, job: Job) -> Iterator[str]:
+        chosen = {
+            press.wants.argument
+            for press in self.people.presses.values()
+            if isinstance(press.wants, Action)
+            and press.wants.kind is RequestKind.CHOOSE_PROJECT
+            and self.root_of_press(press) == job.root
+        }
+        meant = {message.project} if message.project else {message.likely, *self._projects_of(job)}
+        if job.call.project not in meant | chosen:
+            yield f"misdirected: {message} was started in {job.call.project}, not {meant | chosen}"
+
+    def _projects_of(self, job: Job) -> set[str]:
+        """Where nobody said, that of the thread's earlier jobs, or the channel's."""
+        earlier = {other.call.project for other in self.jobs.values() if other.root == job.root and other is not job}
+        return earlier | {"docs"} if len(self.outside.projects.all) == 1 else earlier | {"api"}
+
+    def _wrong_job(self, message: Message, call: Call, job: Job) -> Iterator[str]:
+        here = [other for other in self.jobs.values() if other.root == job.root]
+        written = self.people.recorded[call.key]
+        newer = [other for other in here if job.call.step < other.call.step < written]
+        if newer and not message.thread_id:
+            yield f"misdirected: {message} went to {job.call.job_id}, when {newer[-1].call.job_id} was there already"
+        sent = self.outside.sent[call.key]
+        for other in here:
+            if job.thread.id in self.replaced_by(other) and sent > other.call.step:
+                yield f"misdirected: {message} went to {job.call.job_id}, in whose place is {other.call.job_id}"
+
+    # -- 4. as it was when it was sent ----------------------------------------------------------------------------
+
+    def not_as_it_was_written(self) -> Iterator[str]:
+        """What was edited or withdrawn before it was claimed to be sent is not sent as it was."""
+        for message in self.people.messages:
+            for mark, version in message.marks():
+                for call in self.calls:
+                    if mark in call.prompt and self._first_of_its_words(call, message):
+                        yield from self._outdated(message, version, call)
+
+    def _outdated(self, message: Message, version: Version | None, call: Call) -> Iterator[str]:
+        sent, at = self.outside.sent[call.key], version.at if version else ""
+        if self.rows[call.key]["uncertain"]:
+            return
+        for later in message.versions:
+            if later.acked is not None and later.acked < sent and later.at > at:
+                how = "edited" if later.words else "withdrawn"
+                yield f"outdated: {message} was {how} in step {later.acked}, and sent in {sent} as {call.prompt!r}"
+
+    def _first_of_its_words(self, call: Call, message: Message) -> bool:
+        """What is started once more, or for another project, is as it was: only the first is looked at."""
+        taken = self.taken(message)
+        return bool(taken) and taken[0].key == call.key
+
+    # -- who may --------------------------------------------------------------------------------------------------
+
+    def by_whom_may_not(self) -> Iterator[str]:
+        """Nothing of an outsider is taken, nor of somebody who was a guest all the time."""
+        for message in self.people.messages:
+            for call in self.taken(message):
+                if message.person == EVA or self.was_guest(message.person.id, message.acked or 0, call.step) == {True}:
+                    repeated = self._repeats(message)
+                    if not repeated:
+                        yield f"who may: {message} was taken, and its person may not ask"
+
+    def over_the_limit(self) -> Iterator[str]:
+        """Nobody has more done in an hour than they may."""
+        limit = self.outside.rules.hourly_limit
+        by_person: dict[str, list[float]] = defaultdict(list)
+        for request, at in self.people.passed.items():
+            by_person[self.rows[request]["person_id"]].append(at)
+        for person, times in by_person.items():
+            times.sort()
+            for first, last in zip(times, times[limit:], strict=False):
+                if limit and last - first < HOUR:
+                    yield f"limit: {person} had {limit + 1} requests pass within {last - first} s"
+
+    def though_muted(self) -> Iterator[str]:
+        """What was written while a job was muted is not sent to it."""
+        for message in self.people.messages:
+            for call in self.taken(message):
+                thread, written = self.jobs[call.job_id].thread.id, self.people.recorded[call.key]
+                if call.operation == "message" and between(self._muted(thread), written - 1, written, first=False) == {
+                    True
+                }:
+                    yield f"muted: {message} went to {call.job_id}"
+
+    def _muted(self, thread_id: str) -> list[tuple[int, bool]]:
+        """From which step on a job was muted, or not, as people were told."""
+        told = (
+            (self.people.noted[key], json.loads(row["message"]))
+            for key, row in self.notices.items()
+            if row["thread_id"] == thread_id
+        )
+        return sorted(
+            (step, message["answer"] == "muted")
+            for step, message in told
+            if message.get("answer") in {"muted", "unmuted"}
+        )
+
+    # -- 3. a refusal changes nothing -----------------------------------------------------------------------------
+
+    def stopped_by_nobody(self) -> Iterator[str]:
+        """A job is stopped only if somebody stopped it, or another one has taken its place."""
+        for call in self.calls:
+            if call.operation != "cancel" and call.prompt != STOP_WORDS:
+                continue
+            job = self.jobs[call.job_id]
+            switched = any(job.thread.id in self.replaced_by(other) for other in self.jobs.values())
+            stopped = any(self._stops(press, job) for press in self.people.presses.values())
+            if not (switched or stopped):
+                here = (each for each in self.threads.values() if each.channel_id == job.root[0])
+                after = [self.told(each) for each in here if each.created_at > job.thread.created_at]
+                yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"
+
+    def _stops(self, press: Press, job: Job) -> bool:
+        wants = press.wants
+        if isinstance(wants, Action):
+            return wants.kind is RequestKind.STOP and self.root_of_press(press) == job.root
+        return wants.word is ThreadWord.STOP and (wants.channel_id, wants.thread_ts) == job.root
+
+    # -- every press has its answer -------------------------------------------------------------------------------
+
+    def unanswered(self) -> Iterator[str]:
+        """Whatever somebody pressed has an answer, or does what it says."""
+        for press in self.people.presses.values():
+            if press.acked is not None and press.known and not self._answered(press):
+                yield f"unanswered: {press} ({dict(self.rows.get(request_id(press.key), {}))})"
+
+    def _answered(self, press: Press) -> bool:
+        own = [request_id(key) for key in (press.key, f"switch/{press.key}", f"retry/{press.key}")]
+        answers = (f"/{press.key}", *(f"/{each}/cannot_post" for each in own), *(f"{each}/cannot_post" for each in own))
+        if any(key.endswith(answers) or any(f"/{each}/" in key for each in own) for key in self.notices):
+            return True
+        row = self.rows.get(own[0])
+        if row is None or row["kind"] != "stop":
+            return False
+        stops = {
+            each["id"] for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("stop", row["thread_id"])
+        }
+        stopped = {call.key.partition(".")[0] for call in self.calls} | self.outside.in_doubt
+        return bool(stopped & stops)
+
+    # -- true words -----------------------------------------------------------------------------------------------
+
+    def false_words(self) -> Iterator[str]:
+        """What people are told is so."""
+        for key, row in self.notices.items():
+            message, told = json.loads(row["message"]), self.people.noted[key]
+            if message.get("refusal") == "guest" and self.was_guest(message["person_id"], 0, told) == {False}:
+                yield f"false: {key} tells {message['person_id']} that they are a guest"
+            if message.get("refusal") == "other_organization" and message["person_id"] != EVA.id:
+                yield f"false: {key} tells {message['person_id']} that they are of another organization"
+            if message.get("refusal") == "too_many" and not self.outside.rules.hourly_limit:
+                yield f"false: {key} tells of a limit"
+            if message.get("answer") == "slack_away" and True not in between(self.people.away, 0, told, first=False):
+                yield f"false: {key} says that Slack was away"
+            if message.get("kind") == "request_rejected" and message["reason"] == "not_started":
+                yield from self._started_after_all(key, row, message)
+            if message.get("answer") == "nothing_to_stop":
+                yield from self._was_at_work(key, row, told)
+
+    def _started_after_all(self, key: str, row: Row, message: dict[str, Any]) -> Iterator[str]:
+        """A reply is told that there is no job, in a thread where one lives that was there before the reply."""
+        thread, request = self.threads[row["thread_id"]], message["request"]["request_id"]
+        recorded = self.people.recorded[request]
+        written = next(
+            (each for each in self.people.messages if request_id(each.key) == request.partition(".")[0]), None
+        )
+        root = self.root_of(written) if written else self.place(thread)
+        for job in self.jobs.values():
+            if job.root == root and job.call.step < recorded and job.thread.state.problem is None:
+                yield f"false: {key} says that no job was started, and {job.call.job_id} lives in that thread"
+
+    def _was_at_work(self, key: str, row: Row, told: int) -> Iterator[str]:
+        presses = {request_id(press.key): press for press in self.people.presses.values()}
+        source = key.removeprefix(f"{row['thread_id']}/")
+        press = self.people.presses.get(source) or presses.get(source.partition("/")[0])
+        job = next((each for each in self.jobs.values() if each.thread.id == row["thread_id"]), None)
+        if press is None:
+            yield f"false: {key} says that there is nothing to stop to {row['person_id']}, who stopped nothing"
+        if press is None or job is None or press.acked is None or job.call.job_id in self.outside.job_api.hidden:
+            return
+        if between(self.outside.job_api.at_work[job.call.job_id], press.acked, told, first=False) == {True}:
+            yield f"false: {key} says that there is nothing to stop, and {job.call.job_id} is at work"
