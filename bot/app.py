@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from bot.config import Config
 from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
+from bot.domain.projects import followed
 from bot.edges import Edges, open_edges
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
@@ -69,9 +70,10 @@ class App:
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._supervisor = Supervisor(recovery=self._timings.recovery)
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
+        self._projects = config.known_projects.following(edges.known_channels)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(edges.store, on_commit=self._wake_senders, modes=config.known_projects.replies)
+        self.service = Service(edges.store, on_commit=self._wake_senders, modes=self._projects.replies)
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
@@ -133,8 +135,8 @@ class App:
         settings = SchedulerSettings(
             owner=self.owner,
             job_api_timeout=max(each.job_api.timeout for each in config.projects),
-            projects=config.known_projects,
-            rules=_rules(config, edges.identity.team_id),
+            projects=self._projects,
+            rules=_rules(config, edges),
             polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
@@ -223,13 +225,13 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
     return app
 
 
-def _rules(config: Config, team_id: str) -> PermissionRules:
+def _rules(config: Config, edges: Edges) -> PermissionRules:
     return PermissionRules(
-        team_id,
+        edges.identity.team_id,
         allow_guests=config.allow_guests,
         allow_shared_channels=config.allow_shared_channels,
         people=config.allowed_people,
         groups=config.allowed_groups,
-        channels=config.allowed_channels,
+        channels=followed(config.allowed_channels, edges.known_channels),
         hourly_limit=config.hourly_limit,
     )

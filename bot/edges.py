@@ -2,12 +2,15 @@
 
 import contextlib
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.config import Config
+from bot.domain.projects import Projects
 from bot.domain.telling import Telling
 from bot.edge_timings import EdgeTimings
 from bot.jobs.client import HttpJobApi
@@ -17,6 +20,7 @@ from bot.projects.variables import ProjectSettings
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackConversations
@@ -33,7 +37,7 @@ from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import new_client, new_session
 from bot.slack_ports import SlackReading
-from bot.startup import open_current_store, wait_for_identity
+from bot.startup import known_ids, newest_id, open_current_store, wait_for_identity
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +60,8 @@ class Edges:
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
+    known_channels: Mapping[str, str] = field(default_factory=dict)
+    """Ids of channels in the settings that Slack changed, each with the one that is known here."""
 
 
 async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
@@ -72,13 +78,23 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         session, missing = new_session(), MissingScopes()
         stack.push_async_callback(session.close)
         token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
-        client = new_client(token, session, base_url=address, missing_scopes=missing, call_seconds=timings.slack_call)
+        client = new_client(
+            token,
+            session,
+            base_url=address,
+            missing_scopes=missing,
+            channel_ids=ChannelIds(lambda channel_id: newest_id(store, channel_id)),
+            call_seconds=timings.slack_call,
+        )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         check_scopes(identity.granted_scopes, missing)
         job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
-        edges = _slack_edges(config, store, job_api, client=client, identity=identity, session=session)
+        known_channels = await known_ids(store, config.known_projects.channel_ids | config.allowed_channels)
+        projects = config.known_projects.following(known_channels)
+        edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
+        edges.known_channels = known_channels
         edges.missing_scopes, edges.timings = missing, timings
         edges.closing = stack.pop_all()
         return edges
@@ -86,6 +102,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
 
 def _slack_edges(
     config: Config,
+    projects: Projects,
     store: Store,
     job_api: JobApi,
     *,
@@ -93,7 +110,7 @@ def _slack_edges(
     identity: Identity,
     session: aiohttp.ClientSession,
 ) -> Edges:
-    names = config.known_projects.names
+    names = projects.names
     message_context = MessageContext(config.command, config.admin, identity.bot_user_id, len(names) > 1)
     ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
     directory = UserDirectory(client)
@@ -106,13 +123,13 @@ def _slack_edges(
         SlackFiles(client, session),
     )
     views = SlackViews(client, people, message_context, projects=names)
+    telling = partial(_telling, projects)
+    chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people, telling=telling)
     told_who_asked = any(each.project.abilities.requester for each in config.projects)
     return Edges(
         store,
         job_api,
-        SlackChat(
-            client, identity, message_context, ephemeral_sender, people=people, telling=lambda id_: telling(config, id_)
-        ),
+        chat,
         identity,
         session,
         ephemeral_sender,
@@ -124,9 +141,9 @@ def _slack_edges(
     )
 
 
-def telling(config: Config, channel_id: str) -> Telling:
+def _telling(projects: Projects, channel_id: str) -> Telling:
     """Returns how a channel wants to be told of ends."""
-    settings = config.known_projects.channel(channel_id)
+    settings = projects.channel(channel_id)
     return Telling(mention=settings.mention, broadcast=settings.broadcast)
 
 

@@ -18,7 +18,7 @@ from bot.store_ports import (
     Requests,
     Threads,
 )
-from bot.upkeep_store_ports import DatabaseCheck, Restoration, Retention
+from bot.upkeep_store_ports import ChannelIds, DatabaseCheck, Restoration, Retention
 
 T = TypeVar("T")
 
@@ -205,6 +205,13 @@ class HasMessageVersions(Protocol):
     def message_versions(self) -> MessageVersions: ...
 
 
+class HasChannelIds(Protocol):
+    """A transaction with the ids of channels."""
+
+    @property
+    def channel_ids(self) -> ChannelIds: ...
+
+
 class HasAudit(Protocol):
     """A transaction with the audit trail."""
 
@@ -256,6 +263,7 @@ class Transaction(
     HasPolls,
     HasEarlyReplies,
     HasMessageVersions,
+    HasChannelIds,
     HasRetention,
     HasAudit,
     HasLimits,

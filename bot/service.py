@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
+from bot.channel_changes import ChannelTransaction, is_newest, known_job, known_reply, known_thread
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
@@ -16,7 +17,6 @@ from bot.ports import (
     HasDrafts,
     HasEarlyReplies,
     HasHomes,
-    HasMessageVersions,
     HasNotices,
     HasPreferences,
     HasThreads,
@@ -28,7 +28,7 @@ from bot.starts import RequestTransaction, new_request, record_start
 logger = logging.getLogger(__name__)
 
 
-class ReplyTransaction(RequestTransaction, HasEarlyReplies, HasMessageVersions, Protocol):
+class ReplyTransaction(ChannelTransaction, HasEarlyReplies, Protocol):
     """What recording a reply touches."""
 
 
@@ -56,8 +56,8 @@ class Service:
         """
 
         async def work(tx: ReplyTransaction) -> None:
-            if asked.version is None or await tx.message_versions.note(asked.version):
-                await record_start(tx, asked)
+            if asked.version is None or await is_newest(tx, asked.version):
+                await record_start(tx, await known_job(tx, asked))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()
@@ -72,10 +72,11 @@ class Service:
         """Records what a message says as of an edit or a deletion, in whatever order. False: see `receive`."""
         return await self._record(reply)
 
-    async def _record(self, reply: Reply) -> bool:
+    async def _record(self, received: Reply) -> bool:
         async def work(tx: ReplyTransaction) -> bool:
-            if may_be_for_us(reply) and not await tx.message_versions.note(reply.version):
+            if may_be_for_us(received) and not await is_newest(tx, received.version):
                 return True
+            reply = await known_reply(tx, received)
             thread, kept = await thread_of(tx, reply), False
             if thread is None:
                 kept = await tx.early_replies.keep(reply)
@@ -89,7 +90,7 @@ class Service:
         try:
             recorded = await self._store.transact(work, urgent=True)
         except UnreadableRow as error:
-            logger.error("a reply in %s goes nowhere: %s", reply.channel_id, error)  # noqa: TRY400 - a traceback could quote the row
+            logger.error("a reply in %s goes nowhere: %s", received.channel_id, error)  # noqa: TRY400 - a traceback could quote the row
             return False
         if recorded:
             self._on_commit()
@@ -100,7 +101,7 @@ class Service:
         False where there is no record of that job, or of the request that it is about.
         """
 
-        async def work(tx: RequestTransaction) -> bool:
+        async def work(tx: ChannelTransaction) -> bool:
             thread = await _thread_of(tx, action)
             if thread is not None:
                 request = new_request(
@@ -127,6 +128,10 @@ class Service:
         known = await self._store.transact(work, urgent=True)
         self._on_commit()
         return known
+
+    async def follow_channel(self, old: str, new: str, at: float) -> None:
+        """Records that a channel has another id, since a time in seconds."""
+        await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""
@@ -163,11 +168,8 @@ class Service:
         self._on_commit()
 
 
-async def _thread_of(tx: RequestTransaction, action: Action) -> Thread | None:
+async def _thread_of(tx: ChannelTransaction, action: Action) -> Thread | None:
     if action.argument and not action.thread_id and not action.card_ts:
         request = await tx.requests.get(action.argument)
         return await tx.threads.get(request.thread_id) if request else None
-    if action.card_ts:
-        return await tx.threads.find_by_card(action.channel_id, action.card_ts)
-    thread = await tx.threads.get(action.thread_id)
-    return thread if thread is None or action.channel_id in {"", thread.channel_id} else None
+    return await known_thread(tx, action)

@@ -224,7 +224,12 @@ def new_request(
 
 def source_key_of(reply: Reply) -> str:
     """The same for all deliveries and versions of a message."""
-    return f"message/{reply.channel_id}/{reply.message_ts}"
+    return source_key(reply.channel_id, reply.message_ts)
+
+
+def source_key(channel_id: str, message_ts: str) -> str:
+    """As `source_key_of`, of a message in a channel."""
+    return f"message/{channel_id}/{message_ts}"
 
 
 def request_id(source_key: str) -> str:

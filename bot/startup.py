@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -39,6 +40,28 @@ def token_refused(error: ChatError, setting: str, page: str) -> CannotStart:
         f"Slack does not accept {setting} ({error.reason}). Check it, and its scopes, on your app's page at "
         f"api.slack.com/apps, under {page}."
     )
+
+
+async def known_ids(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:
+    """Returns by which ids those channels are known whose id Slack changed, and warns of those that are old."""
+    known: dict[str, str] = {}
+    for channel_id in sorted(channel_ids):
+        ids = await _all_ids(store, channel_id)
+        first, newest = ids[0], ids[-1]
+        if first != channel_id:
+            known[channel_id] = first
+        if newest != channel_id:
+            logger.warning("The channel %s has the id %s now: please write that into the settings.", channel_id, newest)
+    return known
+
+
+async def newest_id(store: Store, channel_id: str) -> str:
+    """Returns the id by which Slack knows a channel now."""
+    return (await _all_ids(store, channel_id))[-1]
+
+
+async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:
+    return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
 
 
 async def open_current_store(url: str) -> Store:

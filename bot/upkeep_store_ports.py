@@ -1,4 +1,4 @@
-"""The small ports of the store that keep it in order: deleting, and how the database is."""
+"""The small ports of the store that keep it in order: deleting, ids that Slack changed, and how the database is."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
@@ -65,6 +65,11 @@ class Retention(Protocol):
     async def delete_message_versions(self, *, before: float, limit: int) -> int:
         """The same with the versions of messages that were first seen before a time."""
 
+    async def delete_channel_ids(self, *, before: float, limit: int) -> int:
+        """The same with ids of channels that were noted before a time and that no job is known by any more. Those that
+        are needed count as noted now.
+        """
+
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
         """Deletes at most `limit` requests whose person was asked something before a time, and never answered; returns
         them, their threads locked.
@@ -103,6 +108,16 @@ class Restoration(Protocol):
         """Has replies count as carrying any reaction, those of `limit` notices after one, by its id; returns the last
         of these ids, None where there are no more.
         """
+
+
+class ChannelIds(Protocol):
+    """The ids of channels whose id Slack changed."""
+
+    async def changed(self, old: str, new: str, at: float) -> None:
+        """Notes that a channel has another id since a time; in any order, and as often as it is told."""
+
+    async def all_of(self, channel_id: str) -> Sequence[str]:
+        """All ids of a channel, by any of them: first that which rows go by, last the newest. Most have one."""
 
 
 class DatabaseCheck(Protocol):

@@ -3,17 +3,23 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from typing import Protocol
 
 from bot.config import database_url, passwords_in
+from bot.ports import HasChannelIds, HasRetention
 from bot.runtime.logging import configure_logging
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
-from bot.upkeep_store_ports import Deleted, Retention
+from bot.upkeep_store_ports import Deleted
 
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 200
 """Threads, and rows of each table, that are deleted in one transaction."""
+
+
+class ForgettingTransaction(HasRetention, HasChannelIds, Protocol):
+    """What forgetting touches."""
 
 
 def existing_database(environ: Mapping[str, str]) -> str:
@@ -32,7 +38,7 @@ def forget_all(url: str, *, person_id: str, channel_id: str) -> str:
 async def _forget_in_batches(url: str, person_id: str, channel_id: str) -> str:
     store, deleted = await open_store(url), Deleted()
     try:
-        while batch := await store.transact(lambda tx: _forget_batch(tx.retention, person_id, channel_id)):
+        while batch := await store.transact(lambda tx: _forget_batch(tx, person_id, channel_id)):
             deleted += batch
         return in_words(deleted)
     finally:
@@ -40,10 +46,13 @@ async def _forget_in_batches(url: str, person_id: str, channel_id: str) -> str:
         await store.close()
 
 
-async def _forget_batch(retention: Retention, person_id: str, channel_id: str) -> Deleted:
+async def _forget_batch(tx: ForgettingTransaction, person_id: str, channel_id: str) -> Deleted:
     if person_id:
-        return await retention.forget_person(person_id, limit=BATCH_SIZE)
-    return await retention.forget_channel(channel_id, limit=BATCH_SIZE)
+        return await tx.retention.forget_person(person_id, limit=BATCH_SIZE)
+    deleted = Deleted()
+    for each in await tx.channel_ids.all_of(channel_id):
+        deleted += await tx.retention.forget_channel(each, limit=BATCH_SIZE)
+    return deleted
 
 
 def in_words(deleted: Deleted) -> str:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 MOST_PROJECTS = 100
@@ -84,6 +84,17 @@ class Projects:
     any_channel: ChannelSettings = field(default_factory=ChannelSettings)
 
     @property
+    def channel_ids(self) -> frozenset[str]:
+        """The ids of all channels that are set up."""
+        return frozenset(self.channels).union(*(project.channels for project in self.all))
+
+    def following(self, known_as: Mapping[str, str]) -> "Projects":
+        """Returns the same with channels set up under the ids, too, that some of theirs are known as."""
+        moved = {known_as[each]: settings for each, settings in self.channels.items() if each in known_as}
+        projects = tuple(replace(each, channels=followed(each.channels, known_as)) for each in self.all)
+        return replace(self, all=projects, channels={**self.channels, **moved})
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of all projects."""
         return tuple(project.name for project in self.all)
@@ -137,6 +148,11 @@ Route = Routed | Ambiguous | UnknownProject
 def name_among(names: Sequence[str], said: str) -> str:
     """Returns the name as the settings have it, said in capitals or not; empty where it is none of them."""
     return next((name for name in names if name.casefold() == said.casefold()), "")
+
+
+def followed(channel_ids: frozenset[str], known_as: Mapping[str, str]) -> frozenset[str]:
+    """Returns ids of channels with those, besides, that some of them are known as."""
+    return channel_ids | {known_as[each] for each in channel_ids & known_as.keys()}
 
 
 def route(

@@ -17,11 +17,20 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    update,
 )
 
 from bot.domain.requests import RequestKind, RequestState
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
-from bot.store.schema.tables import early_replies, message_versions, notices, polls, requests, threads
+from bot.store.schema.tables import (
+    channel_ids,
+    early_replies,
+    message_versions,
+    notices,
+    polls,
+    requests,
+    threads,
+)
 from bot.store.session import Session
 from bot.upkeep_store_ports import Deleted, HeldRequest
 
@@ -91,6 +100,20 @@ _OLD_HOMES = _oldest(homes.c.person_id, homes.c.opened_at)
 _DELETE_HOMES = delete(homes).where(homes.c.person_id.in_(_IDS))
 _OLD_COUNTED = _oldest(counted_requests.c.request_id, counted_requests.c.at)
 _DELETE_COUNTED = delete(counted_requests).where(counted_requests.c.request_id.in_(_IDS))
+_OLD_CHANNEL_IDS = (
+    select(channel_ids.c.channel_id, channel_ids.c.known_as)
+    .where(channel_ids.c.recorded_at < _BEFORE)
+    .order_by(channel_ids.c.recorded_at)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_JOB_IN_CHANNEL = (
+    select(threads.c.id).where(threads.c.channel_id == bindparam("channel")).order_by(threads.c.ts).limit(1)
+)
+_KEEP_CHANNEL_IDS = (
+    update(channel_ids).where(channel_ids.c.channel_id.in_(_IDS)).values(recorded_at=bindparam("now", type_=Double))
+)
+_DELETE_CHANNEL_IDS = delete(channel_ids).where(channel_ids.c.channel_id.in_(_IDS))
 _OLD_DRAFTS = (
     select(drafts.c.person_id, drafts.c.place)
     .where(drafts.c.updated_at < _BEFORE)
@@ -165,6 +188,17 @@ class Retention:
         if values:
             await self._session.execute(_DELETE_VERSION, values)
         return len(values)
+
+    async def delete_channel_ids(self, *, before: float, limit: int) -> int:
+        rows = await self._session.rows(_OLD_CHANNEL_IDS, before=before, limit=limit)
+        old = {row["channel_id"]: row["known_as"] for row in rows}
+        needed = [each for each, known_as in old.items() if await self._has_job(known_as) or await self._has_job(each)]
+        if needed:
+            await self._session.execute(_KEEP_CHANNEL_IDS, {"ids": needed, "now": self._session.now})
+        return await self._delete(_DELETE_CHANNEL_IDS, [each for each in old if each not in needed])
+
+    async def _has_job(self, channel_id: str) -> bool:
+        return bool(await self._session.rows(_JOB_IN_CHANNEL, channel=channel_id))
 
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
         rows = await self._session.rows(_OLD_HELD, before=before, limit=limit)

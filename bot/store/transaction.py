@@ -1,6 +1,7 @@
 """A transaction, put together from what it can do."""
 
 from bot.store.audit import Audit
+from bot.store.channel_ids import ChannelIds
 from bot.store.claims import Claims
 from bot.store.database_check import DatabaseCheck
 from bot.store.early_replies import EarlyReplies
@@ -30,6 +31,7 @@ class SqlTransaction:
         self.polls = Polls(session, self.notices)
         self.early_replies = EarlyReplies(session)
         self.message_versions = MessageVersions(session)
+        self.channel_ids = ChannelIds(session)
         self.claims = Claims(session)
         self.retention = Retention(session)
         self.restoration = Restoration(session)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from aiohttp import web
+from slack_sdk.errors import SlackApiError
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs import Job
@@ -32,9 +33,11 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
+    StoreUnavailable,
 )
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import identify
@@ -605,3 +608,26 @@ async def test_no_token_and_no_text_is_logged_even_at_debug(
     assert world.workspace.credentials.bot_token not in caplog.text
     assert "evil.example" not in caplog.text
     assert url.rsplit("/", 1)[1] not in caplog.text
+
+
+async def test_a_channel_whose_id_slack_changed_is_found_by_its_newest_one(world: SlackWorld) -> None:
+    """In whichever process; what the database does not know is refused as before."""
+    asked = []
+
+    async def find(channel_id: str) -> str:
+        asked.append(channel_id)
+        if channel_id == "C0AWAY":
+            raise StoreUnavailable("the database is away")
+        return {"G0BEFORE": "C0DOCS001"}.get(channel_id, channel_id)
+
+    async with new_session() as session:
+        token, address = world.workspace.credentials.bot_token, world.workspace.api_url
+        client = new_client(token, session, base_url=address, channel_ids=ChannelIds(find))
+        posted = await client.chat_postMessage(channel="G0BEFORE", text="here")
+        await client.conversations_info(channel="G0BEFORE")
+        await client.conversations_replies(channel="G0BEFORE", ts=posted["ts"])
+        for unknown in ("C0NOWHERE", "C0AWAY"):
+            with pytest.raises(SlackApiError, match="channel_not_found"):
+                await client.chat_postMessage(channel=unknown, text="nowhere")
+    assert asked == ["G0BEFORE", "C0NOWHERE", "C0AWAY"]
+    assert posted["channel"] == "C0DOCS001"

@@ -14,6 +14,7 @@ from support.worlds.finished_jobs import fill, fill_early_replies, fill_request_
 
 from bot.store import (
     audit,
+    channel_ids,
     claims,
     database_check,
     early_replies,
@@ -39,6 +40,7 @@ HISTORY = 3_000
 """Finished jobs: so many that no database would read all of them by choice."""
 MODULES = (
     audit,
+    channel_ids,
     claims,
     database_check,
     early_replies,

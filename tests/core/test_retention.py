@@ -73,7 +73,7 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
     running.cancel()
     assert noted, "what people did is as old as their jobs"
     for_the_limit = len(noted)
-    steps -= 4 + len(noted) + for_the_limit
+    steps -= 6 + len(noted) + for_the_limit
     assert steps == 5, "one a step, and a look that finds nothing, for jobs, the trail and all others"
     assert await prompts(old) == ["running"]
     assert "planted" not in caplog.text

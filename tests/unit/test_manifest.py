@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from bot.slack.receiving.listeners import buttons, messages, reactions, shortcuts
+from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +46,7 @@ EVENT_SCOPES = {
     "message.im": "im:history",
     "reaction_added": "reactions:read",
     "app_home_opened": None,
+    "channel_id_changed": "groups:read",
 }
 
 
@@ -93,7 +94,7 @@ def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any
 
 def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
     subscribed = {name.split(".")[0] for name in manifest["settings"]["event_subscriptions"]["bot_events"]}
-    assert subscribed == {*messages.EVENTS, reactions.EVENT, "app_home_opened"}
+    assert subscribed == {*messages.EVENTS, reactions.EVENT, channels.EVENT, "app_home_opened"}
 
 
 def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:

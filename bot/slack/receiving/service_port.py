@@ -28,6 +28,9 @@ class ServicePort(Protocol):
     async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
         """Records a follow-up that was written elsewhere than in the job's thread. False where that is not known."""
 
+    async def follow_channel(self, old: str, new: str, at: float) -> None:
+        """Records that a channel has another id, since a time in seconds."""
+
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""
 

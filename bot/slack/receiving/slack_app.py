@@ -18,6 +18,7 @@ from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners import (
     buttons,
     catch_all,
+    channels,
     commands,
     edits,
     home,
@@ -39,7 +40,7 @@ from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
 
-LISTENERS = (commands, edits, messages, reactions, buttons)
+LISTENERS = (commands, edits, messages, reactions, channels, buttons)
 """The first that wants a payload gets it; what none of them wants is answered by `catch_all`."""
 
 

@@ -11,12 +11,14 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import ChatMissingScope, ChatUncertain
 from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.slack_proxy import slack_proxy
 
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
+_NOT_FOUND = "channel_not_found"
 _GRACE_SECONDS = 1.0
 """How much longer a call gets than its HTTP request, whose own time limit tells more exactly what happened."""
 
@@ -32,13 +34,33 @@ class _Client(AsyncWebClient):
     whatever comes of it.
     """
 
-    def __init__(self, *, missing_scopes: MissingScopes, call_seconds: float, **options: Any) -> None:
+    def __init__(
+        self, *, missing_scopes: MissingScopes, channel_ids: ChannelIds, call_seconds: float, **options: Any
+    ) -> None:
         super().__init__(timeout=int(call_seconds), **options)
+        self._channel_ids = channel_ids
         self._missing_scopes = missing_scopes
         self._call_seconds = call_seconds
 
     async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
-        """See AsyncWebClient, whose methods all come through here."""
+        """See AsyncWebClient, whose methods all come through here. A channel that Slack does not find by its id is
+        looked for by its newest one.
+        """
+        where, channel_id = _channel_of(options)
+        if not channel_id:
+            return await self._call(api_method, options)
+        newest = self._channel_ids.newest(channel_id)
+        try:
+            return await self._call(api_method, _with_channel(options, where, newest))
+        except SlackApiError as error:
+            if error.response.get("error") != _NOT_FOUND:
+                raise
+            found = await self._channel_ids.look_up(channel_id)
+            if found == newest:
+                raise
+        return await self._call(api_method, _with_channel(options, where, found))
+
+    async def _call(self, api_method: str, options: Mapping[str, Any]) -> AsyncSlackResponse:
         try:
             async with asyncio.timeout(self._call_seconds + _GRACE_SECONDS):
                 response = await super().api_call(api_method, **options)
@@ -51,12 +73,26 @@ class _Client(AsyncWebClient):
         return response
 
 
+def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns the channel that a call is about, and among which arguments it is named; nothing for none."""
+    for where in ("json", "params", "data"):
+        arguments = options.get(where)
+        if isinstance(arguments, dict) and isinstance(arguments.get("channel"), str):
+            return where, arguments["channel"]
+    return "", ""
+
+
+def _with_channel(options: Mapping[str, Any], where: str, channel_id: str) -> Mapping[str, Any]:
+    return {**options, where: {**options[where], "channel": channel_id}}
+
+
 def new_client(
     token: str,
     session: aiohttp.ClientSession,
     *,
     base_url: str | None = None,
     missing_scopes: MissingScopes | None = None,
+    channel_ids: ChannelIds | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> AsyncWebClient:
     """Returns a client that never repeats a call by itself: a repeated post would be said twice, and the outbox knows
@@ -67,11 +103,13 @@ def new_client(
         session: For all HTTP requests.
         base_url: Another address than Slack's own.
         missing_scopes: Is told what the answers show.
+        channel_ids: Knows channels whose id Slack changed.
         call_seconds: For how long each call may take.
     """
     quiet_libraries()
     client = _Client(
         missing_scopes=missing_scopes or MissingScopes(),
+        channel_ids=channel_ids or ChannelIds(),
         call_seconds=call_seconds,
         token=token,
         base_url=base_url or AsyncWebClient.BASE_URL,

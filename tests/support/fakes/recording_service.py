@@ -49,6 +49,9 @@ class RecordingService:
         await self._keep("follow_up", person, thread_id, text, source_key)
         return self.knows
 
+    async def follow_channel(self, old: str, new: str, at: float) -> None:
+        await self._keep("follow_channel", old, new, at)
+
     async def draft(self, person_id: str, place: str) -> str:
         await self._keep("draft", person_id, place)
         return self.drafts.get((person_id, place), "")

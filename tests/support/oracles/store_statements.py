@@ -352,7 +352,11 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.notices.add("other", told))
     assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "C1", "Fix"))
+    await store.transact(lambda tx: tx.channel_ids.changed("X7", "X8", 2.0))
+    await store.transact(lambda tx: tx.channel_ids.changed("X6", "X7", 1.0))
+    assert await store.transact(lambda tx: tx.channel_ids.all_of("X8")) == ("X6", "X7", "X8")
     for delete in (
+        "delete_channel_ids",
         "delete_audit",
         "delete_drafts",
         "delete_homes",

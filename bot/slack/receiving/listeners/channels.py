@@ -1,0 +1,29 @@
+"""Channels whose id Slack changes: a private one, for example, that somebody shares with another organization."""
+
+import logging
+from typing import Any
+
+from slack_bolt.app.async_app import AsyncApp
+
+from bot.runtime.json_fields import object_at, text_at
+from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.payloads.fields import ts_at
+
+logger = logging.getLogger(__name__)
+
+EVENT = "channel_id_changed"
+
+
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
+    """Listens for it."""
+    service, recorder = dependencies.service, dependencies.recorder
+
+    async def on_changed(body: dict[str, Any]) -> None:
+        event = object_at(body, "event")
+        old, new, at = text_at(event, "old_channel_id"), text_at(event, "new_channel_id"), ts_at(event, "event_ts")
+        if not (old and new and at) or old == new:
+            logger.warning("a change of a channel's id that does not name both is left alone")
+            return
+        await recorder.record_event(service.follow_channel(old, new, float(at)))
+
+    app.event(EVENT)(on_changed)

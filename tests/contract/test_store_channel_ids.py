@@ -1,0 +1,76 @@
+"""The ids of channels that Slack changed: whatever the order in which that is told, all lead to the first, and the last
+is the newest.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import Sql, a_thread, add
+
+from bot.ports import Store
+
+CHANGES = (("A", "B", 1.0), ("B", "C", 2.0), ("C", "D", 3.0))
+
+
+async def changed(store: Store, *changes: tuple[str, str, float]) -> None:
+    for old, new, at in changes:
+        await store.transact(lambda tx, old=old, new=new, at=at: tx.channel_ids.changed(old, new, at))  # type: ignore[misc]
+
+
+async def all_of(store: Store, channel_id: str) -> Sequence[str]:
+    return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
+
+
+async def test_a_channel_whose_id_never_changed_has_one(store: Store) -> None:
+    assert await all_of(store, "A") == ("A",)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(CHANGES)))
+async def test_changes_are_followed_in_any_order_and_as_often_as_they_are_told(
+    store: Store, order: Sequence[tuple[str, str, float]]
+) -> None:
+    await changed(store, *order, *reversed(order))
+    for each in "ABCD":
+        assert await all_of(store, each) == ("A", "B", "C", "D")
+    assert await all_of(store, "E") == ("E",)
+
+
+async def test_an_id_that_comes_back_is_the_newest(store: Store) -> None:
+    await changed(store, ("A", "B", 1.0), ("B", "A", 2.0), ("A", "B", 1.0))
+    assert await all_of(store, "B") == ("A", "B", "A")
+
+
+async def test_two_channels_are_kept_apart(store: Store) -> None:
+    await changed(store, ("A", "B", 1.0), ("X", "Y", 1.0))
+    assert (await all_of(store, "B"), await all_of(store, "Y")) == (("A", "B"), ("X", "Y"))
+
+
+async def test_changes_that_are_told_at_the_same_time_are_joined(store: Store) -> None:
+    """By several processes, as with PostgreSQL."""
+    await asyncio.gather(*(changed(store, change) for change in CHANGES * 3))
+    assert await all_of(store, "D") == ("A", "B", "C", "D")
+
+
+async def test_ids_go_with_time_once_no_job_is_known_by_them(store: Store, sql: Sql, clock: FakeClock) -> None:
+    await add(store, a_thread("t1", channel_id="A", ts="1.1"))
+    await changed(store, ("A", "B", 1.0), ("X", "Y", 1.0))
+    clock.advance(100)
+    await changed(store, ("P", "Q", 1.0))
+
+    async def delete() -> int:
+        return await store.transact(lambda tx: tx.retention.delete_channel_ids(before=clock.now() - 50, limit=10))
+
+    assert await delete() == 2
+    assert (await all_of(store, "B"), await all_of(store, "Y"), await all_of(store, "Q")) == (
+        ("A", "B"),
+        ("Y",),
+        ("P", "Q"),
+    )
+    clock.advance(100)
+    await sql("DELETE FROM polls")
+    await sql("DELETE FROM threads")
+    assert await delete() == 4
+    assert await all_of(store, "B") == ("B",)

@@ -1,0 +1,168 @@
+"""A channel whose id Slack changes keeps its jobs: by either id, in any order, whatever comes twice."""
+
+from typing import Any
+
+import pytest
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.worlds.core_world import ANA, CoreWorld
+
+from bot.cli.forget import _forget_batch
+from bot.domain.actions import Action
+from bot.domain.new_jobs import NewJob
+from bot.domain.permissions import PermissionRules
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, followed
+from bot.domain.requests import Person, Reply, RequestKind, WayIn
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+from bot.startup import known_ids, newest_id
+
+AT = [f"170000000{number}.000200" for number in range(1, 9)]
+
+
+async def changed(world: CoreWorld, old: str, new: str, at: float = 1.0) -> None:
+    await world.service.follow_channel(old, new, at)
+
+
+async def test_replies_and_buttons_by_the_new_id_are_for_the_job(world: CoreWorld) -> None:
+    ts = await world.started()
+    await changed(world, "C1", "C2")
+    await changed(world, "C2", "C3", 2.0)
+    await world.reply(ts, "by the first", AT[0], channel="C1")
+    await world.reply(ts, "by the second", AT[1], channel="C2")
+    await world.reply(ts, "by the third", AT[2], channel="C3")
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["by the first", "by the second", "by the third"]
+    thread = await world.thread(ts)
+    by_button = Action(ANA, RequestKind.SHOW_STATUS, "click/1", channel_id="C3", thread_id=thread.id)
+    by_reaction = Action(ANA, RequestKind.STOP, "reaction/1", channel_id="C2", card_ts=ts)
+    elsewhere = Action(ANA, RequestKind.SHOW_STATUS, "click/2", channel_id="C9", thread_id=thread.id)
+    assert [await world.service.act(action) for action in (by_button, by_reaction, elsewhere)] == [True, True, False]
+
+
+@pytest.mark.parametrize("ids", [("C1", "C2"), ("C2", "C1"), ("C2", "C2")])
+async def test_what_comes_again_counts_once(world: CoreWorld, ids: tuple[str, str]) -> None:
+    """With the id that it had, or with the new one."""
+    ts = await world.started()
+    await changed(world, "C1", "C2")
+    for channel in ids:
+        await world.reply(ts, "once", AT[0], channel=channel)
+        await changed(world, "C1", "C2")
+        await world.service.start(mention(channel, AT[1]))
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["once"]
+    assert world.job_api.created == ["Do it", "Another"]
+
+
+def mention(channel: str, ts: str) -> NewJob:
+    key = f"message/{channel}/{ts}"
+    return NewJob(ANA, channel, "Another", key, WayIn.MENTION, thread_ts=ts, message_ts=ts)
+
+
+async def test_what_was_written_before_the_change_was_told_is_found_after_it(world: CoreWorld) -> None:
+    """Slack tells of messages with the new id first: their jobs are known by that one."""
+    ts = await world.started()
+    await world.service.start(mention("C2", AT[0]))
+    await world.reply(AT[0], "and that", AT[1], channel="C2")
+    await world.pass_time(10)
+    await changed(world, "C1", "C2")
+    await world.service.start(mention("C2", AT[0]))
+    await world.reply(AT[0], "and that", AT[1], channel="C2")
+    await world.reply(AT[0], "at last", AT[2], channel="C2")
+    await world.reply(ts, "for the first", AT[3], channel="C2")
+    await world.pass_time(10)
+    assert world.job_api.created == ["Do it", "Another"]
+    assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["and that", "at last"]}
+
+
+async def test_an_edit_and_a_deletion_by_the_new_id_are_of_the_same_message(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.service.receive(Reply(ANA, "C1", ts, AT[0], "first words"))
+    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "not any more"))
+    await changed(world, "C1", "C2")
+    await world.service.revise(Reply(ANA, "C2", ts, AT[0], "last words", edited_at=AT[2]))
+    await world.service.revise(Reply(ANA, "C2", "", AT[1], "", edited_at=AT[3], withdrawn=True))
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["last words"]
+
+
+async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_first(world: CoreWorld) -> None:
+    """And where the settings have the new id, that is followed to the first, which is said."""
+    await changed(world, "C1", "C2")
+    known = await known_ids(world.store, {"C2", "C9"})
+    assert known == {"C2": "C1"}
+    for channel in ("C1", "C2"):
+        mentions = ChannelSettings(ReplyMode.MENTIONS)
+        api, other = Project("api", frozenset({channel})), Project("other")
+        world.projects = Projects((other, api), {channel: mentions}).following(known)
+        world.rules = PermissionRules("T1", channels=followed(frozenset({channel}), known))
+        world.assemble()
+        await world.start(f"for {channel}", channel="C2", key=channel)
+        await world.settle()
+    assert world.job_api.projects == ["api", "api"]
+    assert world.projects.replies("C1") is ReplyMode.MENTIONS
+    assert await newest_id(world.store, "C1") == "C2"
+
+
+async def test_an_old_id_in_the_settings_is_named(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+    await changed(world, "C1", "C2")
+    await known_ids(world.store, {"C1"})
+    assert "The channel C1 has the id C2 now: please write that into the settings." in caplog.text
+
+
+@pytest.mark.parametrize("channel", ["C1", "C2", "C3"])
+async def test_a_channel_is_forgotten_by_any_of_its_ids(world: CoreWorld, channel: str) -> None:
+    ts = await world.started()
+    await world.service.start(mention("C2", AT[0]))
+    await changed(world, "C1", "C2")
+    await changed(world, "C2", "C3", 2.0)
+    while await world.store.transact(lambda tx: _forget_batch(tx, "", channel)):
+        pass
+    assert await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts)) is None
+    assert await world.store.transact(lambda tx: tx.threads.find_newest("C2", AT[0])) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "followed"),
+    [
+        ({"old_channel_id": "C1", "new_channel_id": "C2", "event_ts": "1612206778.000000"}, True),
+        ({"old_channel_id": "C1", "new_channel_id": "C1", "event_ts": "1612206778.000000"}, False),
+        ({"old_channel_id": "C1", "event_ts": "1612206778.000000"}, False),
+        ({"old_channel_id": ["C1"], "new_channel_id": "C2", "event_ts": "1612206778.000000"}, False),
+        ({"old_channel_id": "C1", "new_channel_id": "C2", "event_ts": "soon"}, False),
+        ({}, False),
+    ],
+)
+async def test_slacks_event_is_taken_as_documented(world: CoreWorld, event: dict[str, Any], *, followed: bool) -> None:
+    async with new_session() as session:
+        app = SlackApp(
+            world.service,
+            identity=Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT"),
+            message_context=MessageContext(),
+            ephemeral_sender=ephemeral_to_nobody(session),
+        )
+        payload = {"type": "event_callback", "team_id": "T1", "event": {"type": "channel_id_changed"} | event}
+        assert (await app.handle_payload(payload)).status == 200
+    assert await newest_id(world.store, "C1") == ("C2" if followed else "C1")
+
+
+async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorld) -> None:
+    """The channel counts as the one that is allowed."""
+    world.rules = PermissionRules("T1", channels=frozenset({"C1"}))
+    world.assemble()
+    ts = await world.started()
+    await changed(world, "C1", "C2")
+    await world.reply(ts, "more", AT[0], Person("UBEN", "T1"), channel="C2")
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["more"]
+
+
+async def test_what_was_deleted_before_the_change_was_told_starts_nothing_after_it(world: CoreWorld) -> None:
+    """Slack brings the message itself late."""
+    deleted = Reply(ANA, "C2", "", AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
+    await world.service.revise(deleted)
+    await changed(world, "C1", "C2")
+    await world.service.start(mention("C2", AT[0]))
+    await world.pass_time(10)
+    assert world.job_api.created == []
