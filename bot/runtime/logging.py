@@ -5,6 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
 """Libraries that log payloads, people's words, addresses with tickets, or every request; their warnings are enough."""
@@ -14,8 +15,18 @@ MIN_SECRET_LENGTH = 4
 """Characters; a shorter password is none, and hiding it would garble every line of the log."""
 
 
+_ONE_LINE = str.maketrans(
+    {chr(code): ascii(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+)
+"""What ends a line, or moves a terminal's cursor, as Python writes it in a string."""
+_FURTHER = "    "
+"""Begins each line of a traceback: no record begins so."""
+
+
 class SecretMaskingFormatter(logging.Formatter):
-    """Replaces secrets in whole records, so that an exception's text cannot carry one out either."""
+    """One line a record, whatever is in it, and a traceback in lines that cannot be taken for records. Secrets are
+    replaced in all of it, so that an exception's text cannot carry one out either.
+    """
 
     def __init__(self, secrets: Sequence[str]) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
@@ -23,9 +34,30 @@ class SecretMaskingFormatter(logging.Formatter):
             (secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True
         )
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """Formats a record's own line."""
+        return self._masked(super().formatMessage(record)).translate(_ONE_LINE)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Formats a traceback."""
+        return self._further_lines(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
+        """Formats where a record was made."""
+        return self._further_lines(stack_info)
+
     def format(self, record: logging.LogRecord) -> str:
-        """Formats a record without its secrets, and on one line unless it has a traceback."""
-        text = super().format(record)
+        """Formats a record. What another formatter made of its traceback does not count."""
+        cached, record.exc_text = record.exc_text, None
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = cached
+
+    def _further_lines(self, text: str) -> str:
+        return "\n".join(_FURTHER + line.translate(_ONE_LINE) for line in self._masked(text).split("\n"))
+
+    def _masked(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text

@@ -11,6 +11,7 @@ from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.runtime.logging import ThrottledLogger
 from bot.runtime.supervisor import Supervisor
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.payloads.fields import log_safe
@@ -49,6 +50,7 @@ class SocketReceiver:
         self._ping_interval = ping_interval
         self._concurrency = asyncio.Semaphore(concurrency)
         self._stopping = False
+        self._throttled_log = ThrottledLogger(logger, monotonic=monotonic)
         self._envelopes = BackgroundTasks()
         self._connections = ConnectionKeeper(
             self._new_connection,
@@ -91,7 +93,9 @@ class SocketReceiver:
         if self._stopping:
             return
         if len(self._envelopes) >= _MOST_ENVELOPES:
-            logger.warning("an envelope is left for Slack to bring again: %d are waiting", len(self._envelopes))
+            self._throttled_log.warning(
+                "envelopes are left for Slack to bring again: %d are waiting", len(self._envelopes)
+            )
             return
         self._envelopes.spawn(self._answer(connection, envelope), name=_task_name(connection))
 
