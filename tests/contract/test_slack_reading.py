@@ -56,17 +56,17 @@ async def test_who_somebody_is(world: SlackWorld) -> None:
     assert (await members.member(world.identity.bot_user_id)).is_bot
 
 
-async def test_a_member_is_asked_for_once_an_hour(world: SlackWorld) -> None:
-    """And what is known then is the newest."""
+async def test_what_somebody_may_is_asked_for_again_after_five_minutes(world: SlackWorld) -> None:
+    """So that whoever is made a guest does not keep their rights."""
     members, ben = members_of(world), world.id("ben")
     for _ in range(3):
         await members.member(ben)
     assert world.lookups == 1
     state = world.workspace.state
     state.users[ben] = replace(state.users[ben], is_ultra_restricted=True)
-    world.now[0] = 3_599.0
+    world.now[0] = 299.0
     assert not (await members.member(ben)).is_guest
-    world.now[0] = 3_601.0
+    world.now[0] = 301.0
     assert (await members.member(ben)).is_guest
 
 

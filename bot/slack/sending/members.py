@@ -5,7 +5,7 @@ from dataclasses import replace
 from bot.domain.members import Member
 from bot.errors import ChatRejected
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.user_directory import RIGHTS_KEPT, UserDirectory
 from bot.slack_ports import Members
 
 
@@ -18,7 +18,7 @@ class SlackMembers(Members):
 
     async def member(self, person_id: str) -> Member:
         """See Members. Everybody of our organization counts as one of our workspace."""
-        user = await self._directory.look_up(person_id)
+        user = await self._directory.look_up(person_id, within=RIGHTS_KEPT)
         if user is None:
             raise ChatRejected("user_not_found")
         ours = self._identity.enterprise_id

@@ -18,6 +18,10 @@ from bot.slack.sending.web_api import call
 _MOST_KEPT = 5_000
 _KEPT, _UNKNOWN_KEPT = 3_600.0, 300.0
 """Seconds for which a person counts as known, and for which an id counts as nobody's, or a person as nameless."""
+RIGHTS_KEPT = 300.0
+"""Seconds for which what Slack told of a person decides what they may: so long may somebody who was made a guest keep
+their rights.
+"""
 _LONGEST_NAME = 80
 
 
@@ -39,19 +43,25 @@ class UserDirectory:
         self._known: OrderedDict[str, tuple[KnownUser | None, float]] = OrderedDict()
         self._lock = asyncio.Lock()
 
-    def is_fresh(self, user_id: str) -> bool:
-        """Returns whether Slack need not be asked about this id."""
-        return user_id in self._known and self._monotonic() < self._known[user_id][1]
+    def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
+        """Returns whether Slack need not be asked about this id, where it was within so many seconds."""
+        if user_id not in self._known:
+            return False
+        found, asked_at = self._known[user_id]
+        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
+        return self._monotonic() < asked_at + min(kept, within)
 
     def known(self, user_id: str) -> KnownUser | None:
         """Returns what Slack told last, however long ago."""
         return self._known[user_id][0] if user_id in self._known else None
 
-    async def look_up(self, user_id: str) -> KnownUser | None:
-        """Returns a person; None for an id that is nobody's. Raises ChatError, one call at a time."""
-        if not self.is_fresh(user_id):
+    async def look_up(self, user_id: str, *, within: float = _KEPT) -> KnownUser | None:
+        """Returns a person as Slack told within so many seconds; None for an id that is nobody's. Raises ChatError, one
+        call at a time.
+        """
+        if not self.is_fresh(user_id, within=within):
             async with self._lock:
-                if not self.is_fresh(user_id):  # others may have asked for the same person meanwhile
+                if not self.is_fresh(user_id, within=within):  # others may have asked for the same person meanwhile
                     await self._fetch(user_id)
         return self.known(user_id)
 
@@ -62,8 +72,7 @@ class UserDirectory:
             raise
         except ChatRejected:
             found = None
-        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
-        self._known[user_id] = (found, self._monotonic() + kept)
+        self._known[user_id] = (found, self._monotonic())
         self._known.move_to_end(user_id)
         while len(self._known) > _MOST_KEPT:
             self._known.popitem(last=False)
