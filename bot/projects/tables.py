@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bot.domain.projects import MOST_PROJECTS, ReplyMode, normal_words
 from bot.errors import ConfigError
 from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
+from bot.runtime.private_files import warn_of_readers
 from bot.runtime.settings import read_variable
 from bot.settings_values import ChannelId
 
@@ -53,7 +54,9 @@ def _key_in_file(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str) or not isinstance(info.context, Surroundings):
         return value
     try:
-        with (info.context.directory / value).open(encoding="utf-8") as file:
+        path = info.context.directory / value
+        warn_of_readers(path, "key_file")
+        with path.open(encoding="utf-8") as file:
             return SecretStr(file.read(_LONGEST_KEY).strip())
     except OSError as error:
         raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
@@ -71,7 +74,7 @@ def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
     except ConfigError:
         key = ""
     if not key:
-        raise ValueError(f"names a variable that is not set: {value}")
+        raise ValueError("names a variable that is not set (it is not shown: it may be the key itself)")
     return SecretStr(key)
 
 

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.errors import ConfigError
+from bot.runtime.private_files import warn_of_readers
 
 _UNREADABLE = "unreadable_file"
 
@@ -105,6 +106,8 @@ def read_variable(name: str, environ: Mapping[str, str]) -> str:
     Raises ConfigError where the file cannot be read.
     """
     value, file = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "")
+    if file and not value:
+        warn_of_readers(Path(file), f"{name}_FILE")
     try:
         return value or (Path(file).read_text(encoding="utf-8").strip() if file else "")
     except OSError as error:

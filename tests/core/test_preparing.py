@@ -8,6 +8,7 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.actions import Action
 from bot.domain.audit import AuditAction
 from bot.domain.channels import Channel
+from bot.domain.commands import ThreadWord
 from bot.domain.members import Member
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ProjectAsked, RequestRefused
@@ -465,3 +466,19 @@ async def test_a_word_of_somebody_else_about_an_action_that_is_none_does_nothing
     """A card that is no job's."""
     await world.service.act(Action(ANA, RequestKind.STOP, "k", channel_id="C1", card_ts="1.1"))
     assert await world.step(world.request_preparer) == 0
+
+
+async def test_the_audit_trail_tells_how_each_came_and_who_was_refused(world: CoreWorld) -> None:
+    """A word is no command, and somebody of another workspace is refused in the same way by each way in."""
+    ts = await world.started()
+    await world.reply(ts, "mine", AT[0], EVA)
+    await world.press(RequestKind.MUTE, EVA, "", key="m", thread_id=(await world.thread(ts)).id)
+    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "", word=ThreadWord.STOP))
+    await world.pass_time(5)
+    entries = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
+    assert [(each.entry.action, each.entry.person.id, each.entry.way_in) for each in entries] == [
+        ("asked", "UANA", "command"),
+        ("refused", "UEVA", "reply"),
+        ("refused", "UEVA", "button"),
+        ("stopped", "UANA", "word"),
+    ]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,3 +122,17 @@ def make_first_version(path: Path) -> None:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+async def test_the_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Also where others could read those that are there."""
+    before = os.umask(0)
+    try:
+        await rows(tmp_path / "new", FIRST)
+        (tmp_path / "new").chmod(0o644)
+        async with Database(tmp_path / "new", [FIRST]) as database, database.transaction() as connection:
+            await connection.execute("INSERT INTO colours VALUES ('blue')")
+            modes = {name: os.stat(tmp_path / name).st_mode & 0o777 for name in os.listdir(tmp_path)}  # noqa: PTH116, PTH208 - pathlib's would block as much
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("new", "new-wal", "new-shm"), 0o600)

@@ -219,3 +219,24 @@ def test_a_channel_is_of_one_project(tmp_path: Path) -> None:
     """
     assert faults(tmp_path, text, **JOB_API) == ["projects 1 and 2 have the same channel"]
     assert loaded(tmp_path, text.replace('project = "b"', 'project = "A"'), **JOB_API).known_projects.all[0].channels
+
+
+@pytest.mark.parametrize("key", ["planted_a1b2c3d4", "PLANTED7EXAMPLE7KEY"])
+def test_a_key_where_the_name_of_a_variable_belongs_is_not_printed(tmp_path: Path, key: str) -> None:
+    """Many a key looks like a name."""
+    text = f'[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "{key}"'
+    (fault,) = faults(tmp_path, text, **JOB_API)
+    assert "key_variable: names a variable that is not set" in fault
+    assert key not in fault
+
+
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, 0), (0o640, 0), (0o644, 1)])
+def test_a_key_file_that_everybody_may_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: int
+) -> None:
+    (tmp_path / "key").write_text("planted-key")
+    (tmp_path / "key").chmod(mode)
+    loaded(tmp_path, '[[projects]]\nname = "a"\nproject = "p"\nurl = "https://a.example"\nkey_file = "key"', **JOB_API)
+    assert len(caplog.records) == warned
+    assert all("everybody on this machine may read" in each.getMessage() for each in caplog.records)
+    assert "planted-key" not in caplog.text

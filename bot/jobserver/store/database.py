@@ -12,6 +12,7 @@ from typing import Self
 import aiosqlite
 
 from bot.jobserver.errors import JobServerError
+from bot.runtime.private_files import owner_only
 
 
 class Database:
@@ -29,6 +30,7 @@ class Database:
         self._connection: aiosqlite.Connection | None = None
 
     async def __aenter__(self) -> Self:
+        await asyncio.to_thread(owner_only, self._path)
         connection = await aiosqlite.connect(self._path, isolation_level=None)
         self._connection = connection
         connection.row_factory = aiosqlite.Row

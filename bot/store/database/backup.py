@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.files import owner_only
+from bot.runtime.private_files import owner_only
 from bot.store.database.url import existing_file
 from bot.store.schema.migration import SchemaState, schema_state
 

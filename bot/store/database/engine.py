@@ -15,7 +15,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from bot.errors import ConfigError
-from bot.store.database.files import owner_only
+from bot.runtime.private_files import owner_only
 from bot.store.database.postgres import STATEMENT_TIMEOUT, postgres_engine
 from bot.store.database.url import postgres_dsn, sqlite_path
 

@@ -1,7 +1,8 @@
-"""A SQLite database's files: they hold what people wrote, so that only their owner may read them."""
+"""Files that are for their owner only: databases, which hold what people wrote, and keys."""
 
 import logging
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,8 @@ logger = logging.getLogger(__name__)
 
 
 def owner_only(path: Path) -> bool:
-    """Makes the file, where it is not there, for its owner only; takes an existing one, and its WAL, from all others.
+    """Makes a SQLite database's file, where it is not there, for its owner only; takes an existing one, and its WAL,
+    from all others.
 
     SQLite gives its other files the database's permissions. Where the file cannot be made, SQLite will say so better.
 
@@ -23,6 +25,13 @@ def owner_only(path: Path) -> bool:
         with suppress(FileNotFoundError):
             _take_from_others(file)
     return False
+
+
+def warn_of_readers(file: Path, name: str) -> None:
+    """Logs a warning where everybody on the machine may read a file with a secret. `name` is the setting's."""
+    with suppress(OSError):
+        if file.stat().st_mode & stat.S_IROTH:
+            logger.warning("%s names a file that everybody on this machine may read: chmod o-r %s", name, file)
 
 
 def _take_from_others(file: Path) -> None:
