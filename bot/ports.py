@@ -18,7 +18,7 @@ from bot.store_ports import (
     Requests,
     Threads,
 )
-from bot.upkeep_store_ports import ChannelIds, DatabaseCheck, Restoration, Retention
+from bot.upkeep_store_ports import ChannelIds, DatabaseCheck, Quotations, Restoration, Retention
 
 T = TypeVar("T")
 
@@ -284,6 +284,9 @@ class Transaction(
 
     @property
     def database_check(self) -> DatabaseCheck: ...
+
+    @property
+    def quotations(self) -> Quotations: ...
 
     @property
     def restoration(self) -> Restoration: ...

@@ -23,6 +23,8 @@ class Deleted:
     requests: int = 0
     notices: int = 0
     early_replies: int = 0
+    quotations: int = 0
+    """Finished requests of others, of which what went along was deleted."""
     others: int = 0
     """Entries of the audit trail, drafts, preferences, Homes, what counts towards a limit, versions of messages."""
 
@@ -85,6 +87,34 @@ class Retention(Protocol):
         """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, as
         many entries of the audit trail, the early replies and versions of messages. Nothing deleted: nothing is left.
         """
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a walk through a table: up to which id it went, how many rows it changed, and how many it had to
+    leave.
+    """
+
+    last: str
+    changed: int
+    left: int
+
+
+class Quotations(Protocol):
+    """Forgetting what others' requests and threads hold of somebody."""
+
+    async def forget_quoted(self, *, after: str, limit: int) -> Step | None:
+        """Deletes what went along with requests, those of `limit` after one by its id; leaves unfinished ones. None
+        where there are no more.
+        """
+
+    async def forget_repeated(self, *, after: str, limit: int) -> Step | None:
+        """The same with what told one person of a post that could not be delivered: it may repeat another's words. By
+        the key.
+        """
+
+    async def forget_taking_part(self, person_id: str, *, after: str, limit: int) -> Step | None:
+        """The same with somebody's part in threads; leaves who stopped work that goes on, or muted a job."""
 
 
 class Restoration(Protocol):

@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from bot.config import database_url, passwords_in
-from bot.ports import HasChannelIds, HasRetention
+from bot.ports import HasChannelIds, HasRetention, Store, Transaction
 from bot.runtime.logging import configure_logging
+from bot.store.database.traces import clear_traces
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
-from bot.upkeep_store_ports import Deleted
+from bot.upkeep_store_ports import Deleted, Step
 
 logger = logging.getLogger(__name__)
 
@@ -29,21 +32,53 @@ def existing_database(environ: Mapping[str, str]) -> str:
     return url
 
 
+@dataclass(frozen=True)
+class Forgotten:
+    """What was deleted, and what could not be: rows of others that are not finished, and what files still hold."""
+
+    deleted: Deleted = field(default_factory=Deleted)
+    left: int = 0
+    traces_left: bool = False
+
+
 def forget_all(url: str, *, person_id: str, channel_id: str) -> str:
     """Deletes what there is of a person or a channel; returns how much, in words. The log says how much, not whose."""
     configure_logging("INFO", passwords_in(url))
-    return asyncio.run(_forget_in_batches(url, person_id, channel_id))
+    return told(asyncio.run(_forget(url, person_id, channel_id)), on_sqlite=existing_file(url) is not None)
 
 
-async def _forget_in_batches(url: str, person_id: str, channel_id: str) -> str:
-    store, deleted = await open_store(url), Deleted()
+async def _forget(url: str, person_id: str, channel_id: str) -> Forgotten:
+    store, forgotten = await open_store(url), Forgotten()
     try:
         while batch := await store.transact(lambda tx: _forget_batch(tx, person_id, channel_id)):
-            deleted += batch
-        return in_words(deleted)
+            forgotten = replace(forgotten, deleted=forgotten.deleted + batch)
+        quoted = await _walk(store, lambda tx, after: tx.quotations.forget_quoted(after=after, limit=BATCH_SIZE))
+        repeated = await _walk(store, lambda tx, after: tx.quotations.forget_repeated(after=after, limit=BATCH_SIZE))
+        forgotten = _with(forgotten, Deleted(quotations=quoted.changed, notices=repeated.changed), quoted.left)
+        if person_id:
+            part = await _walk(
+                store, lambda tx, after: tx.quotations.forget_taking_part(person_id, after=after, limit=BATCH_SIZE)
+            )
+            forgotten = _with(forgotten, Deleted(others=part.changed), part.left)
     finally:
-        logger.info("forgotten: %s", in_words(deleted))
+        logger.info("forgotten: %s", in_words(forgotten.deleted))
         await store.close()
+    return replace(forgotten, traces_left=not await clear_traces(url))
+
+
+def _with(forgotten: Forgotten, deleted: Deleted, left: int) -> Forgotten:
+    return replace(forgotten, deleted=forgotten.deleted + deleted, left=forgotten.left + left)
+
+
+async def _walk(store: Store, step: Callable[[Transaction, str], Awaitable[Step | None]]) -> Step:
+    walked = Step("", 0, 0)
+    while taken := await store.transact(partial(_step, step, walked.last)):
+        walked = Step(taken.last, walked.changed + taken.changed, walked.left + taken.left)
+    return walked
+
+
+async def _step(step: Callable[[Transaction, str], Awaitable[Step | None]], after: str, tx: Transaction) -> Step | None:
+    return await step(tx, after)
 
 
 async def _forget_batch(tx: ForgettingTransaction, person_id: str, channel_id: str) -> Deleted:
@@ -56,12 +91,28 @@ async def _forget_batch(tx: ForgettingTransaction, person_id: str, channel_id: s
 
 
 def in_words(deleted: Deleted) -> str:
-    """How much of each kind, as in "1 job, 4 requests, 0 notices, 2 early replies, 3 other entries"."""
+    """How much of each kind, as in "1 job, 4 requests, 0 notices, 2 early replies, ..."."""
     counted = (
         (deleted.jobs, "job", "jobs"),
         (deleted.requests, "request", "requests"),
         (deleted.notices, "notice", "notices"),
         (deleted.early_replies, "early reply", "early replies"),
+        (deleted.quotations, "request's quotations", "requests' quotations"),
         (deleted.others, "other entry", "other entries"),
     )
     return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted)
+
+
+def told(forgotten: Forgotten, *, on_sqlite: bool) -> str:
+    """What was deleted, and what is out of reach, in words."""
+    sentences = [f"Deleted: {in_words(forgotten.deleted)}." if forgotten.deleted else "There is nothing to delete."]
+    if forgotten.left:
+        sentences.append(
+            f"Left: {forgotten.left} unfinished of others, which may quote or name them: run this again once they are "
+            "finished."
+        )
+    if forgotten.traces_left:
+        sentences.append("The database's files could not be cleared of it, since somebody uses them: run this again.")
+    files = "" if on_sqlite else "what PostgreSQL's files and logs hold till their room is used again, "
+    sentences.append(f"Out of reach: backups, {files}the job API, its pull requests, and Slack itself.")
+    return "\n".join(sentences)

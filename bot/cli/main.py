@@ -129,7 +129,11 @@ def migrate() -> None:
 def forget(user: str, channel: str, *, yes: bool) -> None:
     """Delete what the database of DATABASE_URL has of a person or of a channel.
 
-    The messages in Slack, the jobs at the job API and their pull requests stay as they are.
+    Others' requests can quote them, and nobody notes whose words a quotation holds: so what went along with finished
+    requests is deleted, too, of all people. SQLite's file and log are cleared of what was deleted.
+
+    Out of reach are backups, what PostgreSQL's files hold till their room is used again, the messages in Slack, the
+    jobs at the job API and their pull requests.
     """
     if bool(user) == bool(channel):
         raise click.UsageError("Give either --user or --channel.")
@@ -139,7 +143,7 @@ def forget(user: str, channel: str, *, yes: bool) -> None:
         url = existing_database(os.environ)
         if not yes:
             click.confirm("This deletes from Pagehand's database for good, unfinished jobs too. Go on?", abort=True)
-        click.echo(f"Deleted: {forget_all(url, person_id=user, channel_id=channel)}.")
+        click.echo(forget_all(url, person_id=user, channel_id=channel))
 
 
 @main.command()

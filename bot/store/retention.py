@@ -155,6 +155,11 @@ _DELETE_HELD = (
 _DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_id == bindparam("whose"))
 
 
+_DRAFTS = select(drafts.c.person_id, drafts.c.place).where(drafts.c.updated_at >= 0.0).order_by(drafts.c.updated_at)
+"""All: none is older than a day."""
+_DELETE_DRAFT_AT = delete(drafts).where(drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"))
+
+
 class Retention:
     """ports.Retention."""
 
@@ -222,12 +227,29 @@ class Retention:
         )
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
+        thread_ids = await self._ids(_THREADS_OF_CHANNEL, whose=channel_id, limit=limit)
+        drafted = await self._delete_drafts_at(channel_id, {f"thread/{thread_id}" for thread_id in thread_ids})
         whole_threads = await self._delete_threads(_THREADS_OF_CHANNEL, channel_id, limit)
         return whole_threads + Deleted(
             early_replies=await self._delete_all(_DELETE_EARLY_OF_CHANNEL, channel_id),
-            others=await self._delete_audit(_AUDIT_OF_CHANNEL, channel_id, limit)
+            others=drafted
+            + await self._delete_audit(_AUDIT_OF_CHANNEL, channel_id, limit)
             + await self._delete_all(_DELETE_VERSIONS_OF_CHANNEL, channel_id),
         )
+
+    async def _delete_drafts_at(self, channel_id: str, threads_there: set[str]) -> int:
+        """Deletes what was typed into modals that were opened in a channel."""
+        rows = await self._session.rows(_DRAFTS)
+        there = [
+            {"whose": row["person_id"], "at": row["place"]}
+            for row in rows
+            if row["place"] in threads_there
+            or row["place"] == f"job/{channel_id}"
+            or row["place"].startswith(f"message/{channel_id}/")
+        ]
+        if there:
+            await self._session.execute(_DELETE_DRAFT_AT, there)
+        return len(there)
 
     async def _delete_audit(self, some: Select[Any], whose: str, limit: int) -> int:
         return await self._delete(_DELETE_AUDIT, await self._ids(some, whose=whose, limit=limit))

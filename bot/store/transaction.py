@@ -10,6 +10,7 @@ from bot.store.message_versions import MessageVersions
 from bot.store.notices import Notices
 from bot.store.people import Drafts, Homes, Preferences
 from bot.store.polls import Polls
+from bot.store.quotations import Quotations
 from bot.store.request_parts import RequestParts
 from bot.store.requests import Requests
 from bot.store.restoration import Restoration
@@ -34,6 +35,7 @@ class SqlTransaction:
         self.channel_ids = ChannelIds(session)
         self.claims = Claims(session)
         self.retention = Retention(session)
+        self.quotations = Quotations(session)
         self.restoration = Restoration(session)
         self.audit = Audit(session)
         self.limits = Limits(session)

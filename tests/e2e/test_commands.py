@@ -320,11 +320,12 @@ async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept
     assert kept.texts() == OF_BEN
     assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = "1 job, 3 requests, 2 notices, 2 early replies, 2 other entries"
-    logged, printed = said.splitlines()
+    counts = "1 job, 3 requests, 2 notices, 2 early replies, 0 requests' quotations, 2 other entries"
+    logged, printed, out_of_reach = said.splitlines()
     assert "INFO" in logged
     assert logged.endswith(f"forgotten: {counts}")
     assert printed == f"Deleted: {counts}."
+    assert out_of_reach == "Out of reach: backups, the job API, its pull requests, and Slack itself."
     assert "planted" not in said
     assert "UANA" not in said
 
@@ -337,14 +338,14 @@ async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other
     assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2", "planted draft of Ana"}
     assert {key for (key,) in kept.rows("SELECT key FROM notices")} == {"his/card", "his/told"}
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply, 0 other entries"
-    assert said.splitlines()[-1] == f"Deleted: {counts}."
+    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply, 0 requests' quotations, 0 other entries"
+    assert said.splitlines()[-2] == f"Deleted: {counts}."
     assert f"forgotten: {counts}" in said
     assert "planted" not in said
 
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
     assert code == 0
-    assert said.splitlines()[-1] == "Deleted: 0 jobs, 0 requests, 0 notices, 0 early replies, 0 other entries."
+    assert said.splitlines()[-2] == "There is nothing to delete."
 
 
 async def test_forgetting_asks_first(kept: Kept) -> None:

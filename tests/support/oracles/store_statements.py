@@ -31,6 +31,8 @@ from support.worlds.store_world import (
 from bot.domain.audit import AuditAction, AuditEntry
 from bot.domain.fetched_parts import FetchedParts
 from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice, PostNotDelivered
+from bot.domain.notices.posts import RecordDamaged
 from bot.domain.preferences import Preference
 from bot.domain.request_files import FileOutcome
 from bot.domain.requests import (
@@ -368,6 +370,17 @@ async def _remove(store: Store, clock: FakeClock) -> None:
             lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]
         )
         assert deleted
+    await store.transact(lambda tx: tx.drafts.save("UCLEO", "job/C1", "Fix"))
+    await add(
+        store,
+        a_thread("named", requester_id="UCLEO", ts="9.5", state=ThreadState(participants=("UANA",))),
+        a_follow_up("9.6", "named", person_id="UCLEO", state=RequestState.ACCEPTED, context=RequestContext("words")),
+        say=[NewNotice(NoticeKey("told"), PostNotDelivered("UCLEO", RecordDamaged(), may_be_posted=False))],
+    )
+    await deliver_all(store)
+    assert await store.transact(lambda tx: tx.quotations.forget_quoted(after="", limit=500))
+    assert await store.transact(lambda tx: tx.quotations.forget_repeated(after="n", limit=500))
+    assert await store.transact(lambda tx: tx.quotations.forget_taking_part("UANA", after="m", limit=500))
     await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=5))
     await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=5))
 

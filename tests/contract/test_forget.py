@@ -1,0 +1,117 @@
+"""Forgetting a person, or a channel, takes all that Pagehand holds of them, down to the bytes of its files."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from support.worlds.store_world import (
+    CARD,
+    JOB,
+    Sql,
+    a_follow_up,
+    a_start,
+    a_thread,
+    add,
+    deliver_all,
+    get_request,
+    get_thread,
+)
+
+from bot.cli.forget import forget_all
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice, PostNotDelivered
+from bot.domain.notices.posts import RequestRejected, RequestSummary
+from bot.domain.requests import (
+    Attachments,
+    RejectionReason,
+    RequestContext,
+    RequestKind,
+    RequestState,
+)
+from bot.domain.slack_files import ForwardedMessage
+from bot.domain.threads import ThreadState, UnexplainedRejection
+from bot.ports import Store, Transaction
+
+PLANTED = "planted words of Ana"
+OF_HERS = RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, PLANTED)
+REJECTED = RequestRejected(OF_HERS, RejectionReason.API)
+SHARE = ForwardedMessage("Ana", PLANTED)
+
+
+async def forget(url: str, *, person_id: str = "", channel_id: str = "") -> str:
+    return await asyncio.to_thread(forget_all, url, person_id=person_id, channel_id=channel_id)
+
+
+async def fill(store: Store) -> None:
+    """A job of Ben's, in which Ana's words and id are wherever others' rows can hold them."""
+    waiting = (UnexplainedRejection(NoticeKey("w"), REJECTED),)
+    state = ThreadState(JOB, participants=("UANA", "UCLEO"), let_through=("UANA",), unexplained=waiting)
+    await add(
+        store,
+        a_thread("his", requester_id="UBEN", ts="5.1", state=ThreadState()),
+        a_start("his", person_id="UBEN", state=RequestState.ACCEPTED, context=RequestContext(f"Ana:\n> {PLANTED}")),
+        a_follow_up("5.2", "his", state=RequestState.ACCEPTED, attachments=Attachments(forwarded=(SHARE,))),
+        say=[CARD],
+    )
+
+    async def more(tx: Transaction) -> None:
+        await tx.threads.save_state("his", state, poll_in=5.0)
+        rejected = replace(REJECTED, request=replace(OF_HERS, person_id="UBEN"))
+        told = PostNotDelivered("UBEN", rejected, may_be_posted=False)
+        await tx.notices.add("his", NewNotice(NoticeKey("told"), told))
+
+    await store.transact(more)
+    assert "his/told" in await deliver_all(store)
+
+
+def holds(directory: Path, words: str) -> bool:
+    """Whether any byte of a database's files is of these words."""
+    return any(words.encode() in file.read_bytes() for file in directory.glob("pagehand.db*"))
+
+
+async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: str, sql: Sql) -> None:
+    await fill(store)
+    said = await forget(database, person_id="UANA")
+    assert "2 requests' quotations" in said
+    assert "Out of reach: backups, " in said
+    tables = ("threads", "requests", "notices")
+    rows = [str(await sql(f"SELECT * FROM {table}")) for table in tables]  # noqa: S608 - the tests' own words
+    assert not [table for table, held in zip(tables, rows, strict=True) if PLANTED in held or "UANA" in held]
+    assert (await get_thread(store, "his")).state.participants == ("UCLEO",)
+    assert (await get_request(store, "his-start")).text == "Do it"
+    assert (await forget(database, person_id="UANA")).startswith("There is nothing to delete.")
+
+
+async def test_nothing_of_it_is_left_in_the_files(tmp_path: Path, store: Store, database: str) -> None:
+    """On SQLite, where they are ours, with an instance at work."""
+    await fill(store)
+    await store.transact(lambda tx: tx.drafts.save("UANA", "job/C1", PLANTED))
+    await add(store, a_thread("hers", prompt=PLANTED), a_start("hers", text=PLANTED))
+    on_sqlite = database.startswith("sqlite")
+    assert holds(tmp_path, PLANTED) == on_sqlite
+    said = await forget(database, person_id="UANA")
+    assert "could not be cleared" not in said
+    assert ("PostgreSQL's files" in said) != on_sqlite
+    assert not holds(tmp_path, PLANTED)
+    await add(store, a_thread("later"))  # whoever is at work goes on
+
+
+async def test_what_is_not_finished_is_left_and_told(store: Store, database: str) -> None:
+    """What was quoted for others' work that is under way is not taken from it: it goes once that is finished."""
+    context = RequestContext("somebody's words")
+    await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
+    said = await forget(database, person_id="UANA")
+    assert "Left: 1 unfinished of others" in said
+    assert (await get_request(store, "his-5.2")).context == context
+    await store.transact(lambda tx: tx.requests.settle("his-5.2", RequestState.ACCEPTED))
+    assert "Left" not in await forget(database, person_id="UANA")
+    assert (await get_request(store, "his-5.2")).context is None
+
+
+async def test_a_channels_drafts_go_with_it(store: Store, database: str, sql: Sql) -> None:
+    await add(store, a_thread("here", channel_id="C1"))
+    places = ("job/C1", "message/C1/1.1", "thread/here", "job/C2", "message/C2/1.1", "job/C11")
+    for place in places:
+        await store.transact(lambda tx, place=place: tx.drafts.save("UBEN", place, "words"))  # type: ignore[misc]
+    await forget(database, channel_id="C1")
+    assert {row[0] for row in await sql("SELECT place FROM drafts")} == set(places[3:])
