@@ -473,7 +473,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 
 
 async def test_a_file_without_words_goes_along_and_is_explained_once(world: CoreWorld) -> None:
-    """The agent gets the link of what cannot be read."""
+    """Of what cannot be read the agent gets the link, if there is one."""
     ts = await world.started()
     for _ in range(2):
         await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=holding("plan\n.pdf", *"abcdefg")))
@@ -481,9 +481,9 @@ async def test_a_file_without_words_goes_along_and_is_explained_once(world: Core
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert world.chat.said(ts) == ["job_started", "context_cut"]
     (told,) = world.chat.posted_as(ContextCut)
-    assert (told.person_id, told.link_only) == ("UBEN", ("plan\n.pdf", *"abcdefg"))
+    assert (told.person_id, told.name_only) == ("UBEN", ("plan\n.pdf", *"abcdefg"))
     (sent,) = world.job_api.messages["job-1"]
-    assert sent.count("You get the link only") == 8
+    assert sent.count("You get neither the file itself nor a link") == 8
 
 
 async def test_a_reply_that_holds_nothing_is_marked_and_explained_once(world: CoreWorld) -> None:
@@ -514,11 +514,11 @@ async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world:
     (sent,) = world.job_api.messages["job-1"]
     assert sent.startswith("see the plan\n\n")
     assert "> theirs" in sent
-    assert "plan.pdf (https://t.slack.com/f). You get the link only" in sent
+    assert "plan.pdf. You get neither the file itself nor a link" in sent
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert world.chat.said(ts) == ["job_started", "context_cut"]
     (told,) = world.chat.posted_as(ContextCut)
-    assert told.link_only == ("plan.pdf",)
+    assert told.name_only == ("plan.pdf",)
 
 
 async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld) -> None:
@@ -540,7 +540,7 @@ async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorl
     await world.pass_time(5)
     assert world.chat.said() == ["job_started", "context_cut"]
     (told,) = world.chat.posted_as(ContextCut)
-    assert told.link_only == ("a.png",)
+    assert told.name_only == ("a.png",)
 
 
 async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreWorld) -> None:

@@ -7,4 +7,4 @@ from bot.domain.slack_files import ForwardedMessage, SlackFile
 def holding(*names: str, forwarded: bool = False) -> Attachments:
     """Files of these names, and, if `forwarded`, somebody else's message."""
     messages = (ForwardedMessage("UCLEO", "theirs"),) if forwarded else ()
-    return Attachments(tuple(SlackFile("", name, permalink="https://t.slack.com/f") for name in names), messages)
+    return Attachments(tuple(SlackFile("", name) for name in names), messages)
