@@ -9,8 +9,9 @@ from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import MessageVersion, Reply
 from bot.domain.threads import Thread
-from bot.ports import HasChannelIds, HasMessageVersions
+from bot.ports import HasMessageVersions
 from bot.starts import RequestTransaction, request_id, source_key
+from bot.upkeep_store_ports import HasChannelIds
 
 
 class ChannelTransaction(RequestTransaction, HasChannelIds, HasMessageVersions, Protocol):

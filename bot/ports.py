@@ -18,7 +18,7 @@ from bot.store_ports import (
     Requests,
     Threads,
 )
-from bot.upkeep_store_ports import ChannelIds, DatabaseCheck, Quotations, Restoration, Retention
+from bot.upkeep_store_ports import DatabaseCheck, HasChannelIds, Quotations, Restoration, Retention
 
 T = TypeVar("T")
 
@@ -203,13 +203,6 @@ class HasMessageVersions(Protocol):
 
     @property
     def message_versions(self) -> MessageVersions: ...
-
-
-class HasChannelIds(Protocol):
-    """A transaction with the ids of channels."""
-
-    @property
-    def channel_ids(self) -> ChannelIds: ...
 
 
 class HasAudit(Protocol):

@@ -150,6 +150,13 @@ class ChannelIds(Protocol):
         """All ids of a channel, by any of them: first that which rows go by, last the newest. Most have one."""
 
 
+class HasChannelIds(Protocol):
+    """A transaction with the ids of channels."""
+
+    @property
+    def channel_ids(self) -> ChannelIds: ...
+
+
 class DatabaseCheck(Protocol):
     """How the database is."""
 

@@ -21,9 +21,9 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests import RequestKind, RequestState
+from bot.store.schema.channel_tables import channel_ids
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.tables import (
-    channel_ids,
     early_replies,
     message_versions,
     notices,

@@ -240,20 +240,6 @@ message_versions = Table(
 )
 """Of messages for Pagehand, for a while: which version is the newest that was seen (`edited_at` of a Reply)."""
 
-channel_ids = Table(
-    "channel_ids",
-    metadata,
-    Column("channel_id", KeyText, primary_key=True),
-    Column("known_as", CleanText, nullable=False),
-    Column("changed_at", Double, nullable=False),
-    Column("recorded_at", Double, nullable=False),
-    time_check("changed_at"),
-    time_check("recorded_at"),
-)
-"""The ids of channels whose id Slack changed; `known_as` is the first, which rows go by."""
-
-Index(None, channel_ids.c.known_as, channel_ids.c.changed_at)
-Index(None, channel_ids.c.recorded_at)
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
 Index(None, threads.c.follows, postgresql_where=threads.c.follows != "", sqlite_where=threads.c.follows != "")
