@@ -46,12 +46,15 @@ def test_loggers_that_the_sources_keep_quiet(log_watch: SecretWatch) -> None:
         assert found(log_watch) == 1
 
 
-def test_what_processes_print(tmp_path: Path) -> None:
+@pytest.mark.parametrize("margin", ["", "    "])
+def test_what_processes_print(tmp_path: Path, margin: str) -> None:
+    """Python prints a traceback at the margin, our log further in."""
     log = tmp_path / "a.log"
     assert faults_in_logs([], ["secret"]) == ["nothing was logged"]
     log.write_text("all is well\n")
     assert faults_in_logs([log], ["secret"]) == []
-    log.write_text("asked with c2VjcmV0LW9mLXRoaXM=\nERROR it failed\nTraceback (most recent call last):\n  File 1\n")
+    told = f"ERROR it failed\n{margin}Traceback (most recent call last):\n{margin}  File 1\n"
+    log.write_text(f"asked with c2VjcmV0LW9mLXRoaXM=\n{told}")
     leak, traceback = faults_in_logs([log], ["secret-of-this"])
     assert "a.log holds" in leak
-    assert traceback.startswith("a.log: ERROR it failed\nTraceback")
+    assert traceback.startswith(f"a.log: ERROR it failed\n{margin}Traceback")

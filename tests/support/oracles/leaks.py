@@ -114,5 +114,5 @@ def tracebacks(log: bytes) -> Iterator[str]:
     """The first lines of each traceback, after the line that announces it."""
     lines = log.decode(errors="replace").splitlines()
     for number, line in enumerate(lines):
-        if line.startswith("Traceback "):
+        if line.lstrip().startswith("Traceback "):  # Python prints one at the margin, our log within its record
             yield "\n".join(lines[max(number - 1, 0) : number + LINES_TOLD])
