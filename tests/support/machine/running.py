@@ -11,7 +11,7 @@ from support.machine.machine import Machine
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 """Thousands of runs instead of tens."""
-AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 120)
+AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 300)
 """A test in the long profile runs for longer than any other may."""
 
 

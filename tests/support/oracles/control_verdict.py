@@ -261,7 +261,14 @@ class ControlVerdict(ControlHistory):
                 yield from self._was_at_work(key, row, told)
 
     def _started_after_all(self, key: str, row: Row, message: dict[str, Any]) -> Iterator[str]:
-        """A reply is told that there is no job, in a thread where one lives that was there before the reply."""
+        """A reply is told that there is no job, in a thread where one lives that was there before the reply. One that
+        was written for another job, which somebody stopped before it began, is told so.
+        """
+        starts = [
+            each for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("start", row["thread_id"])
+        ]
+        if any(start["problem"] == "stopped" for start in starts):
+            return
         thread, request = self.threads[row["thread_id"]], message["request"]["request_id"]
         recorded = self.people.recorded[request]
         written = next(
