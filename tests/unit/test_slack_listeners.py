@@ -286,10 +286,13 @@ LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message 
             edit(f"<@{BOT}> New words", **ASKED | {"thread_ts": ASKED["ts"]}),
             reply_of(mentions_us=True, options=NO_OPTIONS),
         ),
-        (edit("New words", before=f"<@{BOT}> Old words", **ASKED), reply_of(options=NO_OPTIONS)),
+        (
+            edit("New words", before=f"<@{BOT}> Old words", **ASKED),
+            reply_of(options=NO_OPTIONS, mentioned_us_before=True),
+        ),
         (
             edit(f"<@{BOT}> project:b New words", before=f"<@{BOT}> project:a New words", **ASKED),
-            reply_of(mentions_us=True, options=Options("b")),
+            reply_of(mentions_us=True, options=Options("b"), mentioned_us_before=True),
         ),
         (edit(f"<@{BOT}>", **ASKED), reply_of("", mentions_us=True, options=NO_OPTIONS)),
         (edit(f"<@{BOT}> // for us", **ASKED), reply_of("", mentions_us=True, withdrawn=True)),
@@ -322,7 +325,7 @@ async def test_deleting_what_asked_for_a_job_is_recorded(world: ListeningWorld, 
         del gone["event"]["deleted_ts"]
     await world.take(gone)
     expected = reply_of("", thread_ts="", message_ts=ASKED["ts"] or "", withdrawn=True)
-    assert world.service.edits == [expected]
+    assert world.service.edits == [replace(expected, mentioned_us_before=True)]
 
 
 UNFURLED = {"attachments": [{"from_url": "https://x.example", "title": "A page"}]}
