@@ -24,16 +24,14 @@ from bot.domain.settle import BACKOFF, Settlement, settle
 from bot.domain.slack_files import FileProblem
 from bot.domain.thread_context import notes_of
 from bot.domain.threads import Thread
-from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUnreachable
+from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.parts_store_ports import ClaimedFile
 from bot.ports import HasRequestParts, JobApi, Store
-from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
 from bot.scheduler.request_claims import SenderTransaction
 from bot.scheduler.request_results import record_result, show_state
-from bot.scheduler.request_sender import NOT_ALLOWED_RETRY
 from bot.scheduler.worker import WorkerSettings
 from bot.slack_ports import Files
 
@@ -123,14 +121,8 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         project = item.thread.project
         logger.info("a file of request %s: %s", item.request_id, error)
         match error:
-            case JobApiBusy():
-                return unavailable(error)
-            case JobApiUnreachable():
-                self.record_no_answer(project, error, retry_after=error.retry_after)
-                return unavailable(error)
-            case JobApiNotAllowed():
-                self.record_no_answer(project, error)
-                return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
+            case JobApiUnreachable() | JobApiNotAllowed():
+                return self.record_unavailable(project, error)
             case _:
                 self.record_answer(project)
                 return FileOutcome(problem=FileProblem.NOT_TAKEN)

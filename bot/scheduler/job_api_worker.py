@@ -1,14 +1,21 @@
 """A worker that calls the job APIs: each project's is a component of the health by itself."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TypeVar
 
+from bot.domain.observe import JobApiUnavailable
+from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
 from bot.ports import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
+from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.worker import Worker, WorkerSettings
 
 Item = TypeVar("Item")
+
+NOT_ALLOWED_RETRY = 60.0
+"""Seconds before a request is sent again after the job API refused our key: till somebody has put that right."""
 
 
 class _OutagesByProject(defaultdict[str, Outage]):
@@ -44,6 +51,15 @@ class JobApiWorker(Worker[Item]):
     ) -> None:
         """Notes that a project's job API does not do what it is there for; see `record_failure`."""
         self._job_apis[project].record_failure(reason, quiet=only_this_item, retry_after=retry_after)
+
+    def record_unavailable(self, project: str, error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
+        """Notes that a project's job API could not be asked, unless it is only busy; returns what a thread is told."""
+        if isinstance(error, JobApiNotAllowed):
+            self.record_no_answer(project, error)
+            return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
+        if not isinstance(error, JobApiBusy):
+            self.record_no_answer(project, error, retry_after=error.retry_after)
+        return unavailable(error)
 
     def job_api_status(self, project: str) -> ComponentStatus:
         """Returns whether a project's job API does what this worker asks of it."""

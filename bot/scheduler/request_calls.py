@@ -31,6 +31,7 @@ class RequestCalls:
         abilities: What the job API of a project can do, by the project's name.
         now: Tells the time, in seconds since the epoch.
         people: Knows the names of those whom a request mentions.
+        mask_own: Takes what Pagehand is configured with out of a text.
         requesters: Knows who asked; None where no job API takes that.
         keep_text: See there.
         keep_requester: See there.
@@ -43,6 +44,7 @@ class RequestCalls:
         *,
         now: Callable[[], float],
         people: People | None,
+        mask_own: Callable[[str], str],
         requesters: Requesters | None,
         keep_text: KeepText,
         keep_requester: KeepRequester,
@@ -51,6 +53,7 @@ class RequestCalls:
         self._abilities = abilities
         self._now = now
         self._people = people
+        self._mask_own = mask_own
         self._requesters = requesters
         self._keep_text = keep_text
         self._keep_requester = keep_requester
@@ -118,7 +121,7 @@ class RequestCalls:
     def _composed(self, request: Request, thread: Thread) -> tuple[str, Sequence[UploadedFile]]:
         context = request.context or RequestContext()
         files = context.files if self._job_api.takes_files(thread.project) else ()
-        return compose(request.text, ContextText(context.text)), files
+        return compose(self._mask_own(request.text), ContextText(context.text)), files
 
     async def _with_names(self, request: Request) -> Request:
         """The request with the names of those whom it mentions. They are recorded before it is sent, since the job API

@@ -13,7 +13,6 @@ from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.stopping import Cancelled
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import (
-    JobApiBusy,
     JobApiError,
     JobApiNotAllowed,
     JobApiRejected,
@@ -22,7 +21,7 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.ports import JobApi, People, Requesters, Store
-from bot.scheduler.job_api_errors import unavailable
+from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls
 from bot.scheduler.request_claims import ClaimSettings, SenderTransaction, asker_id, open_claimed
@@ -31,9 +30,6 @@ from bot.scheduler.worker import WorkerSettings
 from bot.store_ports import ClaimedRequest
 
 logger = logging.getLogger(__name__)
-
-NOT_ALLOWED_RETRY = 60.0
-"""Seconds before a request is sent again after the job API refused our key: till somebody has mended that."""
 
 
 class RequestSender(JobApiWorker[ClaimedRequest]):
@@ -49,6 +45,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         concurrency: Requests under way at a time.
         people: Knows the names of those whom a request mentions.
+        masker: Takes what Pagehand is configured with out of what is sent.
         requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
     """
 
@@ -65,6 +62,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         merge_seconds: float = 0.0,
         concurrency: int = 8,
         people: People | None = None,
+        masker: SecretMasker | None = None,
         requesters: Requesters | None = None,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
@@ -76,6 +74,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             abilities,
             now=settings.clock.now,
             people=people,
+            mask_own=(masker or SecretMasker()).mask_own,
             requesters=requesters,
             keep_text=self._keep_text,
             keep_requester=self._keep_requester,
@@ -153,14 +152,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         project = thread.project
         logger.info("request %s: %s", request.id, error)
         match error:
-            case JobApiBusy():
-                return unavailable(error)
-            case JobApiUnreachable():
-                self.record_no_answer(project, error, retry_after=error.retry_after)
-                return unavailable(error)
-            case JobApiNotAllowed():
-                self.record_no_answer(project, error)
-                return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
+            case JobApiUnreachable() | JobApiNotAllowed():
+                return self.record_unavailable(project, error)
             case NoSuchProject() | JobGone() | JobApiRejected():
                 self.record_answer(project)
                 return Rejected(_reason(error), error.words)

@@ -112,6 +112,7 @@ class Scheduler:
             abilities=settings.projects.abilities,
             merge_seconds=settings.merge_seconds,
             people=edges.people,
+            masker=settings.masker,
             requesters=edges.requesters,
         )
         chat = settings.for_chat(clock, self.wake_senders)

@@ -359,6 +359,20 @@ async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld
     assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
 
 
+async def test_what_pagehand_is_configured_with_goes_to_no_agent_whoever_wrote_it(world: CoreWorld) -> None:
+    """What else somebody's own words hold is theirs to say."""
+    world.masker = SecretMasker(("correct horse battery",))
+    world.assemble()
+    ts = await world.started("Use correct horse battery and ghp_" + "a1B2" * 9)
+    await world.reply(ts, "or correct horse battery", AT[0])
+    await world.pass_time(5)
+    sent = [*world.job_api.created, *world.job_api.messages["job-1"]]
+    assert sent == [
+        "Use [masked: Pagehand's own credential] and ghp_" + "a1B2" * 9,
+        "or [masked: Pagehand's own credential]",
+    ]
+
+
 async def test_what_others_wrote_goes_along_without_secrets_and_pagehands_own(world: CoreWorld) -> None:
     """Previews of links, their titles and addresses included; a value of the configuration needs no name beside it."""
     world.masker = SecretMasker(("correct horse battery",))

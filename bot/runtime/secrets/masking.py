@@ -58,6 +58,10 @@ class SecretMasker:
         masked = self.mask_together((text,))
         return Masked(masked.texts[0], masked.kinds, masked.rules)
 
+    def mask_own(self, text: str) -> str:
+        """Returns the text without what Pagehand itself is configured with; whatever else it holds stays."""
+        return _masked(text, 0, _apart(list(_own(text, self.own))))
+
     def mask_together(self, texts: Sequence[str]) -> MaskedParts:
         """Masks texts that go out one after the other: a secret that is spread over several is masked in each."""
         findings = self.find(_BETWEEN.join(texts))

@@ -77,6 +77,7 @@ class CoreWorld:
             abilities=lambda _: self.abilities(),
             merge_seconds=self.merge_seconds,
             people=self.people,
+            masker=self.masker,
             requesters=self.requesters,
         )
         self.job_poller = JobPoller(
