@@ -1,9 +1,10 @@
-"""How a job comes after another one in the same Slack thread, or replaces it. That happens as a whole, once the new job
-has passed its checks; till then, and where it is refused, nothing about the other one changes. Each function is part
-of a transaction in which both threads are locked.
+"""How a job comes after another one in the same Slack thread, or replaces it. The new job takes its place once it has
+passed its checks, and ends the other one once it has its card; where it is refused, or has no room, nothing about the
+other one changes. Each function is part of a transaction in which both threads are locked.
 """
 
 from dataclasses import replace
+from typing import Protocol
 
 from bot.action_terms import ActionTerms, ActionTransaction, keep_polling
 from bot.audit_trail import note
@@ -15,6 +16,7 @@ from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswer
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.stopping import is_at_work
 from bot.domain.threads import Thread
+from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.start_endings import StartEnding, end_start
 from bot.starts import new_request
 
@@ -22,6 +24,10 @@ _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAn
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
 _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
 """Of the ways in that replace a job."""
+
+
+class FollowingTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
+    """What it touches that one job follows another."""
 
 
 async def take_place(tx: ActionTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
@@ -41,26 +47,49 @@ async def take_place(tx: ActionTransaction, thread: Thread, start: Request, term
     along = [request for request in await tx.requests.unsent(followed.id) if goes_along(request, start)]
     await tx.requests.move(along, thread.id)
     if replaces:
-        await _replace(tx, followed, thread, start, terms)
-    elif along and followed.card_ts is not None:
-        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits
+        await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
+    if (replaces or along) and followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits, and offers no retry any more
     return thread
 
 
-async def _replace(tx: ActionTransaction, followed: Thread, thread: Thread, start: Request, terms: ActionTerms) -> None:
+async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
+    """Ends the job that another one replaces, now that this one has its card; whoever asked for that is told."""
+    found = await _replaced_by(tx, thread)
+    if found is None:
+        return
+    followed, start = found
     if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.stopped_by:
-        stop = new_request(
-            followed, RequestKind.STOP, f"{start.source_key}/stop", start.person, "", way_in=WayIn.SWITCH
-        )
+        key = f"{start.source_key}/stop"
+        stop = new_request(followed, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
         await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
         await note(tx, AuditAction.STOPPED, stop, followed)
-    await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
-    if followed.card_ts is not None:
-        await tx.notices.add(followed.id, CARD_CHANGED)
     await _answer(tx, followed, start, _DONE[start.way_in])
     await note(tx, _AUDITED[start.way_in], start, followed)
 
 
-async def _answer(tx: ActionTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
+async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
+    """Has a job be as it was before another one, for which there is no room, was to follow or replace it."""
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    if followed is None:
+        return
+    await tx.requests.move(await tx.requests.unsent(thread.id), followed.id)
+    if await _replaced_by(tx, thread) is not None:
+        state = replace(followed.state, replaced_by="")
+        await tx.threads.save_state(followed.id, state, poll_in=None if state.job is None else 0.0)
+    if followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)
+
+
+async def _replaced_by(tx: FollowingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
+    """The job that this one replaces, with this one's start; None where it replaces none."""
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    start = await tx.requests.find_start(thread.id)
+    if followed is None or start is None or followed.state.replaced_by != thread.id:
+        return None
+    return followed, start
+
+
+async def _answer(tx: FollowingTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
     told = ActionAnswered(start.person_id, answer)
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))

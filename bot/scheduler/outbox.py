@@ -37,6 +37,7 @@ from bot.errors import (
     ChatNotInChannel,
     ChatUncertain,
 )
+from bot.following_jobs import replace_followed
 from bot.ports import Chat, Store
 from bot.replies import record_early
 from bot.scheduler.chat_errors import delivery_failure
@@ -209,6 +210,7 @@ class Outbox(Worker[ClaimedNotice]):
         if held and thread is not None and thread.card_ts is None and ts:
             await tx.threads.set_card(thread.id, ts)
             carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
+            await replace_followed(tx, carded)
             await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)

@@ -19,7 +19,8 @@ from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
 from bot.domain.reply_rules import ReplyModes
 from bot.domain.threads import Thread
-from bot.ports import HasEarlyReplies, HasHomes, HasNoticeQueue
+from bot.following_jobs import give_back
+from bot.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
 from bot.replies import record_early
 from bot.start_endings import StartEnding, end_start
 from bot.starts import RequestTransaction
@@ -28,7 +29,9 @@ from bot.store_ports import ClaimedNotice
 logger = logging.getLogger(__name__)
 
 
-class OutboxTransaction(HasNoticeQueue, RequestTransaction, HasEarlyReplies, HasHomes, Protocol):
+class OutboxTransaction(
+    HasNoticeQueue, HasRequestQueue, RequestTransaction, HasEarlyReplies, HasHomes, HasAudit, Protocol
+):
     """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
@@ -52,6 +55,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
     """No card, no thread, no job: the person is told how to make room for it."""
     start = await tx.requests.find_start(thread.id)
+    await give_back(tx, thread)
     if start is not None:
         await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
     await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)

@@ -15,7 +15,7 @@ from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, RequestState
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.threads import Thread
-from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.starts import job_of_reply
 
 ROOT = "1699999000.000100"
@@ -150,7 +150,7 @@ async def test_two_who_switch_at_once_switch_once(world: CoreWorld) -> None:
         world.reading.asked.append("")
     await world.pass_time(10)
     assert world.job_api.projects == ["manual", "guides"]
-    assert world.chat.answers() == ["project_switched", "project_settled"]
+    assert sorted(world.chat.answers()) == ["project_settled", "project_switched"]
 
 
 async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: CoreWorld) -> None:
@@ -443,3 +443,26 @@ async def test_who_asked_is_told_when_somebody_else_stops_it_before_it_has_a_car
     told = [(message.person_id, message.post) for message in world.chat.told_as(PostNotDelivered)]
     reasons = [(asker, post.reason, post.stopped_by) for asker, post in told if isinstance(post, RequestRejected)]
     assert reasons == ([("UANA", "stopped", "UBEN")] if person is BEN else [])
+
+
+def no_room(call: str, thread: Thread | None) -> None:
+    if call == "post_card":
+        raise ChatRejected("is_archived")
+
+
+async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWorld) -> None:
+    """What went along goes back; once there is room, it can be asked again."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    world.chat.fault = no_room
+    await world.reply(ts, "and the index", at(0))
+    await switch(world, first)
+    await world.pass_time(30)
+    assert [message.kind for message in world.chat.told if message.kind == "card_not_posted"] == ["card_not_posted"]
+    assert (world.job_api.cancelled, world.job_api.messages["job-1"]) == ([], ["and the index"])
+    world.chat.fault = lambda call, thread: None
+    await switch(world, first, "p2")
+    await world.pass_time(30)
+    assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
+    assert world.chat.answers() == ["project_switched"]
