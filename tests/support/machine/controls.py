@@ -91,12 +91,7 @@ class Controls(Asking, Writing, Controlling, Membership):
 
     def _is_well(self, thread: Thread) -> bool:
         uncertain = [row for row in self.rows("requests") if row["state"] == "uncertain"]
-        replaced = bool(thread.state.replaced_by)  # by a job for whose card there was no room, too
-        return (
-            thread.state.problem is None
-            and not replaced
-            and not any(row["thread_id"] == thread.id for row in uncertain)
-        )
+        return thread.state.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
 
     def live_in(self, place: Place) -> Thread | None:
         """The newest job of a Slack thread that was started."""
