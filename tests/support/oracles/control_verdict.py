@@ -267,12 +267,12 @@ class ControlVerdict(ControlHistory):
 
     def _started_after_all(self, key: str, row: Row, message: dict[str, Any]) -> Iterator[str]:
         """A reply is told that there is no job, in a thread where one lives that was there before the reply. One that
-        was written for another job, which was stopped before it began, or had no room for its card, is told so.
+        was written for another job, which somebody stopped before it began, is told so.
         """
         starts = [
             each for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("start", row["thread_id"])
         ]
-        if f"{row['thread_id']}/cannot_post" in self.notices or any(start["problem"] == "stopped" for start in starts):
+        if any(start["problem"] == "stopped" for start in starts):
             return
         thread, request = self.threads[row["thread_id"]], message["request"]["request_id"]
         recorded = self.people.recorded[request]
