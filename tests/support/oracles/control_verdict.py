@@ -206,12 +206,7 @@ class ControlVerdict(ControlHistory):
             if call.operation != "cancel" and call.prompt != STOP_WORDS:
                 continue
             job = self.jobs[call.job_id]
-            # Also by one that passed its checks, and for whose card there was no room then: that is told.
-            switched = any(
-                other.follows == job.thread.id and other.options.way_in == "switch"
-                for other in self.threads.values()
-                if f"{other.id}/cannot_post" in self.notices or any(j.thread.id == other.id for j in self.jobs.values())
-            )
+            switched = any(job.thread.id in self.replaced_by(other) for other in self.jobs.values())
             stopped = any(self._stops(press, job) for press in self.people.presses.values())
             if not (switched or stopped):
                 here = (each for each in self.threads.values() if each.channel_id == job.root[0])
