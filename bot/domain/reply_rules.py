@@ -69,7 +69,8 @@ def in_direct_message(reply: Reply) -> bool:
 
 def may_be_for_us(reply: Reply) -> bool:
     """Whether a message is for Pagehand, or was before it was edited or deleted, as far as that is known."""
-    return reply.mentions_us or reply.mentioned_us_before or in_direct_message(reply) or not reply.person.id
+    said_to_us = reply.mentions_us or reply.mentioned_us_before or reply.word is not None
+    return said_to_us or in_direct_message(reply) or not reply.person.id
 
 
 def may_ask(message_ts: str, edited_at: str) -> bool:

@@ -65,6 +65,7 @@ UNKNOWN_THEN = {
     RejectionReason.NOT_PERMITTED,
     RejectionReason.NOTHING_TO_STOP,
     RejectionReason.STOPPED,
+    RejectionReason.REPLACED,
 }
 """Reasons that no row of the old form holds under these words."""
 WAITING = RequestSummary("", "UBEN", RequestKind.FOLLOW_UP, "More \x02@U7\x03")

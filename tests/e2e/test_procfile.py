@@ -196,6 +196,7 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
                 "job poller",
                 "outbox",
                 "home publisher",
+                "file uploader",
                 "job API of docs",
             },
         )

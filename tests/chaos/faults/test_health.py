@@ -101,7 +101,7 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 
 def _all_well() -> dict[str, str]:
-    workers = ("request preparer", "request sender", "job poller", "outbox", "home publisher")
+    workers = ("request preparer", "file uploader", "request sender", "job poller", "outbox", "home publisher")
     return dict.fromkeys((*workers, "job API of docs", "slack connection", "recording"), "works")
 
 

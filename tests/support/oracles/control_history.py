@@ -9,7 +9,8 @@ from support.oracles.core_verdict import Model, Verdict
 from support.oracles.people_model import Message, People, Press, between
 from support.worlds.fault_world import Call, Outside
 
-from bot.domain.requests import RequestState
+from bot.domain.actions import Action
+from bot.domain.requests import RequestKind, RequestState
 from bot.domain.threads import Thread
 from bot.starts import request_id
 
@@ -66,6 +67,15 @@ class ControlHistory:
     def withdrawn(self, message: Message) -> bool:
         return bool(message.versions) and not message.versions[-1].words
 
+    def discarded(self, message: Message) -> bool:
+        """Its writer, who was asked, did not want it sent."""
+        return any(
+            isinstance(press.wants, Action)
+            and (press.wants.kind, press.wants.argument) == (RequestKind.DISCARD_HELD, request_id(message.key))
+            and self.answer(press) == "held_discarded"
+            for press in self.people.presses.values()
+        )
+
     def is_for_the_agent(self, message: Message) -> bool:
         """Where only mentions count, nothing else is."""
         if message.starts or message.mentions or message.in_direct_message or message.thread_id:
@@ -78,7 +88,10 @@ class ControlHistory:
     def explained(self, message: Message) -> bool:
         own = request_id(message.key)
         ends = (f"/{message.ts}/muted", f"/{message.ts}/external", f"/{message.key}")
-        if any(key.endswith(ends) or (f"/{own}" in key and self.explains(key)) for key in self.notices):
+        too_late = f"/{message.ts}/late/"
+        if any(
+            too_late in key or key.endswith(ends) or (f"/{own}" in key and self.explains(key)) for key in self.notices
+        ):
             return True
         row = self.rows.get(own)
         return row is not None and (

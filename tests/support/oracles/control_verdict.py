@@ -64,7 +64,9 @@ class ControlVerdict(ControlHistory):
         for message in self.people.messages:
             if message.acked is None or not message.known or self.withdrawn(message) or self.taken(message):
                 continue
-            if not self.is_for_the_agent(message) or message.told_too_late or self.explained(message):
+            if not self.is_for_the_agent(message) or message.told_too_late or self.discarded(message):
+                continue
+            if self.explained(message):
                 continue
             yield f"lost: {message} was acknowledged, not taken, and nothing was said ({self.row_of(message)})"
 
