@@ -106,6 +106,9 @@ class MessageVersions(Protocol):
     that an edit or a deletion can come before the message itself.
     """
 
+    async def answer(self, version: MessageVersion) -> bool:
+        """Notes that the writer of a version gets a private answer; False where they did, to this one or a newer."""
+
     async def note(self, version: MessageVersion) -> bool:
         """Notes that a version came; False where a newer one came before. Other versions of the same message wait for
         the end of this transaction, which does this before it locks anything else.

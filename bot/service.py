@@ -10,7 +10,7 @@ from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
 from bot.domain.reply_rules import ReplyModes, everyone, may_be_for_us
-from bot.domain.requests import Person, Reply
+from bot.domain.requests import MessageVersion, Person, Reply
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
 from bot.ports import (
@@ -132,6 +132,12 @@ class Service:
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records that a channel has another id, since a time in seconds."""
         await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
+
+    async def is_first_answer(self, version: MessageVersion) -> bool:
+        """Whether the writer of a message is to get a private answer that is no notice: another process, to which Slack
+        brought the same message, may have given it. It may get lost where this one ends before it does.
+        """
+        return await self._store.transact(lambda tx: tx.message_versions.answer(version))
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""

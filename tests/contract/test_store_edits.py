@@ -158,3 +158,16 @@ async def test_a_thread_shows_what_its_start_asks_for(store: Store) -> None:
     thread = await store.transact(lambda tx: tx.threads.get("t1"))
     assert thread is not None
     assert thread.prompt == "Do it well"
+
+
+async def test_a_private_answer_is_given_once_for_each_version_however_many_processes_get_the_message(
+    store: Store,
+) -> None:
+    """An older version that Slack brings later is not answered any more."""
+    services = [Service(store, on_commit=lambda: None) for _ in range(3)]
+    for edited_at in ("", "1700000009.000100"):
+        version = MessageVersion("C1", REPLY, "UANA", edited_at)
+        answers = await asyncio.gather(*(service.is_first_answer(version) for service in services))
+        assert sorted(answers) == [False, False, True]
+    assert not await services[0].is_first_answer(MessageVersion("C1", REPLY, "UANA", ""))
+    assert await services[0].is_first_answer(MessageVersion("C1", "1700000003.000100", "UANA", ""))

@@ -12,7 +12,7 @@ from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listen
 
 from bot.domain.commands import ThreadWord
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person, Reply, WayIn
+from bot.domain.requests import MessageVersion, Person, Reply, WayIn
 from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreUnavailable
 from bot.slack.receiving.slack_app import SlackApp
@@ -335,3 +335,18 @@ async def test_an_app_without_modals_answers_all_the_same(world: ListeningWorld)
     assert isinstance(world.app, SlackApp)
     shortcut = {"type": "message_action", "callback_id": "hand_to_pagehand", "team": {"id": "T1"}, "user": {"id": "U1"}}
     assert (await world.take(shortcut)).status == 200
+
+
+async def test_what_another_process_has_answered_is_not_answered_again(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While the database is away, rather twice than not at all."""
+    event = message(f"<@{BOT}> help")["event"]
+    world.service.answered.add(MessageVersion("C1", event["ts"], event["user"], ""))
+    await world.take(message(f"<@{BOT}> help"))
+    await world.app.drain(5)
+    assert told(caplog) == 0
+    world.service.fault = StoreUnavailable("locked")
+    await world.take(message(f"<@{BOT}> help", ts="1700000077.000100"))
+    await world.app.drain(5)
+    assert told(caplog) == 1

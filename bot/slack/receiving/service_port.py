@@ -5,7 +5,7 @@ from typing import Protocol
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person, Reply
+from bot.domain.requests import MessageVersion, Person, Reply
 
 
 class ServicePort(Protocol):
@@ -30,6 +30,9 @@ class ServicePort(Protocol):
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records that a channel has another id, since a time in seconds."""
+
+    async def is_first_answer(self, version: MessageVersion) -> bool:
+        """Notes that the writer of a message gets a private answer; False where they got it."""
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""

@@ -236,9 +236,11 @@ message_versions = Table(
     Column("person_id", CleanText, nullable=False),
     Column("edited_at", CleanText, nullable=False),
     Column("noted_at", Double, nullable=False),
+    Column("answered", CleanText),
     time_check("noted_at"),
 )
-"""Of messages for Pagehand, for a while: which version is the newest that was seen (`edited_at` of a Reply)."""
+"""Of messages for Pagehand, for a while: which version is the newest that was seen (`edited_at` of a Reply), and to
+which its writer had a private answer that is no notice."""
 
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)

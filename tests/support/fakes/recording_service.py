@@ -8,7 +8,7 @@ from bot.domain.actions import Action
 from bot.domain.mentions import with_names
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person, Reply
+from bot.domain.requests import MessageVersion, Person, Reply
 
 _WORDS = frozenset({"start", "receive"})
 
@@ -25,6 +25,7 @@ class RecordingService:
     fault: Exception | None = None
     gate: asyncio.Event | None = None
     knows: bool = True
+    answered: set[MessageVersion] = field(default_factory=set)
     drafts: dict[tuple[str, str], str] = field(default_factory=dict)
     preferences: dict[str, Preference] = field(default_factory=dict)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
@@ -36,6 +37,13 @@ class RecordingService:
     async def receive(self, reply: Reply) -> bool:
         await self._keep("receive", reply)
         return self.knows
+
+    async def is_first_answer(self, version: MessageVersion) -> bool:
+        if self.fault is not None:
+            raise self.fault
+        first = version not in self.answered
+        self.answered.add(version)
+        return first
 
     async def revise(self, reply: Reply) -> bool:
         await self._keep("revise", reply)

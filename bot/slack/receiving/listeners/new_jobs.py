@@ -1,12 +1,14 @@
 """Messages that begin a thread and ask for a job: mentions, and direct messages."""
 
+from contextlib import suppress
 from typing import assert_never
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
 from bot.domain.commands import Aside, Blank, Help, Start, Word, parse_request
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import WayIn
+from bot.domain.requests import MessageVersion, WayIn
 from bot.domain.threads import ThreadOrigin
+from bot.errors import StoreError
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
 from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
@@ -41,9 +43,17 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
 
 
 def tell(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
-    """Tells a message's writer something privately, once, though the message can come twice."""
+    """Tells a message's writer something privately, once, though the message can come again, to another process too."""
     if dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
-        dependencies.recorder.tell_in_background(message.person, message.channel_id, text)
+        dependencies.recorder.in_background(_tell_once(message, text, dependencies), name="answering a message")
+
+
+async def _tell_once(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
+    version = MessageVersion(message.channel_id, message.ts, message.person.id, message.edited_at)
+    with suppress(StoreError):  # then rather twice than not at all
+        if not await dependencies.service.is_first_answer(version):
+            return
+    dependencies.recorder.tell_in_background(message.person, message.channel_id, text)
 
 
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:
