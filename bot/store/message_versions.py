@@ -23,7 +23,7 @@ def _answer_newest(into: InsertInto) -> Executable:
     answered = message_versions.c.answered
     return insert.on_conflict_do_update(
         index_elements=[message_versions.c.channel_id, message_versions.c.message_ts],
-        set_={"answered": insert.excluded.answered},
+        set_={"answered": insert.excluded.answered, "noted_at": insert.excluded.noted_at},
         where=or_(answered.is_(None), answered < insert.excluded.answered),
     )
 

@@ -2,10 +2,12 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
@@ -261,11 +263,20 @@ async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> 
     await page.keyboard.press("Enter")
     await expect(page.get_by_test_id("thread-composer")).to_be_focused()
     await page.keyboard.press("Escape")
-    await page.get_by_test_id("act-as").focus()
-    await page.keyboard.press("Enter")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
-    await expect(page.locator(f"[data-ready={BEN}]")).to_be_attached()
+    await _act_as_ben(page)
+
+
+async def _act_as_ben(page: Page) -> None:
+    """By the keys, and again where the browser's own list was not open yet: nothing tells when it is."""
+    is_ben = page.locator(f"[data-ready={BEN}]")
+    for _ in range(5):
+        await page.get_by_test_id("act-as").focus()
+        for key in ("Enter", "ArrowDown", "Enter"):
+            await page.keyboard.press(key)
+        with suppress(PlaywrightTimeoutError):
+            await is_ben.wait_for(state="attached", timeout=2_000)
+            return
+    await expect(is_ben).to_be_attached()
 
 
 async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
