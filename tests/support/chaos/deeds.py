@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from support.chaos.asked import Deed, End, Reply, acked, changes_of, deliveries_of
-from support.chaos.process_world import GUEST, MENTION, WITHOUT_CANCEL
+from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
@@ -90,16 +90,17 @@ async def change(scenario: "UserScenario", reply: Reply) -> None:
         reply.changes = changes_of(scenario.world, reply.ts)
 
 
-async def want_as_guest(scenario: "UserScenario") -> None:
-    """Somebody replies, and presses the button for a stop, who may do neither."""
-    scenario.where, guest = "is a guest", scenario.world.workspace.people[GUEST]
-    text = f"scenario-{scenario.number} guest-{len(scenario.guest_words) + 1}."
-    said = await guest.say(scenario.channel, f"{MENTION}{text}", thread_ts=scenario.root_ts)
-    scenario.guest_words.append(text)
-    scenario.guest_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
-    if scenario.card is not None and STOP_JOB in str(scenario.card.blocks):
+async def ask_in_vain(scenario: "UserScenario") -> None:
+    """Somebody replies who may not: a guest, who presses the button for a stop, too, or who has asked for too much."""
+    scenario.where, name = "is refused", scenario.rng.choice((GUEST, AT_THE_LIMIT))
+    person = scenario.world.workspace.people[name]
+    words = f"scenario-{scenario.number} {name}-{len(scenario.refused_words) + 1}."
+    said = await person.say(scenario.channel, f"{MENTION}{words}", thread_ts=scenario.root_ts)
+    scenario.refused_words.append(words)
+    scenario.refused_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
+    if name == GUEST and scenario.card is not None and STOP_JOB in str(scenario.card.blocks):
         with suppress(SlackError):
-            await guest.press(scenario.channel, scenario.card.ts, STOP_JOB)
+            await person.press(scenario.channel, scenario.card.ts, STOP_JOB)
 
 
 async def _finish(scenario: "UserScenario", turn: int) -> None:

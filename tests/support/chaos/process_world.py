@@ -3,6 +3,7 @@
 import asyncio
 import random
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,8 @@ from bot.cli.demo_services import manifest
 from bot.store.database.engine import engine_for
 from bot.store.database.url import sqlite_path
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel
+from bot.workspace.model.entities import Channel, User
+from bot.workspace.model.sample_data import HOME
 from bot.workspace.server import WorkspaceServer
 
 CHANNELS = ("docs", "general")
@@ -31,6 +33,8 @@ NEW_CHANNEL = 0.3
 PEOPLE = ("ana", "ben")
 GUEST = "gia"
 """Who may ask for nothing."""
+AT_THE_LIMIT, HOURLY_LIMIT = "dan", 2_000
+"""Who has asked for as much as one may in an hour; nobody else gets there."""
 MENTION = "@pagehand "
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack brings an event again: as often as the real one, but sooner."""
@@ -83,7 +87,7 @@ class ProcessWorld:
     def new_channel(self, name: str) -> str:
         """Opens a public channel in which the people are, and the bot is not. Returns its name."""
         state = self.workspace.state
-        people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST)]
+        people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST, AT_THE_LIMIT)]
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
@@ -115,11 +119,13 @@ async def world(
     port = free_port() if http else None
     workspace = WorkspaceServer(_app(port), ack_timeout=1.5, retry_delays=RETRY_DELAYS)
     workspace.channels.add_bot("general")
+    workspace.state.add_user(User("U0DAN0001", AT_THE_LIMIT, "Dan Weber", HOME.id))
     for channel in CHANNELS:
-        workspace.channels[channel].members.append(workspace.people[GUEST].id)
+        workspace.channels[channel].members += [workspace.people[person].id for person in (GUEST, AT_THE_LIMIT)]
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
     fake_job_api.projects.add(WITHOUT_CANCEL)
     engine = _reading(database_url)
+    await _use_up_the_limit(engine, workspace.people[AT_THE_LIMIT].id)
     await workspace.start()
     await fake_job_api.start()
     try:
@@ -137,6 +143,13 @@ async def world(
         await engine.dispose()
         await workspace.stop()
         await fake_job_api.stop()
+
+
+async def _use_up_the_limit(engine: AsyncEngine, person_id: str) -> None:
+    asked = text("INSERT INTO counted_requests (request_id, person_id, at) VALUES (:request, :person, :at)")
+    rows = [{"request": f"used-{n}", "person": person_id, "at": time.time()} for n in range(HOURLY_LIMIT)]
+    async with engine.begin() as connection:
+        await connection.execute(asked, rows)
 
 
 async def until(condition: Callable[[], Awaitable[object]], seconds: float, every: float = 0.2) -> bool:
@@ -185,6 +198,7 @@ def _environment(
         "JOB_API_REQUESTER": "true",
         "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
+        "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
         "PAGEHAND_MERGE_SECONDS": "1",
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",

@@ -24,8 +24,8 @@ BY_MENTION, WITH_FILE, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.5, 0.2, 0.4
 """How often a job is asked for in a message, and that with a file, how often without a word of its project, and, where
 that person is asked whether it is for the agent, how often somebody else replies.
 """
-BY_GUEST = 0.1
-"""How often a guest, who may not, wants something."""
+IN_VAIN = 0.15
+"""How often somebody wants something who may not."""
 _LOOK_EVERY = 0.15
 
 
@@ -55,9 +55,9 @@ class UserScenario:
     """The requests that were not asked to be sent again."""
     followers: dict[str, WayIn] = field(default_factory=dict)
     """What Pagehand calls the jobs that came after this one, or in its place, and how they were asked for."""
-    guest_words: list[str] = field(default_factory=list)
-    guest_requests: list[str] = field(default_factory=list)
-    """What a guest wrote, and what Pagehand calls that."""
+    refused_words: list[str] = field(default_factory=list)
+    refused_requests: list[str] = field(default_factory=list)
+    """What those wrote who may not, and what Pagehand calls that."""
     start_left: bool = False
     """Whether the person left it at not knowing whether the job was started."""
     card: Message | None = None
@@ -178,8 +178,8 @@ class UserScenario:
             self.replies.append(reply)
             await deeds.change(self, reply)
             await self.dither(0.3)
-        if self.rng.random() < BY_GUEST:
-            await deeds.want_as_guest(self)
+        if self.rng.random() < IN_VAIN:
+            await deeds.ask_in_vain(self)
         return self.replies[before:]
 
     def addressed(self, words: str) -> str:

@@ -257,14 +257,14 @@ def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[
 
 
 def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Broken]:
-    """Nothing of what a guest wanted is done, and nothing goes out that was deleted before."""
+    """Nothing of what was refused is done, and nothing goes out that was deleted before."""
     attempts = world.fake_job_api.attempts
-    for text in {*scenario.guest_words} & {*world.fake_job_api.words_taken()}:  # as others' words they may go along
+    for text in {*scenario.refused_words} & {*world.fake_job_api.words_taken()}:  # as others' words they may go along
         yield Broken(Promise.DONE_ONCE, f"{text} went out")
-    for request_id in scenario.guest_requests:
+    for request_id in scenario.refused_requests:
         state, _ = records.states.get(request_id, (RequestState.REJECTED, ""))
         if state is not RequestState.REJECTED:
-            yield Broken(Promise.NOTHING_LOST, f"what a guest wants, {request_id}, is {state}")
+            yield Broken(Promise.NOTHING_LOST, f"what may not be asked for, {request_id}, is {state}")
     for reply in scenario.replies:
         if reply.gone_at is None or world.process_pool.pauses:
             continue
