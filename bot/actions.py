@@ -26,6 +26,7 @@ from bot.domain.notices.messages import (
 from bot.domain.observe import with_problem
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.threads import Thread
+from bot.following_jobs import alive
 from bot.holds import ask_again
 from bot.project_choices import choose_project
 from bot.replies import catch_up, release, send_new_words
@@ -137,22 +138,10 @@ async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, await _alive(tx, thread), request)
+    answer = await send_new_words(tx, await alive(tx, thread), request)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
-
-
-async def _alive(tx: ActionTransaction, thread: Thread) -> Thread:
-    """The thread of the job that was started instead, however often that was done."""
-    seen = {thread.id}
-    while thread.state.replaced_by not in {"", *seen}:
-        instead = await tx.threads.get(thread.state.replaced_by)
-        if instead is None:
-            break
-        seen.add(instead.id)
-        thread = instead
-    return thread
 
 
 async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:

@@ -81,6 +81,18 @@ async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
         await tx.notices.add(followed.id, CARD_CHANGED)
 
 
+async def alive(tx: HasThreads, thread: Thread) -> Thread:
+    """The thread of the job that was started instead, however often that was done."""
+    seen = {thread.id}
+    while thread.state.replaced_by not in {"", *seen}:
+        instead = await tx.threads.get(thread.state.replaced_by)
+        if instead is None:
+            break
+        seen.add(instead.id)
+        thread = instead
+    return thread
+
+
 async def _replaced_by(tx: FollowingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
     """The job that this one replaces, with this one's start; None where it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None

@@ -13,6 +13,7 @@ from bot.domain.reply_rules import ReplyModes, everyone, may_be_for_us
 from bot.domain.requests import MessageVersion, Person, Reply
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
+from bot.following_jobs import alive
 from bot.ports import (
     HasDrafts,
     HasEarlyReplies,
@@ -121,8 +122,8 @@ class Service:
 
         async def work(tx: RequestTransaction) -> bool:
             thread = await tx.threads.get(thread_id)
-            if thread is not None:
-                await record_written(tx, thread, person, text, source_key=source_key)
+            if thread is not None:  # somebody may look at the card of a job that another one has replaced
+                await record_written(tx, await alive(tx, thread), person, text, source_key=source_key)
             return thread is not None
 
         known = await self._store.transact(work, urgent=True)

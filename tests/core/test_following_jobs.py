@@ -466,3 +466,14 @@ async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWor
     await world.pass_time(30)
     assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
     assert world.chat.answers() == ["project_switched"]
+
+
+async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_its_place(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    first = await world.thread(ts)
+    await switch(world, first)
+    await world.pass_time(10)
+    await world.service.follow_up(BEN, first.id, "and the index", source_key="view/1")
+    await world.pass_time(10)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
