@@ -1,10 +1,11 @@
 """The seams between what Pagehand decides and the world: each has a real implementation and a fake for tests."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from bot.domain.jobs import Job
-from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.notices.messages import Notice
+from bot.domain.reactions import ReactionCall
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.parts_store_ports import RequestParts
@@ -94,12 +95,8 @@ class Chat(Protocol):
         channel since the thread was recorded.
         """
 
-    async def reaction(
-        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
-    ) -> None:
-        """Puts a reaction (None: no other) on a message and takes those away that it replaces. Doing it twice is the
-        same as once.
-        """
+    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
+        """Puts a reaction on a message, or takes one off. Doing it twice is the same as once."""
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """Tells the person whom the notice is for: in the channel where possible, else in a direct message."""

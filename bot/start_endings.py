@@ -20,6 +20,10 @@ class EndingTransaction(HasThreads, HasRequests, HasNotices, Protocol):
     """What ending a start touches."""
 
 
+SOON_SENT = 5.0
+"""Seconds in which a reply goes out where nothing is in its way: those of merging, and two more."""
+
+
 @dataclass(frozen=True)
 class StartEnding:
     """Why there will be no job.
@@ -63,5 +67,8 @@ async def refuse_follow_ups(tx: EndingTransaction, thread_id: str) -> None:
 
 
 def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
-    """The notice that a reply is to carry a reaction, or none any more."""
-    return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction))
+    """The notice that a reply is to carry a reaction, or none any more. What is sent soon gets that of what was sent
+    alone, which is one call of Slack's instead of three.
+    """
+    due_in = SOON_SENT if reaction is Reaction.RECORDED else 0.0
+    return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction), due_in)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.reactions import ReactionProgress
 from bot.domain.requests import Request, Requester, RequestState
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
@@ -245,6 +246,9 @@ class NoticeQueue(Notices, Protocol):
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         """Ends a notice (a CARD or REACTION of a newer revision stays open). `ts` is the message's, if there is one."""
+
+    async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
+        """Records that Slack took a call for a REACTION: it ends, or is due again for the next call."""
 
     async def postpone(
         self,

@@ -26,11 +26,10 @@ from bot.domain.deliver import (
 from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
-    Notice,
-    Reaction,
     ReactionChanged,
 )
 from bot.domain.notices.posts import Delivery
+from bot.domain.reactions import after_call, next_call
 from bot.domain.reply_rules import ReplyModes, everyone
 from bot.errors import (
     ChatError,
@@ -150,9 +149,9 @@ class Outbox(Worker[ClaimedNotice]):
         self._require_lease(claimed_at)
         notice, thread = item.notice, item.thread
         match notice.message:
-            case ReactionChanged(at, reaction):
-                others = _replaced(notice, reaction)
-                await self._bounded(self._chat.reaction(thread, at, reaction, instead_of=others))
+            case ReactionChanged() as wanted:
+                if (reaction_call := next_call(notice, wanted)) is not None:
+                    await self._bounded(self._chat.react(thread, wanted.message_ts, reaction_call))
                 return None
             case CardChanged() if thread.card_ts is not None:
                 plain, counts = notice.without_blocks, item.follow_ups
@@ -204,6 +203,11 @@ class Outbox(Worker[ClaimedNotice]):
             raise PausedTooLongError
 
     async def _record_delivered(self, item: ClaimedNotice, ts: str | None, tx: OutboxTransaction) -> None:
+        if isinstance(item.notice.message, ReactionChanged):
+            wanted = item.notice.message
+            progress = after_call(item.notice, wanted, next_call(item.notice, wanted))
+            await tx.notices.reacted(item.notice, self._owner, progress)
+            return
         posted_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
         thread = await tx.threads.get(item.thread.id) if posted_card else None
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
@@ -245,11 +249,3 @@ class Outbox(Worker[ClaimedNotice]):
 
 def _is_reaction(item: ClaimedNotice) -> bool:
     return item.notice.delivery is Delivery.REACTION
-
-
-def _replaced(notice: Notice, reaction: Reaction | None) -> list[Reaction]:
-    """The reactions that may be there already: what gets a second one had RECORDED first. Slack limits how often one
-    can be taken away, so none is tried in vain.
-    """
-    before = {0: [], 1: [Reaction.RECORDED]}.get(notice.revision, list(Reaction))
-    return [other for other in before if other is not reaction]

@@ -31,11 +31,19 @@ from sqlalchemy import (
 from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
+from bot.domain.reactions import ReactionProgress
 from bot.domain.requests import RequestKind, RequestState
 from bot.domain.threads import FollowUpCounts
 from bot.store.claims import FREE, candidates, claim_candidates, claim_of, claiming, first_of_thread
 from bot.store.schema.column_types import CleanText
-from bot.store.schema.rows import LASTING, notice_from, notice_values, thread_from, thread_to_speak_in
+from bot.store.schema.rows import (
+    LASTING,
+    notice_from,
+    notice_values,
+    reactions_text,
+    thread_from,
+    thread_to_speak_in,
+)
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 from bot.store_ports import ClaimedNotice
@@ -66,6 +74,9 @@ def _add_or_reopen(into: InsertInto) -> Executable:
             "without_blocks": False,
             # Whether a card's post arrived stays open till its ts is known; all else can safely be done twice.
             "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
+            # Of a reaction that may have arrived, whoever tries to put it there knows, or else nobody.
+            "reactions_shown": case((or_(_SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
+            "reaction_added": new.reaction_added,
             "problem": "",
         },
     )
@@ -123,6 +134,7 @@ _CLAIM = claiming(
 )
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
+_DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
 
 
 def _ending(state: NoticeState, **values: Any) -> Update:
@@ -146,6 +158,20 @@ _DELIVERED = _ending(
     uncertain=False,
     problem="",
 )
+_REACTED = (
+    update(notices)
+    .where(_CLAIMED)
+    .values(
+        state=case((_DONE_WITH_NEWEST, NoticeState.DONE), else_=NoticeState.WAITING),
+        due_at=case((_DONE_WITH_NEWEST, null()), else_=bindparam("now", type_=Double)),
+        attempts=case((_DONE_WITH_NEWEST, notices.c.attempts), else_=0),
+        reactions_shown=bindparam("shown"),
+        reaction_added=or_(_NEWEST, notices.c.reaction_added),
+        uncertain=False,
+        problem="",
+        **FREE,
+    )
+)
 _GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
 _POSTPONE = (
     update(notices)
@@ -155,6 +181,10 @@ _POSTPONE = (
         due_at=bindparam("next_at", type_=Double),
         uncertain=or_(notices.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
         without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
+        # What was on the reply before is there still, unless this try may have changed it.
+        reactions_shown=case(
+            (bindparam("may_have_arrived", type_=Boolean), notices.c.reactions_shown), else_=bindparam("shown")
+        ),
         problem=bindparam("why"),
         **FREE,
     )
@@ -215,6 +245,10 @@ class Notices:
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
 
+    async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
+        shown = reactions_text(progress.shown)
+        return await self._result(_REACTED, notice, owner, now=self._session.now, shown=shown, done=progress.done)
+
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
         return await self._result(_GIVE_UP, notice, owner, now=self._session.now, why=problem)
 
@@ -233,6 +267,7 @@ class Notices:
             "may_have_arrived": uncertain,
             "refused_blocks": without_blocks,
             "why": problem,
+            "shown": None if notice.reactions_shown is None else reactions_text(notice.reactions_shown),
         }
         return await self._result(_POSTPONE, notice, owner, **values)
 

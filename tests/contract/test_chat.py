@@ -22,6 +22,7 @@ from bot.domain.notices.messages import (
     StatusRequested,
 )
 from bot.domain.notices.posts import JobFinished, JobStarted
+from bot.domain.reactions import AddReaction, RemoveReaction
 from bot.domain.telling import Telling
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
@@ -144,49 +145,19 @@ async def test_a_message_by_somebody_else_is_not_taken_for_ours(world: SlackWorl
     assert await world.chat.find(thread, "th1/started") is None
 
 
-async def test_the_newest_mark_is_the_only_one(world: SlackWorld) -> None:
+async def test_marks_go_on_and_off_each_by_one_call_and_twice_is_as_once(world: SlackWorld) -> None:
     thread = await world.posted()
     reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
-    for reaction in (
-        Reaction.RECORDED,
-        Reaction.RECORDED,
-        Reaction.ACCEPTED,
-        Reaction.PROBLEM,
-        Reaction.RECORDED,
-        None,
-        None,
-    ):
-        await world.chat.reaction(thread, reply.ts, reaction, instead_of=set(Reaction) - {reaction})
-        assert list(reply.reactions) == ([reaction.value] if reaction else [])
-
-
-async def test_a_mark_costs_no_call_that_is_not_needed(world: SlackWorld) -> None:
-    thread = await world.posted()
-    reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
-    await world.chat.reaction(thread, reply.ts, Reaction.RECORDED, instead_of=[])
-    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
-    assert list(reply.reactions) == [Reaction.ACCEPTED.value]
+    for reaction in Reaction:
+        for _ in "12":
+            await world.chat.react(thread, reply.ts, AddReaction(reaction))
+    assert list(reply.reactions) == [reaction.value for reaction in Reaction]
+    for reaction in Reaction:
+        for _ in "12":
+            await world.chat.react(thread, reply.ts, RemoveReaction(reaction))
+    assert reply.reactions == {}
     calls = [call.method for call in world.workspace.web_api.calls if call.method.startswith("reactions.")]
-    assert calls == ["reactions.add", "reactions.add", "reactions.remove"]
-
-
-async def test_several_processes_marking_one_reply_leave_one_mark(world: SlackWorld) -> None:
-    thread = await world.posted()
-    reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
-    one, two = (
-        SlackChat(world.chat._client, world.chat._identity, world.chat._message_context, world.chat._ephemeral_sender)
-        for _ in "12"
-    )
-    marked = [
-        (one, Reaction.RECORDED),
-        (two, Reaction.PROBLEM),
-        (one, Reaction.RECORDED),
-        (two, Reaction.RECORDED),
-        (one, Reaction.ACCEPTED),
-    ]
-    for chat, reaction in marked:
-        await chat.reaction(thread, reply.ts, reaction, instead_of=set(Reaction) - {reaction})
-        assert list(reply.reactions) == [reaction.value]
+    assert calls == [*["reactions.add"] * 6, *["reactions.remove"] * 6]
 
 
 async def test_marks_of_people_are_left_alone(world: SlackWorld) -> None:
@@ -194,7 +165,8 @@ async def test_marks_of_people_are_left_alone(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "and this", thread_ts=thread.ts)
     await ana.react("docs", reply.ts, "eyes")
-    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
+    await world.chat.react(thread, reply.ts, AddReaction(Reaction.ACCEPTED))
+    await world.chat.react(thread, reply.ts, RemoveReaction(Reaction.RECORDED))
     assert set(reply.reactions) == {"eyes", Reaction.ACCEPTED.value}
 
 
@@ -203,8 +175,8 @@ async def test_a_deleted_reply_needs_no_mark(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "oops", thread_ts=thread.ts)
     await ana.delete("docs", reply.ts)
-    await world.chat.reaction(thread, reply.ts, Reaction.ACCEPTED, instead_of=[Reaction.RECORDED])
-    await world.chat.reaction(thread, reply.ts, None, instead_of=[Reaction.RECORDED])
+    await world.chat.react(thread, reply.ts, AddReaction(Reaction.ACCEPTED))
+    await world.chat.react(thread, reply.ts, RemoveReaction(Reaction.RECORDED))
 
 
 # -- somebody else's thread -------------------------------------------------------------------------------------------
@@ -427,7 +399,7 @@ async def test_each_scope_that_is_missing_is_named_once(caplog: pytest.LogCaptur
         reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
         for _ in range(3):
             with pytest.raises(ChatMissingScope, match="missing_scope"):
-                await world.chat.reaction(thread, reply.ts, Reaction.RECORDED, instead_of=[])
+                await world.chat.react(thread, reply.ts, AddReaction(Reaction.RECORDED))
     assert world.missing.names == ("reactions:write",)
     assert caplog.text.count("reactions:write: replies get no marks") == 1
     assert "Reinstall to Workspace" in caplog.text

@@ -25,8 +25,10 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
+from bot.domain.reactions import ReactionProgress
 from bot.ports import Store
+from bot.store_ports import ClaimedNotice
 
 LASTING = [CARD, a_reaction("m", "eyes")]
 
@@ -248,3 +250,62 @@ async def test_a_watch_can_end_while_its_job_is_polled(store: Store) -> None:
     [claimed] = await claim_polls(store)
     await store.transact(lambda tx: tx.threads.save_state("t1", claimed.thread.state, poll_in=None))
     assert await claim_polls(store, "another") == []
+
+
+async def reacted(store: Store, item: ClaimedNotice, *shown: Reaction, done: bool) -> bool:
+    return await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", ReactionProgress(shown, done)))
+
+
+async def test_what_is_done_of_a_mark_is_known_to_the_next_try(store: Store) -> None:
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    [first] = await claim_notices(store)
+    assert (first.notice.reactions_shown, first.notice.reaction_added) == ((), False)
+    assert await reacted(store, first, Reaction.RECORDED, done=True)
+    assert not await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    [second] = await claim_notices(store)
+    assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
+    assert await reacted(store, second, Reaction.RECORDED, Reaction.ACCEPTED, done=False)
+    [third] = await claim_notices(store)
+    assert third.notice.reactions_shown == (Reaction.RECORDED, Reaction.ACCEPTED)
+    assert (third.notice.reaction_added, third.notice.attempts) == (True, 1)
+    await store.transact(lambda tx: tx.notices.postpone(third.notice, "one", due_in=0.0))
+    [again] = await claim_notices(store)
+    assert (again.notice.reactions_shown, again.notice.reaction_added) == (third.notice.reactions_shown, True)
+
+
+async def test_a_mark_that_was_replaced_under_way_is_told_by_whoever_put_it_there(store: Store) -> None:
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    [first] = await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    assert await reacted(store, first, Reaction.RECORDED, done=True)
+    [second] = await claim_notices(store)
+    assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
+
+
+async def test_a_mark_of_which_nobody_knows_may_be_any(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    await claim_notices(store, "dead")
+    await say(store, a_reaction("m", "white_check_mark"))
+    clock.advance(LEASE)
+    [claimed] = await claim_notices(store)
+    assert claimed.notice.reactions_shown is None
+
+
+async def test_a_mark_that_certainly_did_not_arrive_needs_not_be_taken_off(store: Store) -> None:
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    [first] = await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    await store.transact(lambda tx: tx.notices.postpone(first.notice, "one", due_in=0.0))
+    [second] = await claim_notices(store)
+    assert second.notice.reactions_shown == ()
+
+
+async def test_a_notice_can_be_due_later_and_is_due_at_once_when_something_newer_is(
+    store: Store, clock: FakeClock
+) -> None:
+    await add(store, a_thread(), say=[replace(a_reaction("m", "eyes"), due_in=5.0)])
+    assert not await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    [claimed] = await claim_notices(store)
+    assert claimed.notice.message == ReactionChanged("m", Reaction.ACCEPTED)

@@ -76,14 +76,45 @@ async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it"]
 
 
-async def test_a_reply_is_a_follow_up_with_its_marks(world: CoreWorld) -> None:
+async def test_a_reply_is_a_follow_up_with_its_mark(world: CoreWorld) -> None:
+    """What goes out soon gets the check mark alone, which is one call."""
     ts = await world.started()
     await world.reply(ts, "Shorter", "5.1")
-    await world.settle()
-    assert world.chat.reactions == {"5.1": Reaction.RECORDED}
-    await world.pass_time(2)
+    await world.pass_time(30)
     assert world.job_api.messages["job-1"] == ["Shorter"]
     assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
+    assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
+
+
+async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> None:
+    """The first mark comes off again by a call of its own."""
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
+    await world.reply(ts, "Shorter", "5.1")
+    await world.settle()
+    assert world.chat.reactions == {}
+    await world.pass_time(6)
+    assert world.chat.reactions == {"5.1": Reaction.RECORDED}
+    await world.pass_time(30)
+    assert world.chat.all_reactions == {"5.1": [Reaction.ACCEPTED]}
+    assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", "unmark"]
+
+
+async def test_a_mark_that_slack_would_not_take_off_is_not_put_on_again(world: CoreWorld) -> None:
+    """Nothing that succeeded is repeated."""
+    busy = [ChatBusy("ratelimited", retry_after=20.0) for _ in range(3)]
+
+    def refused(call: str, thread: Thread | None) -> None:
+        if call == "unmark" and busy:
+            raise busy.pop()
+
+    world.chat.fault = refused
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
+    await world.reply(ts, "Shorter", "5.1")
+    await world.pass_time(120)
+    assert world.chat.all_reactions == {"5.1": [Reaction.ACCEPTED]}
+    assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", *["unmark"] * 4]
 
 
 async def test_follow_ups_keep_the_order_in_which_they_were_written(world: CoreWorld) -> None:
@@ -434,6 +465,7 @@ async def test_an_outage_that_another_process_saw_end_is_over(world: CoreWorld) 
 
     world.chat.fault = down
     await world.reply(ts, "more", "5.1")
+    world.clock.advance(6.0)
     await world.step(world.outbox)
     first = world.outbox
     world.chat.fault = lambda call, thread: None

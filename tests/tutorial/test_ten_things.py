@@ -34,8 +34,6 @@ async def test_3_a_reply_in_the_thread_steers_the_job(pagehand: TutorialWorld) -
     await pagehand.types("/docs Fix the guides")
 
     reply = await pagehand.replies("Leave the changelog alone")
-    assert pagehand.reaction(reply) == "eyes"
-
     await pagehand.later()
     assert pagehand.job_api.messages["job-1"] == ["Leave the changelog alone"]
     assert pagehand.reaction(reply) == "white_check_mark"

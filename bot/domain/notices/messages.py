@@ -258,10 +258,11 @@ NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage
 
 @dataclass(frozen=True)
 class NewNotice:
-    """A notice to record."""
+    """A notice to record, due in so many seconds."""
 
     key: NoticeKey
     message: NoticeMessage
+    due_in: float = 0.0
 
 
 CARD_CHANGED = NewNotice(keys.CARD, CardChanged())
@@ -274,6 +275,7 @@ class Notice:
     `key` is unique in the database and goes with the message as metadata. The notice of a card or a reaction is one row
     that opens again whenever there is something newer to show; `revision` counts that. `uncertain`: an earlier try may
     have arrived, so look for the key before posting. `without_blocks`: Slack refused it with blocks, try text only.
+    `reactions_shown`: those that the reply may carry by now (None: any); `reaction_added`: the new one is there.
     """
 
     id: int
@@ -285,6 +287,8 @@ class Notice:
     uncertain: bool = False
     without_blocks: bool = False
     revision: int = 0
+    reactions_shown: tuple[Reaction, ...] | None = None
+    reaction_added: bool = False
 
     @property
     def delivery(self) -> Delivery:

@@ -1,15 +1,16 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.Chat over Slack's Web API."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.mentions import mentioned, with_names
-from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.notices.messages import Notice
 from bot.domain.notices.people import map_texts, person_of, texts_of
+from bot.domain.reactions import AddReaction, ReactionCall, RemoveReaction
 from bot.domain.telling import Telling, shown_in_channel
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
@@ -99,19 +100,16 @@ class SlackChat(Chat):
                 return found
         return None
 
-    async def reaction(
-        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
-    ) -> None:
+    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
         """See Chat. A message that was deleted needs no reaction."""
-        at = {"channel": thread.channel_id, "timestamp": message_ts}
-        try:
-            if reaction is not None:
-                await _call_unless_done(self._client.reactions_add(**at, name=reaction.value), "already_reacted")
-            for other in instead_of:
-                await _call_unless_done(self._client.reactions_remove(**at, name=other.value), "no_reaction")
-        except ChatRejected as rejected:
-            if rejected.reason != "message_not_found":
-                raise
+        at = {"channel": thread.channel_id, "timestamp": message_ts, "name": call.reaction.value}
+        match call:
+            case AddReaction():
+                await _call_unless(self._client.reactions_add(**at), "already_reacted", "message_not_found")
+            case RemoveReaction():
+                await _call_unless(self._client.reactions_remove(**at), "no_reaction", "message_not_found")
+            case _:
+                assert_never(call)
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """See Chat."""
@@ -193,12 +191,12 @@ class SlackChat(Chat):
 _NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})
 
 
-async def _call_unless_done(request: Awaitable[AsyncSlackResponse], already_done: str) -> None:
-    """Awaits a call; the error code `already_done` says that there was nothing left to do."""
+async def _call_unless(request: Awaitable[AsyncSlackResponse], *nothing_to_do: str) -> None:
+    """Awaits a call; the error codes `nothing_to_do` say that there was nothing left to do."""
     try:
         await call(request)
     except ChatRejected as rejected:
-        if rejected.reason != already_done:
+        if rejected.reason not in nothing_to_do:
             raise
 
 

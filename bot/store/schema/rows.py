@@ -1,6 +1,6 @@
 """Rows to values and back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping
 
 from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.notices.messages import NewNotice, Notice, Reaction, ReactionChanged
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests import Attachments, Person, Reply, Request, RequestContext, Requester
@@ -98,7 +98,7 @@ def requester_json(requester: Requester | None) -> str | None:
 
 
 def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
-    """The row of a new notice, due at once."""
+    """The row of a new notice."""
     return {
         "key": keys.in_database(thread_id, notice.key),
         "thread_id": thread_id,
@@ -111,8 +111,10 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
         "attempts": 0,
         "uncertain": False,
         "without_blocks": False,
+        "reactions_shown": "",
+        "reaction_added": isinstance(notice.message, ReactionChanged) and notice.message.reaction is None,
         "problem": "",
-        "due_at": now,
+        "due_at": now + notice.due_in,
     }
 
 
@@ -152,9 +154,16 @@ def request_from(row: RowMapping) -> Request:
 def notice_from(row: RowMapping) -> Notice:
     """The notice of a row that has the columns of `notices`; raises UnreadableRow."""
     values = {column.key: row[column] for column in _NOTICE_FIELDS}
+    shown = values["reactions_shown"]
+    values["reactions_shown"] = None if shown is None else tuple(shown.split())
     read = partial(message_from, delivery=row[notices.c.delivery])
     notice: Notice = _read(_NOTICE, f"notice {values['id']}", values, read, message=row[notices.c.message])
     return notice
+
+
+def reactions_text(shown: Sequence[Reaction]) -> str:
+    """Reactions as a row holds them."""
+    return " ".join(shown)
 
 
 def _requester(text: str | None) -> Requester | None:

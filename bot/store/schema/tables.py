@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     literal_column,
     text,
 )
@@ -194,6 +195,8 @@ notices = Table(
     Column("attempts", Integer, nullable=False),
     Column("uncertain", Boolean, nullable=False),
     Column("without_blocks", Boolean, nullable=False),
+    Column("reactions_shown", Text),
+    Column("reaction_added", Boolean, nullable=False, server_default=false()),
     Column("posted_ts", CleanText),
     Column("problem", CleanText, nullable=False),
     Column("due_at", Double),
@@ -207,7 +210,8 @@ notices = Table(
     sqlite_autoincrement=True,
 )
 """`message` is the JSON of a NoticeMessage; `delivery` repeats how it reaches people, and `person_id` whom it is for or
-about. Ids are never used again, so that their order is the order of recording."""
+about. Ids are never used again, so that their order is the order of recording. `reactions_shown` are the names of those
+that a reply may carry, with blanks between (NULL: any); `reaction_added`: the newest is there."""
 
 early_replies = Table(
     "early_replies",

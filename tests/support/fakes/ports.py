@@ -1,7 +1,7 @@
 """Fakes at the ports: they keep the ports' promises, and remember what they were asked."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeVar
@@ -10,6 +10,7 @@ from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import person_of
+from bot.domain.reactions import AddReaction, ReactionCall
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
@@ -184,7 +185,8 @@ class FakeChat:
         self.cards: dict[str, Thread] = {}
         self.follow_ups: dict[str, FollowUpCounts] = {}
         """As each card shows them."""
-        self.reactions: dict[str, Reaction] = {}
+        self.all_reactions: dict[str, list[Reaction]] = {}
+        """On each message, the newest last."""
         self.told: list[NoticeMessage] = []
         self.joined = {"C1"}
         self.public = {"C1", "C2"}
@@ -215,17 +217,17 @@ class FakeChat:
         self._begin("find", thread)
         return next((message.ts for message in self.messages if message.key == key), None)
 
-    async def reaction(
-        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
-    ) -> None:
-        self._begin("mark", thread)
-        before = self.reactions.get(message_ts)
-        assert before in {None, reaction, *instead_of}, f"{before} stays beside {reaction}"
-        if reaction is None:
-            self.reactions.pop(message_ts, None)
-        else:
-            self.reactions[message_ts] = reaction
-        self.after("mark", thread)
+    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
+        name = "mark" if isinstance(call, AddReaction) else "unmark"
+        self._begin(name, thread)
+        there = [other for other in self.all_reactions.get(message_ts, []) if other is not call.reaction]
+        self.all_reactions[message_ts] = [*there, call.reaction] if name == "mark" else there
+        self.after(name, thread)
+
+    @property
+    def reactions(self) -> dict[str, Reaction]:
+        """The newest reaction on each message."""
+        return {message_ts: there[-1] for message_ts, there in self.all_reactions.items() if there}
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         self.calls.append("tell")

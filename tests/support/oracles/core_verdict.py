@@ -212,7 +212,9 @@ class Verdict:
             right = None if refused else REACTIONS[RequestState(row["state"])]
             assert notice or row["kind"] == "start" or right is None
             if notice and notice["state"] == "done" and of_reply[row["written_at"]] == 1:
-                yield Shown(f"{row['id']}/mark", self.outside.chat.reactions.get(row["written_at"]), {right})
+                shown = self.outside.chat.all_reactions.get(row["written_at"], [])
+                assert len(shown) <= 1, f"{row['id']} shows {shown}"
+                yield Shown(f"{row['id']}/mark", shown[0] if shown else None, {right})
 
     # -- what only the tables can tell ----------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ CHAT_FAULTS: tuple[Exception, ...] = (
     ChatRejected("invalid_blocks"),
     ChatNotAllowed("token_revoked"),
 )
-CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "tell", "join")
+CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "unmark", "tell", "join")
 BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
 TRAPS = [
     *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),

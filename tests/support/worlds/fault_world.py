@@ -6,7 +6,7 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -18,9 +18,10 @@ from support.worlds.core_world import CoreWorld
 
 from bot.domain.job_details import JobDetails
 from bot.domain.jobs import ARCHIVED, Job
-from bot.domain.notices.messages import Notice, Reaction
+from bot.domain.notices.messages import Notice
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
+from bot.domain.reactions import AddReaction, ReactionCall
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import (
@@ -494,10 +495,9 @@ class _ChatReach(_Reach):
     async def find(self, thread: Thread, key: str) -> str | None:
         return await self._call("find", lambda: self._chat.find(thread, key))
 
-    async def reaction(
-        self, thread: Thread, message_ts: str, reaction: Reaction | None, *, instead_of: Collection[Reaction]
-    ) -> None:
-        await self._call("mark", lambda: self._chat.reaction(thread, message_ts, reaction, instead_of=instead_of))
+    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
+        name = "mark" if isinstance(call, AddReaction) else "unmark"
+        await self._call(name, lambda: self._chat.react(thread, message_ts, call))
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         await self._call("tell", lambda: self._chat.tell(thread, notice, follow_ups=follow_ups))
