@@ -90,14 +90,13 @@ class EarlyReplies(Protocol):
     """
 
     async def keep(self, reply: Reply) -> bool:
-        """Keeps a reply; False, and nothing kept, where no card is on its way. Of several versions of a reply the
-        newest is kept, whatever their order; one without its thread changes only what is kept.
+        """Keeps a reply; False, and nothing kept, where no card that begins a thread is on its way. Of several versions
+        of a reply the newest is kept, whatever their order; one without its thread changes only what is kept.
         """
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
-        go too, once no card is on its way into the channel any more: of those the ones that are for Pagehand are among
-        the result, each with its own thread.
+        go too, once no card that begins a thread is on its way into the channel any more.
         """
 
 

@@ -115,17 +115,6 @@ async def record_mention(tx: RequestTransaction, reply: Reply, modes: ReplyModes
     return True
 
 
-async def record_early(
-    tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes = everyone
-) -> None:
-    """Records what was written before it was known where a card is; some of it turns out to be elsewhere."""
-    for reply in replies:
-        if reply.thread_ts in {thread.ts, thread.card_ts}:
-            await record_reply(tx, thread, reply, modes)
-        else:
-            await record_mention(tx, reply, modes)
-
-
 async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
     """Records a follow-up that is no message of the thread, so that it carries no mark."""
     if thread.state.muted_by:

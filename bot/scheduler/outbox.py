@@ -31,6 +31,7 @@ from bot.domain.notices.messages import (
 from bot.domain.notices.posts import Delivery
 from bot.domain.reactions import after_call, next_call
 from bot.domain.reply_rules import ReplyModes, everyone
+from bot.early_replies import record_early
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
@@ -38,7 +39,6 @@ from bot.errors import (
 )
 from bot.following_jobs import replace_followed
 from bot.ports import Chat, Store
-from bot.replies import record_early
 from bot.scheduler.chat_errors import delivery_failure
 from bot.scheduler.undelivered import OutboxTransaction, give_up
 from bot.scheduler.whole_answers import WholeAnswers
@@ -215,7 +215,8 @@ class Outbox(Worker[ClaimedNotice]):
             await tx.threads.set_card(thread.id, ts)
             carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
             await replace_followed(tx, carded)
-            await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
+            if thread.ts is None:  # the card begins a thread, which nobody knew before
+                await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
 

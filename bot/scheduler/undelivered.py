@@ -19,9 +19,9 @@ from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
 from bot.domain.reply_rules import ReplyModes
 from bot.domain.threads import Thread
+from bot.early_replies import record_early
 from bot.following_jobs import give_back
 from bot.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
-from bot.replies import record_early
 from bot.start_endings import StartEnding, end_start
 from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
@@ -58,7 +58,8 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
     await give_back(tx, thread)
     if start is not None:
         await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
-    await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
+    if thread.ts is None:
+        await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
     await tx.homes.changed(thread.requester_id, due_in=0.0)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 

@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Executable, bindparam, delete, exists, select, true
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, exists, func, select, true
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.reply_rules import may_be_for_us
 from bot.domain.requests import Reply
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 
-_CARDS_ON_THEIR_WAY = (
+_CARDS_ON_THEIR_WAY = (  # those that begin a thread: where another one is known before it is there
     select(threads.c.created_at)
     .where(
         threads.c.channel_id == bindparam("channel"),
         threads.c.card_ts.is_(None),
+        threads.c.ts.is_(None),
+        threads.c.root_ts == "",
         exists().where(
             notices.c.thread_id == threads.c.id, notices.c.delivery == Delivery.CARD, notices.c.due_at.is_not(None)
         ),
@@ -24,6 +25,9 @@ _CARDS_ON_THEIR_WAY = (
     .order_by(threads.c.id)
 )
 _LOCKED_CARDS_ON_THEIR_WAY = _CARDS_ON_THEIR_WAY.with_for_update(of=threads, key_share=True)
+_TAKING = 7_403
+"""The first key of PostgreSQL's advisory locks that mean "early replies are taken"; the second is the channel."""
+_LOCK = select(func.pg_advisory_xact_lock(_TAKING, func.hashtext(bindparam("channel"))))
 _OF_CHANNEL = (
     select(early_replies).where(early_replies.c.channel_id == bindparam("channel")).order_by(early_replies.c.message_ts)
 )
@@ -69,15 +73,16 @@ class EarlyReplies:
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         session = self._session
         kept = await session.rows(_OF_CHANNEL, channel=channel_id)
+        if kept and session.dialect == "postgresql":  # of two cards, each would leave others' replies to the other one
+            await session.execute(_LOCK, {"channel": channel_id})
+            kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if not kept:
             return []
         others_wait = bool(await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id))
         gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts if others_wait else true()
         await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
         replies = [early_reply_from(row) for row in kept]
-        return [
-            reply for reply in replies if reply.thread_ts == thread_ts or (may_be_for_us(reply) and not others_wait)
-        ]
+        return [reply for reply in replies if reply.thread_ts == thread_ts or not others_wait]
 
 
 def _seconds(ts: str) -> float:

@@ -20,7 +20,9 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL others r
 7. *Somebody's limit comes last.* Whoever looks at how much a person has asked for holds the person's advisory lock
    till the commit, so that of several requests at a time each sees those before it; it locks no more threads.
 
-7. *A message's versions wait for each other*: whoever records one notes that first, before any thread is locked.
+8. *A message's versions wait for each other*: whoever records one notes that first, before any thread is locked.
+9. *Of cards that arrive in one channel, one at a time takes early replies*, under the channel's advisory lock: so the
+   last sees that no other is on its way. After that it locks the threads that the replies are in.
 
 A lock that is held for too long is an error (`_TIMEOUTS`), and so is a holder that stands still.
 """

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.worlds.store_world import (
@@ -27,7 +28,7 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.requests import RequestState
+from bot.domain.requests import Person, Reply, RequestState
 from bot.ports import Store, Transaction
 
 OWNERS = ("one", "two", "three")
@@ -148,3 +149,38 @@ async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store],
     assert [item.round for item in state] == [10] * len(names)
     [(posts,)] = await sql("SELECT count(*) FROM notices WHERE delivery = 'post'")
     assert posts == sum(item.not_found_count for item in state) > 0
+
+
+@pytest.mark.parametrize(
+    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
+)  # on SQLite one transaction has the whole database
+async def test_of_several_cards_that_arrive_at_once_the_last_takes_what_is_for_none_of_them(
+    stores: Sequence[Store],
+) -> None:
+    """Each would leave it to the other, which it sees on its way."""
+    for name in ("t1", "t2"):
+        await stores[0].transact(partial(_card_to_come, name))
+    reply = Reply(Person("UANA", "T1"), "C1", "1700000000.000900", "1700000002.000100", "Fix it", mentions_us=True)
+    assert await stores[0].transact(lambda tx: tx.early_replies.keep(reply))
+    second: list[asyncio.Task[Sequence[Reply]]] = []
+
+    async def first(tx: Transaction) -> Sequence[Reply]:
+        taken = await _card_arrives("t1", tx)
+        second.append(asyncio.create_task(stores[1].transact(partial(_card_arrives, "t2"))))
+        await asyncio.wait(second, timeout=0.5)  # it ends, unless it waits for this one
+        return taken
+
+    assert await stores[0].transact(first) == []
+    assert await second[0] == [reply]
+
+
+async def _card_to_come(name: str, tx: Transaction) -> None:
+    await tx.threads.add(a_thread(name, ts=None))
+    await tx.notices.add(name, CARD)
+
+
+async def _card_arrives(name: str, tx: Transaction) -> Sequence[Reply]:
+    ts = f"1700000003.00010{name[-1]}"
+    assert await tx.threads.get(name)
+    await tx.threads.set_card(name, ts)
+    return await tx.early_replies.take("C1", ts)

@@ -52,6 +52,8 @@ class ActionAnswer(StrEnum):
     """The job is muted, so a reply is not sent."""
     EDITED_TOO_LATE = "edited_too_late"
     """A message came to ask for another job by an edit long after it was written."""
+    NO_JOB_THERE = "no_job_there"
+    """A word for Pagehand was written in another thread of the channel, where there is no job."""
     STOPPED_UNSENT = "stopped_unsent"
     """The job was not sent yet, and will not be."""
     NOTHING_TO_STOP = "nothing_to_stop"

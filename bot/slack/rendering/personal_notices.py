@@ -54,6 +54,10 @@ _ANSWERS = {
         "Nothing was started: an edit can ask for a job only in the first ten minutes after the message was written. "
         "Write a new message with `!new` and what is to be done."
     ),
+    ActionAnswer.NO_JOB_THERE: (
+        "Nothing was done: what you wrote in another thread here is about a job, and there is none in that thread. "
+        "Write it in the thread of the job that it is about."
+    ),
     ActionAnswer.STOPPED_UNSENT: "The job was stopped before it was sent.",
     ActionAnswer.STOP_UNCERTAIN: (
         "It is not known whether the job was started, so Pagehand knows nothing to stop. The thread tells what to do."

@@ -85,6 +85,16 @@ class ControlHistory:
         }
         return not conversation and self.outside.projects.any_channel.replies != "mentions"
 
+    def was_nobodys(self, message: Message) -> bool:
+        """A reply that named nobody, in a thread of which nothing was known when all cards were there: Slack brought
+        what began that thread later.
+        """
+        began = next((each for each in self.people.messages if each.ts == message.root and each is not message), None)
+        to_us = message.starts or message.mentions or message.in_direct_message
+        if began is None or began.acked is None or to_us or message.key not in self.people.kept:
+            return False
+        return began.acked > self.people.kept[message.key]
+
     def explained(self, message: Message) -> bool:
         own = request_id(message.key)
         ends = (f"/{message.ts}/muted", f"/{message.ts}/external", f"/{message.key}")

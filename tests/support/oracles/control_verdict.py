@@ -66,7 +66,7 @@ class ControlVerdict(ControlHistory):
                 continue
             if not self.is_for_the_agent(message) or message.told_too_late or self.discarded(message):
                 continue
-            if self.explained(message):
+            if self.explained(message) or self.was_nobodys(message):
                 continue
             yield f"lost: {message} was acknowledged, not taken, and nothing was said ({self.row_of(message)})"
 

@@ -1,0 +1,98 @@
+"""What is written while a card is on its way into the channel could be for that card. Once it is known where the card
+is, what was for another thread is taken as what it is, or answered: nothing that was acknowledged is dropped.
+"""
+
+from dataclasses import replace
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.commands import ThreadWord
+from bot.domain.new_jobs import NewJob
+from bot.domain.notices.messages import HelpRequested, StatusRequested
+from bot.domain.requests import Reply, WayIn
+from bot.domain.threads import ThreadOrigin
+from bot.errors import ChatRejected
+
+ROOT = "1700000000.000900"
+"""A message that began a thread, and that Slack has not brought yet."""
+AT = ("1700000001.000100", "1700000002.000100", "1700000003.000100")
+
+
+def said(ts: str, text: str = "", word: ThreadWord | None = None) -> Reply:
+    return Reply(ANA, "C1", ROOT, ts, text, word=word)
+
+
+async def the_mention_comes(world: CoreWorld) -> None:
+    """The message that began the thread."""
+    asked = NewJob(BEN, "C1", "Fix it", f"message/C1/{ROOT}", WayIn.MENTION, thread_ts=ROOT, message_ts=ROOT)
+    await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
+
+
+async def test_what_was_written_before_the_mention_that_began_its_thread_came_is_for_that_job(world: CoreWorld) -> None:
+    """With another card on its way, it waits for that; then it goes where it belongs."""
+    await world.start()
+    assert await world.service.receive(said(AT[0], "and the manual"))
+    assert await world.service.receive(said(AT[1], word=ThreadWord.STATUS))
+    assert await world.service.receive(said(AT[2], "Fix that, too", ThreadWord.NEW))
+    await the_mention_comes(world)
+    await world.pass_time(60)
+    assert world.job_api.created == ["Do it", "Fix it", "Fix that, too"]
+    assert {job: words for job, words in world.job_api.messages.items() if words} == {"job-2": ["and the manual"]}
+    assert len(world.chat.told_as(StatusRequested)) == 1
+
+
+@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.HELP])
+async def test_a_word_for_us_where_there_is_no_job_is_answered(
+    world: CoreWorld, word: ThreadWord, *, archived: bool
+) -> None:
+    """Once, whether the card that was on its way came or found no room."""
+    await world.start()
+    for _ in range(2):
+        assert await world.service.receive(said(AT[0], "Fix it" if word is ThreadWord.NEW else "", word))
+    if archived:
+        world.chat.joined.clear()
+        world.chat.fault = no_room
+    await world.pass_time(60)
+    assert world.chat.answers() == ["no_job_there"]
+    assert world.job_api.created == ([] if archived else ["Do it"])
+
+
+async def test_who_asks_for_help_there_gets_it(world: CoreWorld) -> None:
+    await world.start()
+    assert await world.service.receive(said(AT[0], word=ThreadWord.HELP))
+    await world.pass_time(60)
+    assert len(world.chat.told_as(HelpRequested)) == 1
+
+
+async def test_a_mention_that_an_edit_made_too_late_is_told_so(world: CoreWorld) -> None:
+    """As where no card is on its way."""
+    await world.start()
+    late = replace(said(AT[0], "Fix it"), mentions_us=True, edited_at="1700001000.000100")
+    assert await world.service.revise(late)
+    await world.pass_time(60)
+    assert world.chat.answers() == ["edited_too_late"]
+    assert world.job_api.created == ["Do it"]
+
+
+async def test_what_people_say_to_each_other_meanwhile_is_nothing(world: CoreWorld) -> None:
+    await world.start()
+    await world.service.receive(said(AT[0], "Lunch?"))
+    await world.service.receive(replace(said(AT[1]), word=ThreadWord.STOP, withdrawn=True, edited_at=AT[2]))
+    await world.pass_time(60)
+    assert world.chat.answers() == []
+    assert world.job_api.created == ["Do it"]
+    assert world.job_api.messages["job-1"] == []
+
+
+async def test_no_reply_waits_for_a_card_in_a_thread_that_is_known(world: CoreWorld) -> None:
+    """The card of a mention comes into the mention's own thread: nothing else can be a reply to it."""
+    await the_mention_comes(world)
+    await world.prepare()
+    assert not await world.service.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))
+
+
+def no_room(call: str, _thread: object) -> None:
+    if call == "post_card":
+        raise ChatRejected("is_archived")
