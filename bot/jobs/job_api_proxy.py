@@ -3,13 +3,13 @@
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import httpx
+from yarl import URL
 
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
 
 
-def job_api_proxy(base_url: str) -> httpx.Proxy | None:
+def job_api_proxy(base_url: str) -> str | None:
     """Returns the environment's proxy; None for this machine itself and what NO_PROXY names.
 
     Raises:
@@ -25,8 +25,8 @@ def job_api_proxy(base_url: str) -> httpx.Proxy | None:
         return None
     checked = proxy_address(address)
     try:
-        return httpx.Proxy(checked)
-    except (ValueError, httpx.InvalidURL):
+        return str(URL(checked))
+    except ValueError:
         pass
     # Raised out here, since the library's own words quote the address.
     raise ConfigError([MALFORMED])
