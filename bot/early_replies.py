@@ -4,11 +4,11 @@ which the card's thread is locked.
 
 from collections.abc import Sequence
 
-from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
 from bot.domain.reply_rules import ReplyModes, everyone, in_direct_message, may_ask
 from bot.domain.requests import Reply
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
 from bot.replies import record_mention, record_reply, thread_of
 from bot.starts import RequestTransaction, source_key_of

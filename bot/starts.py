@@ -7,7 +7,6 @@ from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
-from bot.domain.commands import ThreadWord
 from bot.domain.edits import certainly_unsent, offer, project_too_late, revised, revised_options, taken_back
 from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
@@ -15,6 +14,7 @@ from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.observe import with_problem
 from bot.domain.reply_rules import in_direct_message, never_began
 from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
 from bot.start_endings import StartEnding, end_start

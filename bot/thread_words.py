@@ -5,11 +5,11 @@ transaction in which the thread is locked.
 from dataclasses import replace
 from typing import assert_never
 
-from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
 from bot.domain.reply_rules import may_ask
 from bot.domain.requests import Reply, RequestKind, WayIn
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
 from bot.starts import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
 
@@ -27,7 +27,9 @@ async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))
     else:
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), HelpRequested(reply.person.id)))
+        meant = ThreadWord(reply.text) if reply.text in set(ThreadWord) else None
+        help_ = HelpRequested(reply.person.id, meant)
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), help_))
 
 
 async def tell_that_muted(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:

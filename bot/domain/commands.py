@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.emoji import is_only_emoji
-from bot.domain.message_text import BLANKS, unescape_keeping_mentions
+from bot.domain.message_text import unescape_keeping_mentions
+from bot.domain.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.runtime.misleading_characters import without_misleading
 
 ASIDE_PREFIX = "//"
@@ -17,7 +18,6 @@ _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
 _TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
 """How a message begins that addresses people: a person, a user group, or all. What may stand before is not seen."""
-_THREAD_WORD = re.compile(r"(!?)([a-z]{3,6})(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
 
 
@@ -31,19 +31,6 @@ class LoneWord(StrEnum):
 
 
 _LONE_WORDS = frozenset(LoneWord)
-
-
-class ThreadWord(StrEnum):
-    """What is meant for Pagehand itself, written by itself in a job's thread, with `!` before it."""
-
-    STATUS = "status"
-    MUTE = "mute"
-    UNMUTE = "unmute"
-    STOP = "stop"
-    RETRY = "retry"
-    NEW = "new"
-    """Another job, with the prompt that follows."""
-    HELP = "help"
 
 
 @dataclass(frozen=True)
@@ -79,14 +66,6 @@ class NoWords:
 
 
 @dataclass(frozen=True)
-class Word:
-    """A word for Pagehand itself; with NEW, the prompt of another job."""
-
-    word: ThreadWord
-    prompt: str = ""
-
-
-@dataclass(frozen=True)
 class FollowUp:
     """The person steers the job."""
 
@@ -116,15 +95,17 @@ def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
 
 def parse_request(
     text: str, *, bot_user_id: str, has_attachments: bool = False
-) -> Aside | Word | Help | Blank | Start | WrongOption:
+) -> Aside | Word | UnclearWord | Help | Blank | Start | WrongOption:
     """Reads a message that asks for a job, in Slack's escaped form: a mention of the bot that begins a thread, or a
     direct message. `has_attachments`: see `parse_reply`.
     """
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
         return Aside()
-    word = _word_in(words, addressed=True)
-    if word is None or (word.word is ThreadWord.NEW and not words.startswith("!")):
+    word = word_in(words, addressed=True)
+    if isinstance(word, UnclearWord):
+        return word
+    if word is None or (word.word is ThreadWord.NEW and words[:1].isalpha()):
         return parse_prompt(words)
     if word.word is ThreadWord.HELP:
         return Help()
@@ -133,7 +114,7 @@ def parse_request(
 
 def parse_reply(
     text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
-) -> Aside | NoWords | Word | FollowUp:
+) -> Aside | NoWords | Word | UnclearWord | FollowUp:
     """Reads a message in a thread, in Slack's escaped form. Mentions of the bot address it and are not part of what it
     is told.
 
@@ -152,7 +133,7 @@ def parse_reply(
         return Aside()
     if among_people and not addressed and _TO_SOMEBODY.match(text):
         return Aside()
-    return _word_in(words, addressed=addressed) or FollowUp(words)
+    return word_in(words, addressed=addressed) or FollowUp(words)
 
 
 def mentions(text: str, user_id: str) -> bool:
@@ -164,19 +145,6 @@ def _insisted_on(prompt: str) -> str:
     """The word in quotes, where without them it would get the help; else empty."""
     inner = prompt[1:-1] if prompt[:1] + prompt[-1:] in _QUOTES else ""
     return inner if inner.translate(_DASHES).lower() in _HELP_WORDS | _LONE_WORDS else ""
-
-
-def _word_in(words: str, *, addressed: bool) -> Word | None:
-    """The word for Pagehand that a message is; without `!` it takes a mention. NEW has a prompt, no other has."""
-    found = _THREAD_WORD.fullmatch(words)
-    if found is None or not (found[1] or addressed) or found[2].lower() not in set(ThreadWord):
-        return None
-    word, prompt = ThreadWord(found[2].lower()), (found[3] or "").strip(BLANKS)
-    if word is ThreadWord.NEW and prompt and not (found[1] or found[2].islower()):
-        return None  # `New …` is how a sentence begins
-    if word is ThreadWord.NEW:
-        return Word(word, prompt) if prompt else Word(ThreadWord.HELP)
-    return None if prompt else Word(word)
 
 
 def _without_mention(text: str, user_id: str) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from bot.domain.commands import ThreadWord
 from bot.domain.jobs import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests import Reply
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
 EDITS_ASK_FOR = 600.0

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.commands import ThreadWord
 from bot.domain.requests import RequestKind, WayIn
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands import ThreadWord
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import HelpRequested, StatusRequested
 from bot.domain.requests import Reply, WayIn
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatRejected
 

@@ -6,7 +6,6 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.actions import Action
-from bot.domain.commands import ThreadWord
 from bot.domain.members import Member
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited, ReplyHeld, RequestRefused
 from bot.domain.notices.posts import RequestRejected
@@ -14,6 +13,7 @@ from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, RequestState
 from bot.domain.thread_messages import ThreadMessage
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.starts import job_of_reply

@@ -8,7 +8,6 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.actions import Action
 from bot.domain.audit import AuditAction
 from bot.domain.channels import Channel
-from bot.domain.commands import ThreadWord
 from bot.domain.members import Member
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ProjectAsked, RequestRefused
@@ -19,6 +18,7 @@ from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.thread_messages import LinkPreview, ThreadMessage
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.runtime.secrets.masking import SecretMasker

@@ -6,13 +6,13 @@ import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.actions import Action
-from bot.domain.commands import ThreadWord
 from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, RequestRefused, StatusRequested, StopAsked
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.telling import Telling, people_told
 from bot.domain.thread_messages import ThreadMessage
+from bot.domain.thread_words import ThreadWord
 from bot.errors import JobApiRejected, JobApiUnreachable
 
 CLEO = Person("UCLEO", "T1")
@@ -248,6 +248,16 @@ async def test_words_for_pagehand_are_no_follow_ups(world: CoreWorld) -> None:
     await world.pass_time(5)
     assert world.job_api.messages == {}
     assert world.chat.told == [StatusRequested("UBEN"), HelpRequested("UBEN")]
+
+
+async def test_what_was_probably_meant_as_a_word_is_asked_about_and_goes_nowhere(world: CoreWorld) -> None:
+    """Once for each message."""
+    ts = await world.started()
+    for _ in range(2):
+        await word(world, ts, ThreadWord.HELP, AT[0], BEN, text="stop")
+    await world.pass_time(5)
+    assert world.job_api.messages == {}
+    assert world.chat.told == [HelpRequested("UBEN", ThreadWord.STOP)]
 
 
 async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: CoreWorld) -> None:

@@ -13,8 +13,6 @@ from bot.domain.commands import (
     LoneWord,
     NoWords,
     Start,
-    ThreadWord,
-    Word,
     mentions,
     parse_reply,
     parse_request,
@@ -23,6 +21,7 @@ from bot.domain.commands import (
 from bot.domain.emoji import is_only_emoji
 from bot.domain.mentions import with_names
 from bot.domain.message_text import BLANKS, unescape
+from bot.domain.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.runtime.misleading_characters import without_misleading
 
 
@@ -187,25 +186,74 @@ def test_a_word_by_itself_is_for_pagehand(word: ThreadWord) -> None:
     "text",
     [
         "stop",
-        "!stop that, please",
         "please !stop",
         "<@UBOT> stop using the passive",
-        "!stopp",
-        "! stop",
-        "!!stop",
+        "<@UBOT> cancel",
+        "<@UBOT> retry this",
         "!list",
+        "!important",
+        "![a picture](a.png)",
+        "!!! note",
+        "!!! help",
+        "!!!stop",
+        "!now, please",
+        "!stop using the passive voice and write shorter",
         "new pages, please",
         "<@UBOT> newer pages",
         "<@UBOT> New wording for the index, please",
-        "`!stop`",
-        "!stop.",
+        "<@UBOT> new: a page",
     ],
 )
 def test_a_sentence_with_such_a_word_is_a_follow_up(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == FollowUp(text.removeprefix("<@UBOT> "))
 
 
-@pytest.mark.parametrize("text", ["!new Fix the index", "!NEW\nFix the index", "<@UBOT> new Fix the index"])
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        *((text, ThreadWord.STOP) for text in ("!Stop.", "! stop", "!stop now", "!stop that, please", "!please stop")),
+        *((text, ThreadWord.STOP) for text in ("!cancel", "!Halt!!", "!abort it", "!stopp", "!STOOOP", "!!stop")),
+        *(
+            (text, ThreadWord.STOP)
+            for text in ("`!stop`", "*!stop*", "\uff01stop", "<@UBOT> stop now", "stop. <@UBOT>")
+        ),
+        ("!status, please", ThreadWord.STATUS),
+        ("!retry it", ThreadWord.RETRY),
+        ("!Help me", ThreadWord.HELP),
+    ],
+)
+def test_a_word_that_is_unmistakable_is_understood(text: str, word: ThreadWord) -> None:
+    """In capitals or not, with a full stop, a space, another word for it, or what people say along with it."""
+    assert parse_reply(text, bot_user_id="UBOT") == Word(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        *((text, ThreadWord.STOP) for text in ("!stpo", "!stop?", "!stop using the passive", "!quit", "!cancle")),
+        ("!statsu", ThreadWord.STATUS),
+        ("!un-mute", ThreadWord.UNMUTE),
+        ("!again", ThreadWord.RETRY),
+        ("!news", ThreadWord.NEW),
+        ("<@UBOT> !hepl", ThreadWord.HELP),
+    ],
+)
+def test_a_word_that_is_nearly_one_is_asked_about(text: str, word: ThreadWord) -> None:
+    """It goes neither to the agent, nor is anything done."""
+    assert parse_reply(text, bot_user_id="UBOT") == UnclearWord(word)
+    assert parse_request(text, bot_user_id="UBOT") == UnclearWord(word)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!new Fix the index",
+        "!new: Fix the index",
+        "! new Fix the index",
+        "!NEW\nFix the index",
+        "<@UBOT> new Fix the index",
+    ],
+)
 def test_another_job_is_asked_for_with_its_prompt(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == Word(ThreadWord.NEW, "Fix the index")
     assert parse_reply("!new", bot_user_id="UBOT") == Word(ThreadWord.HELP)
@@ -291,7 +339,23 @@ def test_a_mention_is_of_exactly_one_person() -> None:
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
-    "piece", [" ", "<@UBOT|", "<@UBOT> ", " <@UBOT", "\n", "<@UBOT>,", ":", ":a", "!new ", "quiet "]
+    "piece",
+    [
+        " ",
+        "<@UBOT|",
+        "<@UBOT> ",
+        " <@UBOT",
+        "\n",
+        "<@UBOT>,",
+        ":",
+        ":a",
+        "!new ",
+        "quiet ",
+        "!",
+        "! ",
+        "`!stop`",
+        "!oooo",
+    ],
 )
 def test_a_hostile_reply_of_a_megabyte_is_read(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
@@ -305,15 +369,24 @@ def test_any_text_is_read(text: str) -> None:
     read = unescape(text)
     assert read == read.strip()
     assert "\x00" not in read
-    assert isinstance(parse_reply(text, bot_user_id="UBOT"), Aside | NoWords | Word | FollowUp)
+    assert isinstance(parse_reply(text, bot_user_id="UBOT"), Aside | NoWords | Word | UnclearWord | FollowUp)
 
 
-@given(st.sampled_from(ThreadWord), st.text(max_size=30))
-def test_a_word_with_anything_beside_it_is_no_order(word: ThreadWord, beside: str) -> None:
+@given(st.sampled_from([word for word in ThreadWord if word is not ThreadWord.NEW]), st.text(max_size=30))
+def test_a_short_word_with_anything_beside_it_never_reaches_the_agent(word: ThreadWord, beside: str) -> None:
+    """It is that word or asked about, unless a few words more make it a sentence."""
     said = parse_reply(f"!{word} {beside}", bot_user_id="UBOT")
-    rest = beside.strip(BLANKS)
-    orders = said == Word(word) and word is not ThreadWord.NEW
-    assert orders is (not unescape(rest) and word is not ThreadWord.NEW)
+    if len(unescape(beside).split()) <= 2:
+        assert said in (Word(word), UnclearWord(word))
+    assert isinstance(said, Word | UnclearWord | FollowUp)
+    assert not isinstance(said, Word) or said == Word(word)
+
+
+@given(st.text(min_size=61, max_size=200))
+def test_a_long_text_is_no_word(text: str) -> None:
+    """However it begins, unless it asks for another job."""
+    said = word_in(f"!{text}", addressed=False)
+    assert said is None or (isinstance(said, Word) and said.word in {ThreadWord.NEW, ThreadWord.HELP})
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=500))

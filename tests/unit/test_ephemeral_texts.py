@@ -3,10 +3,11 @@
 import pytest
 
 from bot.domain.command_options import OptionFault, OptionName, WrongOption
-from bot.domain.commands import LoneWord, ThreadWord
+from bot.domain.commands import LoneWord
 from bot.domain.notices.messages import CardNotPosted
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
-from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import card_not_posted
@@ -43,6 +44,8 @@ def test_a_wrong_option_says_what_to_write_instead(name: OptionName, fault: Opti
 def test_what_is_missing_is_named() -> None:
     assert "the task is missing" in task_missing(CONTEXT)
     assert "`!stop`" in word_without_job(ThreadWord.STOP, CONTEXT)
+    assert "`!stop`" in word_meant(ThreadWord.STOP)
+    assert "`!new and the task`" in word_meant(ThreadWord.NEW)
 
 
 def test_a_direct_message_between_people_has_no_room_for_a_job() -> None:

@@ -11,11 +11,11 @@ from support.fakes.slack_payloads import CHANGED_AT, command, deletion, edit, ev
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
 from bot.domain.command_options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
-from bot.domain.commands import ThreadWord
 from bot.domain.mentions import mention
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import Attachments, Person, Reply, WayIn
 from bot.domain.slack_files import ForwardedMessage, SlackFile
+from bot.domain.thread_words import ThreadWord
 from bot.errors import StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import (
     COMMAND_UNREADABLE,

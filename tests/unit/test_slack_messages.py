@@ -10,9 +10,9 @@ from support.fakes.attachments import holding
 from support.fakes.slack_payloads import event
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
-from bot.domain.commands import ThreadWord
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import MessageVersion, Person, Reply, WayIn
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreUnavailable
 from bot.slack.receiving.slack_app import SlackApp
@@ -294,6 +294,44 @@ async def test_help_comes_from_the_job_of_the_thread_or_to_whoever_asks_us(
     await world.app.drain(5)
     assert {reply.word for reply in world.service.received} == {ThreadWord.HELP}
     assert told(caplog) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "knows", "words"),
+    [
+        ("!stpo", {}, True, 0),
+        ("!stpo", {}, False, 0),
+        ("!stpo", {"parent_user_id": BOT}, False, 1),
+        (f"<@{BOT}> !stpo", {}, False, 1),
+        ("!stpo", {"channel": "D0ANA", "channel_type": "im"}, False, 1),
+    ],
+    ids=["in a job's thread", "among people", "below a card of ours", "to us", "in a direct message"],
+)
+async def test_a_word_that_is_nearly_one_is_asked_about_where_it_is_for_us(
+    world: ListeningWorld,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    text: str,
+    place: dict[str, str],
+    knows: bool,
+    words: int,
+) -> None:
+    """Once; in a job's thread by the job, with the word that was probably meant."""
+    world.service.knows = knows
+    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
+        await world.take(event(text=text, type=kind, **place))
+    await world.app.drain(5)
+    assert {(reply.word, reply.text) for reply in world.service.received} == {(ThreadWord.HELP, "stop")}
+    assert told(caplog) == words
+
+
+async def test_a_direct_message_that_is_nearly_a_word_starts_nothing(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.take(direct("!stpo"))
+    await world.app.drain(5)
+    assert world.service.calls == []
+    assert told(caplog) == 1
 
 
 async def test_a_mention_without_words_in_a_thread_is_helped_once(

@@ -12,6 +12,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import Delivery, Post
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
+from bot.domain.thread_words import ThreadWord
 
 
 class Reaction(StrEnum):
@@ -221,8 +222,9 @@ class StatusRequested(_ToPerson):
 
 @dataclass(frozen=True)
 class HelpRequested(_ToPerson):
-    """Somebody wants to know what can be done in a job's thread."""
+    """Somebody wants to know what can be done in a job's thread, or probably `meant` this word for Pagehand."""
 
+    meant: ThreadWord | None = None
     kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
 
 

@@ -6,7 +6,7 @@ Nothing of this is a notice: no row is owed to anybody, and often it is said bec
 from typing import assert_never
 
 from bot.domain.command_options import OptionFault, OptionName, WrongOption
-from bot.domain.commands import ThreadWord
+from bot.domain.thread_words import ThreadWord
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import escape
 
@@ -71,6 +71,12 @@ def word_without_job(word: ThreadWord, message_context: MessageContext) -> str:
         f"Nothing was done: `{word}` is about a job, and this is not in a job's thread. Write `!{word}` in the thread "
         f"that it is about. `{escape(message_context.command)} help` tells what else there is."
     )
+
+
+def word_meant(word: ThreadWord) -> str:
+    """Answers what was probably meant as a word for Pagehand."""
+    example = f"!{word} and the task" if word is ThreadWord.NEW else f"!{word}"
+    return f"Did you mean `{example}`? Write just that in a new message; what is for the agent begins without `!`."
 
 
 def edited_too_late(message_context: MessageContext) -> str:

@@ -13,6 +13,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.blocks import (
@@ -30,6 +31,7 @@ from bot.slack.rendering.blocks import (
     paragraph,
     select,
 )
+from bot.slack.rendering.ephemeral_texts import word_meant
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import ELLIPSIS, moment, one_line, opening, quote
 
@@ -77,6 +79,8 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
             return _which_project(message)
         case StopAsked():
             return _whether_to_stop(thread)
+        case HelpRequested(meant=ThreadWord() as meant):
+            return paragraph(word_meant(meant))
         case HelpRequested():
             return paragraph(_help(thread, message_context))
         case _:

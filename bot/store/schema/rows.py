@@ -8,12 +8,12 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
-from bot.domain.commands import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, Notice, Reaction, ReactionChanged
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests import Attachments, Person, Reply, Request, RequestContext, Requester
+from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
 from bot.store.schema.messages import json_text, message_from, message_text

@@ -2,7 +2,7 @@
 
 from support.worlds.ways_in_world import LINK, WaysInWorld
 
-from bot.domain.commands import ThreadWord
+from bot.domain.thread_words import ThreadWord
 from bot.workspace.model.entities import Message
 
 

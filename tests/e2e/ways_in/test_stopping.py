@@ -57,12 +57,22 @@ async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(open_world: O
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.job_api.until(lambda: world.job_api.told(job.id) == ["And the manual"])
     await world.ana.say("docs", "And the index", thread_ts=job.ts)
-    await world.ana.say("docs", "!stop", thread_ts=job.ts)
+    await world.ana.say("docs", "!Stop now.", thread_ts=job.ts)
     await world.ana.say("docs", "Only the glossary", thread_ts=job.ts)
     told = (await world.said("Stopped by", thread_ts=job.ts)).ts
     await world.steered(job.id, "And the manual", "And the index", "Only the glossary")
     assert set(world.job_api.cancelled) == {job.id}
     assert (await world.said("at work again", thread_ts=job.ts)).ts > told
+
+
+async def test_what_is_nearly_a_stop_is_asked_about_and_goes_nowhere(world: WaysInWorld) -> None:
+    """Privately, with what to write."""
+    job = await world.begun()
+    said = await world.ana.say("docs", "!stpo", thread_ts=job.ts)
+    await world.told(world.ana, "Did you mean `!stop`?")
+    await world.ana.say("docs", "And the manual", thread_ts=job.ts)
+    await world.steered(job.id, "And the manual")
+    assert not said.reactions
 
 
 async def test_a_reaction_of_somebody_who_has_no_part_in_it_stops_nothing(open_world: OpenWorld) -> None:

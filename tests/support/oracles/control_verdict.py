@@ -15,9 +15,9 @@ from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
 from bot.domain.actions import Action
-from bot.domain.commands import ThreadWord
 from bot.domain.requests import RequestKind
 from bot.domain.stopping import STOP_WORDS
+from bot.domain.thread_words import ThreadWord
 from bot.starts import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

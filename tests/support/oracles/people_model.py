@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from bot.domain.actions import Action
 from bot.domain.command_options import Options
-from bot.domain.commands import ThreadWord
 from bot.domain.requests import Person, Reply, WayIn
+from bot.domain.thread_words import ThreadWord
 
 
 @dataclass

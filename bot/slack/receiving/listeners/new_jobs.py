@@ -4,14 +4,15 @@ from contextlib import suppress
 from typing import assert_never
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
-from bot.domain.commands import Aside, Blank, Help, Start, Word, parse_request
+from bot.domain.commands import Aside, Blank, Help, Start, parse_request
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import MessageVersion, WayIn
+from bot.domain.thread_words import UnclearWord, Word
 from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreError
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import task_missing, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 
 
@@ -36,6 +37,8 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
             tell(message, help_text(context, meant), dependencies)
         case WrongOption():
             tell(message, wrong_option(asked, context), dependencies)
+        case UnclearWord(meant):
+            tell(message, word_meant(meant), dependencies)
         case Word(word):
             tell(message, word_without_job(word, context), dependencies)
         case _:

@@ -3,12 +3,13 @@
 from typing import assert_never
 
 from bot.domain.command_options import WrongOption
-from bot.domain.commands import Aside, Blank, FollowUp, NoWords, ThreadWord, Word, parse_prompt, parse_reply
+from bot.domain.commands import Aside, Blank, FollowUp, NoWords, parse_prompt, parse_reply
 from bot.domain.requests import Reply
+from bot.domain.thread_words import ThreadWord, UnclearWord, Word
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import tell
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 
 
@@ -31,6 +32,8 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
             await _record(_reply(message, prompt), message, dependencies)
         case Word(ThreadWord.HELP):
             await _help(message, dependencies)
+        case UnclearWord(meant):
+            await _unclear(message, meant, dependencies)
         case Word(word, prompt):
             await _word(message, word, prompt, dependencies)
         case _:
@@ -69,6 +72,14 @@ async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
     reply = _reply(message, "", ThreadWord.HELP)
     if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
         tell(message, help_text(dependencies.message_context), dependencies)
+
+
+async def _unclear(message: PersonMessage, meant: ThreadWord, dependencies: Dependencies) -> None:
+    """As `_help`, about a word that was probably meant for us."""
+    to_us = message.mentions_us or message.in_direct_message or message.answers_us
+    reply = _reply(message, meant, ThreadWord.HELP)
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
+        tell(message, word_meant(meant), dependencies)
 
 
 def _wrong_in(prompt: str, dependencies: Dependencies) -> str:

@@ -14,14 +14,13 @@ from bot.domain.commands import (
     Help,
     NoWords,
     Start,
-    ThreadWord,
-    Word,
     mentions,
     parse_prompt,
     parse_reply,
     parse_request,
 )
 from bot.domain.requests import Reply
+from bot.domain.thread_words import ThreadWord, UnclearWord, Word
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.attachments import attachments_of
@@ -34,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _DELETED_WITH_REPLIES = "tombstone"
 """What is left of a deleted message whose thread goes on: Slack reports it as an edit."""
-Said = Aside | NoWords | Word | FollowUp | Help | Blank | Start | WrongOption
+Said = Aside | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
 """What a message is read as: one in a thread, or one that begins a thread."""
 
 
