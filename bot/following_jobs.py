@@ -81,6 +81,12 @@ async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
         await tx.notices.add(followed.id, CARD_CHANGED)
 
 
+async def keep_followed(tx: FollowingTransaction, thread: Thread) -> None:
+    """Has a job be as it was before one that ended before its card, and was to replace it."""
+    if thread.card_ts is None and await _replaced_by(tx, thread) is not None:
+        await give_back(tx, thread)
+
+
 async def alive(tx: HasThreads, thread: Thread) -> Thread:
     """The thread of the job that was started instead, however often that was done."""
     seen = {thread.id}

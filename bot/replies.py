@@ -32,6 +32,7 @@ from bot.starts import (
     RequestTransaction,
     job_of_reply,
     new_request,
+    newest_in,
     record_start,
     request_id,
     revise_start,
@@ -255,7 +256,7 @@ async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
     request = await tx.requests.get(request_id(source_key_of(reply)))
     if request is not None:
         return await tx.threads.get(request.thread_id)
-    return await tx.threads.find_newest(reply.channel_id, reply.thread_ts) if reply.thread_ts else None
+    return await newest_in(tx, reply.channel_id, reply.thread_ts) if reply.thread_ts else None
 
 
 async def _obstacle(tx: RequestTransaction, thread: Thread) -> RejectionReason | None:

@@ -35,7 +35,7 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
     a job and no other was asked for on purpose.
     """
     for _ in range(_RACES):
-        before = await tx.threads.find_newest(asked.channel_id, asked.thread_ts) if asked.thread_ts else None
+        before = await newest_in(tx, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
         begins = bool(asked.message_ts) and asked.message_ts == asked.thread_ts  # a reply to it was recorded first
         if before is not None and asked.way_in not in _ON_PURPOSE and not begins:
             return False
@@ -77,6 +77,23 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
     start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
     start = replace(start, attachments=asked.attachments, context=asked.context)
     return await tx.requests.add(start)
+
+
+async def newest_in(tx: HasThreads, channel_id: str, ts: str) -> Thread | None:
+    """The job of a Slack thread that replies there are for, locked: the newest, but for a retry or a switch that was
+    stopped before it could replace the job that lives.
+    """
+    thread = newest = await tx.threads.find_newest(channel_id, ts)
+    while thread is not None and (followed := await _not_replaced_by(tx, thread)) is not None:
+        thread = followed
+    return newest if thread is None or never_began(thread) else thread
+
+
+async def _not_replaced_by(tx: HasThreads, thread: Thread) -> Thread | None:
+    if thread.options.way_in not in {WayIn.RETRY, WayIn.SWITCH} or not never_began(thread):
+        return None
+    followed = await tx.threads.get(thread.follows)
+    return None if followed is None or followed.state.replaced_by == thread.id else followed
 
 
 def once_more(thread: Thread, start: Request, action: Request) -> NewJob:

@@ -12,6 +12,7 @@ from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests import RejectionReason, Request, RequestState
 from bot.domain.settle import summary
 from bot.domain.threads import Thread
+from bot.following_jobs import keep_followed
 from bot.start_endings import StartEnding, end_start
 
 
@@ -24,9 +25,11 @@ async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> b
         return False
     if start.uncertain and start.state is RequestState.WAITING:
         return False  # it may have arrived, and goes out again: the stop comes after it
+    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
     answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
     if start.state in NOT_SENT:
         answer = ActionAnswer.STOPPED_UNSENT
+        await keep_followed(tx, thread)
         has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
         if has_card or start.person_id != stop.person_id:  # without a card, it is told to who asked, privately
             stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
@@ -34,5 +37,4 @@ async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> b
         await note(tx, AuditAction.STOPPED, stop, thread)
     told = ActionAnswered(stop.person_id, answer)
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
-    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
     return True

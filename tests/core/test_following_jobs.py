@@ -468,6 +468,40 @@ async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWor
     assert world.chat.answers() == ["project_switched"]
 
 
+@pytest.mark.parametrize("kind", [RequestKind.CHOOSE_PROJECT, RequestKind.RETRY])
+async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
+    world: CoreWorld, kind: RequestKind
+) -> None:
+    """What went along goes back, what is written afterwards is for the job that lives, and it can be asked again."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(30)
+    first = await world.thread(ts)
+    argument = "guides" if kind is RequestKind.CHOOSE_PROJECT else ""
+    await world.reply(ts, "and the index", at(31))
+    await world.service.act(Action(ANA, kind, "p1", argument=argument, thread_id=first.id))
+    await world.prepare()
+    assert (await newest(world, ts)).follows == first.id
+    await world.service.receive(Reply(ANA, "C1", ts, at(32), "", word=ThreadWord.STOP))
+    await world.prepare()
+    await world.pass_time(10)
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+    assert world.chat.answers() == ["stopped_unsent"]
+    await world.reply(ts, "and the cover", at(45), BEN)
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["and the index", "and the cover"]
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(30)
+    await world.press(kind, ANA, argument, key="p2", thread_id=first.id)
+    await world.pass_time(30)
+    assert len(world.job_api.created) == 2
+    assert (await newest(world, ts)).state.job is not None
+    await world.reply(ts, "and the end", at(120), BEN)
+    await world.pass_time(10)
+    assert world.job_api.messages["job-2"] == ["and the end"]
+
+
 async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_its_place(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")

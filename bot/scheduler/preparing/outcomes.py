@@ -28,7 +28,7 @@ from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Rout
 from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import Thread
-from bot.following_jobs import take_place
+from bot.following_jobs import keep_followed, take_place
 from bot.ports import HasPreferences, HasRequestParts
 from bot.project_choices import ProjectQuestion, ask_for_project
 from bot.scheduler.preparing.context import Gathered
@@ -89,6 +89,7 @@ async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> 
 
 async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
     if request.kind is RequestKind.START:
+        await keep_followed(tx, thread)
         await end_start(tx, thread, request, StartEnding(Problem.REJECTED, RejectionReason.NOT_PERMITTED))
         return
     await tx.requests.prepared(replace(request, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))

@@ -156,6 +156,8 @@ class PeopleMachine(Machine):
             self.people.recorded.setdefault(row["id"], self.outside.step)
             if row["state"] in _PASSED and row["kind"] in {"start", "follow_up"}:
                 self.people.passed.setdefault(row["id"], self.outside.clock.time)
+            if row["state"] in {RequestState.REJECTED, RequestState.WITHDRAWN} and row["kind"] == "start":
+                self.people.ended.setdefault(row["id"], self.outside.step)
         for row in self.rows("early_replies"):
             self.people.kept[f"message/{row['channel_id']}/{row['message_ts']}"] = self.outside.step
         for row in self.rows("notices"):

@@ -261,6 +261,11 @@ class ControlVerdict(ControlHistory):
                 yield from self._started_after_all(key, row, message)
             if message.get("answer") == "nothing_to_stop":
                 yield from self._was_at_work(key, row, told)
+            if message.get("answer") in {"started_again", "project_switched"}:
+                source = key.removeprefix(f"{row['thread_id']}/")
+                begun = request_id(source)
+                if self.people.ended.get(begun, told) < told:
+                    yield f"false: {key} says {message['answer']}, and that had come to nothing before"
 
     def _started_after_all(self, key: str, row: Row, message: dict[str, Any]) -> Iterator[str]:
         """A reply is told that there is no job, in a thread where one lives that was there before the reply. One that

@@ -120,6 +120,8 @@ class People:
     """By a notice's key: the step after which it was seen first."""
     recorded: dict[str, int] = field(default_factory=dict)
     """The same of requests, by their ids."""
+    ended: dict[str, int] = field(default_factory=dict)
+    """By a start that came to nothing: the step after which that was seen first."""
     kept: dict[str, int] = field(default_factory=dict)
     """By a message's key: the step after which it was last seen to wait till it is known where a card is."""
     passed: dict[str, float] = field(default_factory=dict)
