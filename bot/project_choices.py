@@ -49,6 +49,8 @@ async def _switch_project(
     tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
 ) -> ActionAnswer | None:
     """The same job for another project, in the same thread, instead of the one that was sent."""
+    if thread.ts is None and not thread.root_ts:
+        return ActionAnswer.START_ENDED  # it has no Slack thread in which another job could begin
     settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
     if settled or thread.state.replaced_by:
         return ActionAnswer.PROJECT_SETTLED

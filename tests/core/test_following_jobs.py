@@ -7,7 +7,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.actions import Action
 from bot.domain.members import Member
-from bot.domain.notices.messages import PostNotDelivered, ReplyEdited, ReplyHeld, RequestRefused
+from bot.domain.notices.messages import PostNotDelivered, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
@@ -500,6 +500,22 @@ async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
     await world.reply(ts, "and the end", at(120), BEN)
     await world.pass_time(10)
     assert world.job_api.messages["job-2"] == ["and the end"]
+
+
+async def test_a_project_that_is_chosen_for_a_request_without_room_for_its_card_starts_nothing(
+    world: CoreWorld,
+) -> None:
+    """It has ended, which its person was told: it does not begin in another thread once there is room."""
+    in_two_projects(world)
+    world.chat.fault = no_room
+    await world.start("Mend the guide and the manual")
+    await world.pass_time(30)
+    (asked,) = world.chat.told_as(ProjectAsked)
+    world.chat.fault = lambda call, thread: None
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="p1", thread_id=asked.thread_id)
+    await world.pass_time(30)
+    assert world.chat.answers() == ["start_ended"]
+    assert (world.job_api.created, world.chat.cards) == ([], {})
 
 
 async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_its_place(world: CoreWorld) -> None:

@@ -77,6 +77,8 @@ class ActionAnswer(StrEnum):
     """The job was sent already, so it begins anew for another project."""
     PROJECT_SETTLED = "project_settled"
     """It is too late to choose another project."""
+    START_ENDED = "start_ended"
+    """The project is chosen for a request that has ended, and has no thread."""
     NOT_FOR_YOU = "not_for_you"
     """Somebody else was asked."""
     RESTORED = "restored"

@@ -97,6 +97,9 @@ _ANSWERS = {
         "Nothing was changed: the job is for that project already, was switched to another one already, is being sent, "
         "or its project is not known any more."
     ),
+    ActionAnswer.START_ENDED: (
+        "Nothing was started: this request had ended before, and has no thread. Please ask again."
+    ),
     ActionAnswer.NOT_FOR_YOU: "Only somebody who asked for this job or steered it, or who was asked, can do that.",
     ActionAnswer.SLACK_AWAY: (
         "Slack did not answer for so long that this was given up: Pagehand could not find out whether you may ask for "
