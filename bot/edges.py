@@ -111,7 +111,9 @@ def _slack_edges(
     session: aiohttp.ClientSession,
 ) -> Edges:
     names = projects.names
-    message_context = MessageContext(config.command, config.admin, identity.bot_user_id, len(names) > 1)
+    message_context = MessageContext(
+        config.command, config.admin, identity.bot_user_id, several_projects=len(names) > 1, workspace=identity.team
+    )
     ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
     directory = UserDirectory(client)
     people = SlackPeople(client, directory=directory)

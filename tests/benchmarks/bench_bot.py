@@ -106,7 +106,7 @@ def bare(port: int, address: str) -> None:
     app = AsyncApp(client=client, signing_secret=SECRET)
 
     async def only_ack(ack: AsyncAck) -> None:
-        await ack("Got it.")
+        await ack("On it.")
 
     app.command("/docs")(only_ack)
     app.server(port=port, path=PATH, host="127.0.0.1").start()

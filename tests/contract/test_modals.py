@@ -14,7 +14,6 @@ from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.blocks import Block
-from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import MAX_PROMPT
 from bot.slack.rendering.modals import (
@@ -24,6 +23,7 @@ from bot.slack.rendering.modals import (
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
 )
+from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.sending.views import ShownView
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View

@@ -27,8 +27,9 @@ from bot.runtime.http.health_page import health_routes
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
 from bot.slack.receiving.transports.http_signature import is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_RECORDED, STILL_RECORDING, unknown_job
+from bot.slack.rendering.ephemeral_texts import unknown_job
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult
 from bot.workspace.model.app_config import AppConfig
@@ -63,7 +64,7 @@ async def connected(world: SlackWorld) -> AsyncIterator[SocketReceiver]:
 async def test_commands_replies_and_clicks_arrive(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, workspace = world.workspace.people["ana"], world.workspace
     answer = await ana.command("docs", "/docs", "fix the guides")
-    assert (answer.ok, answer.text) == (True, GOT_IT)
+    assert (answer.ok, answer.text) == (True, RECORDED)
     ts = await world.post()
     reply = await ana.say("docs", "and the manual", thread_ts=ts)
     await workspace.deliveries.settled()
@@ -76,7 +77,7 @@ async def test_commands_replies_and_clicks_arrive(world: SlackWorld, connected: 
 
 async def test_in_a_direct_message_a_command_is_taken(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
-    assert (await ana.command("pagehand", "/docs", "Fix the guides")).text == GOT_IT
+    assert (await ana.command("pagehand", "/docs", "Fix the guides")).text == RECORDED
     assert "Steer" in (await ana.command("pagehand", "/docs", "help")).text
     assert len(world.service.starts) == 1
 
@@ -228,7 +229,7 @@ async def test_acknowledging_needs_no_web_api(world: SlackWorld, connected: Sock
     world.workspace.faults.server_error(count=None)
     calls = len(world.workspace.web_api.calls)
     answer = await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")
-    assert answer.text == GOT_IT
+    assert answer.text == RECORDED
     assert len(world.workspace.web_api.calls) == calls
 
 
@@ -474,7 +475,7 @@ async def http() -> AsyncIterator[Http]:
 async def test_commands_replies_and_clicks_arrive_signed(http: Http) -> None:
     world, ana = http.world, http.world.workspace.people["ana"]
     assert await world.workspace.signed_http.verify_request_url()
-    assert (await ana.command("docs", "/docs", "fix the guides")).text == GOT_IT
+    assert (await ana.command("docs", "/docs", "fix the guides")).text == RECORDED
     ts = await world.post()
     reply = await ana.say("docs", "and the manual", thread_ts=ts)
     await world.workspace.deliveries.settled()
@@ -486,7 +487,7 @@ async def test_commands_replies_and_clicks_arrive_signed(http: Http) -> None:
 
 async def test_a_command_about_a_payload_arrives_signed(http: Http) -> None:
     answer = await http.world.workspace.people["ana"].command("docs", "/docs", "Document the webhook payload")
-    assert answer.text == GOT_IT
+    assert answer.text == RECORDED
     assert len(http.world.service.starts) == 1
 
 
@@ -501,7 +502,7 @@ async def test_without_the_scope_for_it_the_app_is_not_known_and_all_else_works(
         receiver = world.receiver()
         await receiver.start()
         await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
-        assert (await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")).text == GOT_IT
+        assert (await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")).text == RECORDED
         await receiver.stop(2)
 
 

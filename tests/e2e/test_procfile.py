@@ -24,7 +24,7 @@ from support.servers.free_ports import free_port
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.card_menu import menu_choice
 
-from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace import Credentials, WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 
@@ -203,7 +203,7 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
 
         ana, ben = workspace.people["ana"], workspace.people["ben"]
         prompt = "Rewrite the guides. " * 60
-        assert (await ana.command("docs", "/docs", prompt)).text == GOT_IT
+        assert (await ana.command("docs", "/docs", prompt)).text == RECORDED
         ts = await workspace.changes.wait_for(
             lambda: next((m.ts for m in workspace.channels.messages("docs")), ""), PATIENCE
         )

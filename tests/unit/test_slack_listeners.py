@@ -17,15 +17,9 @@ from bot.domain.requests import Attachments, Person, Reply, WayIn
 from bot.domain.slack_files import ForwardedMessage, SlackFile
 from bot.domain.thread_words import ThreadWord
 from bot.errors import StoreUnavailable
-from bot.slack.rendering.ephemeral_texts import (
-    COMMAND_UNREADABLE,
-    GOT_IT,
-    NOT_RECORDED,
-    STILL_RECORDING,
-    task_missing,
-    wrong_option,
-)
+from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.response_urls import ResponseUrls
 
 ANA = Person("U0ANA", "T1")
@@ -41,13 +35,13 @@ async def world() -> AsyncIterator[ListeningWorld]:
 
 async def test_a_command_is_recorded_with_its_words_as_people_read_them(world: ListeningWorld) -> None:
     answer = await world.take(command('Replace &lt;b&gt; with <https://x.example|x.example> "now"'))
-    assert (answer.status, answer.body) == (200, GOT_IT)
+    assert (answer.status, answer.body) == (200, RECORDED)
     asked = NewJob(ANA, "C1", 'Replace <b> with x.example "now"', "command/T1/1.2.abc", WayIn.COMMAND)
     assert world.service.calls == [("start", asked)]
 
 
 async def test_options_of_a_command_go_with_the_job(world: ListeningWorld) -> None:
-    assert (await world.take(command('quiet project:"the guides" Fix it'))).body == GOT_IT
+    assert (await world.take(command('quiet project:"the guides" Fix it'))).body == RECORDED
     (asked,) = world.service.started
     assert (asked.prompt, asked.project_said, asked.quiet) == ("Fix it", "the guides", True)
 
@@ -64,7 +58,7 @@ async def test_an_option_that_cannot_be_understood_is_answered_in_words(
     world: ListeningWorld, text: str, wrong: WrongOption
 ) -> None:
     answer = (await world.take(command(text))).body
-    assert answer == wrong_option(wrong, MessageContext())
+    assert answer == wrong_option(wrong)
     assert answer.startswith("Nothing was started: ")
     assert f"`{wrong.name}" in answer
     assert world.service.calls == []
@@ -77,7 +71,7 @@ async def test_options_without_a_task_ask_for_the_task(world: ListeningWorld) ->
 
 async def test_a_command_in_a_direct_message_is_recorded(world: ListeningWorld) -> None:
     """Whether it is the app's own is not known here: where it is not, there is no room for a card."""
-    assert (await world.take(command(channel_id="D1"))).body == GOT_IT
+    assert (await world.take(command(channel_id="D1"))).body == RECORDED
     assert [asked.channel_id for asked in world.service.started] == ["D1"]
 
 
@@ -103,13 +97,13 @@ async def test_a_word_meant_as_a_command_is_explained_and_can_be_insisted_on(
     assert world.service.calls == []
     insisting = f'/docs "{text.lower()}"'
     assert f"`{insisting}`" in answer
-    assert (await world.take(command(insisting.removeprefix("/docs ")))).body == GOT_IT
+    assert (await world.take(command(insisting.removeprefix("/docs ")))).body == RECORDED
     assert [asked.prompt for asked in world.service.started] == [text.lower()]
 
 
 async def test_the_command_has_the_name_that_was_set() -> None:
     async with listening(context=MessageContext(command="/pages")) as world:
-        assert (await world.take(command(command="/pages"))).body == GOT_IT
+        assert (await world.take(command(command="/pages"))).body == RECORDED
         assert "/pages help" in (await world.take(command(command="/docs"))).body
         assert len(world.service.calls) == 1
 
@@ -403,7 +397,7 @@ async def test_variables_that_would_turn_bolt_to_oauth_are_ignored(monkeypatch: 
         monkeypatch.setenv(name, "x")
     async with listening() as world:
         assert world.app.bolt.oauth_flow is None
-        assert (await world.take(command())).body == GOT_IT
+        assert (await world.take(command())).body == RECORDED
 
 
 def test_response_urls_are_in_no_repr() -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.worlds.listening_world import FORM, JSON, ListeningWorld, listening
 
 from bot.domain.requests import Person, RequestKind
-from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.slack.sending.identity import Identity
 
 OURS = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1")
@@ -140,7 +140,7 @@ STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
     ids=str,
 )
 async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorld, changes: dict[str, str]) -> None:
-    assert (await world.over_http(command(**changes))).body == GOT_IT
+    assert (await world.over_http(command(**changes))).body == RECORDED
     (asked,) = world.service.started
     assert (asked.person, asked.prompt) == (Person("U2147483697", "T1"), changes.get("text", "Fix the guides"))
 
@@ -155,7 +155,7 @@ async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorl
     ],
 )
 async def test_a_form_is_a_form_however_its_type_is_written(world: ListeningWorld, content_type: str) -> None:
-    assert (await world.over_http(command(text="the payload"), content_type)).body == GOT_IT
+    assert (await world.over_http(command(text="the payload"), content_type)).body == RECORDED
     assert (await world.over_http(click(), content_type)).status == 200
     assert [call[0] for call in world.service.calls] == ["start", "act"]
 
@@ -175,7 +175,7 @@ async def test_an_empty_text_is_a_command_too(world: ListeningWorld) -> None:
 
 async def test_a_field_that_stands_twice_is_read_once(world: ListeningWorld) -> None:
     body = urlencode([*command(text="first").items(), ("text", "second")])
-    assert (await world.app.handle_http_body(body, FORM)).body == GOT_IT
+    assert (await world.app.handle_http_body(body, FORM)).body == RECORDED
     assert len(world.service.calls) == 1
 
 
@@ -364,5 +364,5 @@ async def test_the_whole_organization_counts_as_ours(grid: ListeningWorld, paylo
 
 async def test_where_our_app_id_is_not_known_the_signature_or_the_socket_says_it() -> None:
     async with listening() as there:
-        assert (await there.over_http(command())).body == GOT_IT
-        assert (await there.over_http(command(api_app_id="A2"))).body == GOT_IT
+        assert (await there.over_http(command())).body == RECORDED
+        assert (await there.over_http(command(api_app_id="A2"))).body == RECORDED

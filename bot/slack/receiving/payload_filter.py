@@ -10,7 +10,7 @@ from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.first_occurrences import FirstOccurrences
 from bot.slack.receiving.payloads.actors import is_for_our_app
 from bot.slack.receiving.payloads.fields import log_safe
-from bot.slack.rendering.ephemeral_texts import OTHER_INSTALLATION
+from bot.slack.rendering.words.at_once import OTHER_INSTALLATION
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from bot.errors import ChatError, StoreUnavailable
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.rendering.blocks import Message
-from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
+from bot.slack.rendering.words.at_once import NOT_RECORDED
 from bot.slack.sending.ephemeral import EphemeralSender
 
 logger = logging.getLogger(__name__)

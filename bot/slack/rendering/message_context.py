@@ -2,31 +2,38 @@
 
 from dataclasses import dataclass
 
-from bot.slack.rendering.text import escape, person
+from bot.slack.rendering.text import Markup, escape, one_line, person
+from bot.slack.rendering.words import names
 
 
 @dataclass(frozen=True)
 class MessageContext:
     """`command` is the slash command's name; `admin` a Slack user's id or words; `bot_user_id` is who to invite.
-    `several_projects`: there is more than one project, so that each job's is told.
+    `several_projects`: there is more than one project, so that each job's is told. `workspace` is Slack's name of it.
     """
 
     command: str = "/docs"
     admin: str = ""
     bot_user_id: str = ""
     several_projects: bool = False
+    workspace: str = ""
 
     @property
-    def ask(self) -> str:
+    def ask(self) -> Markup:
         """Whom to ask, as markup."""
-        return person(self.admin) if self.admin else "whoever installed Pagehand"
+        return person(self.admin) if self.admin else names.WHOEVER_INSTALLED
 
     @property
-    def bot(self) -> str:
+    def bot(self) -> Markup:
         """Pagehand, as markup."""
-        return person(self.bot_user_id) if self.bot_user_id else "@Pagehand"
+        return person(self.bot_user_id) if self.bot_user_id else names.PAGEHAND
 
     @property
-    def slash(self) -> str:
+    def slash(self) -> Markup:
         """The command, as markup."""
-        return f"`{escape(self.command)}`"
+        return names.COMMAND(command=escape(self.command))
+
+    @property
+    def home_workspace(self) -> Markup:
+        """The workspace that Pagehand belongs to, as markup."""
+        return one_line(self.workspace, 100) or names.WORKSPACE

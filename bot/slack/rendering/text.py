@@ -7,12 +7,15 @@ Lengths are counted as Slack's clients count them, in UTF-16 units of the escape
 import re
 import time
 from collections.abc import Iterable
+from typing import NewType
 from urllib.parse import urlsplit
 
 from bot.runtime.misleading_characters import displayable, without_misleading
 from bot.slack.rendering.hosts import ascii_host
 
-ELLIPSIS = "…"
+Markup = NewType("Markup", str)
+"""Text in Slack's escaped form: our own words, or others' made harmless."""
+ELLIPSIS = Markup("…")
 MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
@@ -22,9 +25,14 @@ _PORT = re.compile(r":[0-9]*\Z")
 _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
 
 
-def escape(text: str) -> str:
+def escape(text: str) -> Markup:
     """Returns the text for a message's `text` and for mrkdwn with `verbatim`: nothing in it is markup any more."""
-    return "".join(_ESCAPES.get(character, character) for character in displayable(text))
+    return Markup("".join(_ESCAPES.get(character, character) for character in displayable(text)))
+
+
+def joined(parts: Iterable[Markup], by: str = " ") -> Markup:
+    """Returns escaped texts as one, with something harmless between them."""
+    return Markup(by.join(parts))
 
 
 def width(text: str) -> int:
@@ -32,22 +40,22 @@ def width(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def shorten(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> Markup:
     """Returns the escaped text, at most `limit` wide, with an ellipsis where it was cut."""
     escaped = escape(text)
     if width(escaped) <= limit:
         return escaped
-    return escape(_head(displayable(text), limit - 1)) + ELLIPSIS
+    return Markup(escape(_head(displayable(text), limit - 1)) + ELLIPSIS)
 
 
-def one_line(text: str, limit: int) -> str:
+def one_line(text: str, limit: int) -> Markup:
     """Returns the escaped text on one line, at most `limit` wide."""
     return shorten(" ".join(displayable(text).split()), limit)
 
 
-def quote(text: str) -> str:
+def quote(text: str) -> Markup:
     """Returns the escaped text as a quotation; each line grows by one."""
-    return "\n".join(f">{line}" for line in escape(text).split("\n"))
+    return Markup("\n".join(f">{line}" for line in escape(text).split("\n")))
 
 
 def pieces(text: str, limit: int) -> list[str]:
@@ -94,35 +102,35 @@ def _with_ascii_host(url: str, netloc: str) -> str | None:
     return f"{before}//{host}{port}{after.removeprefix(netloc)}" if host else None
 
 
-def link(text: str | None, limit: int = 2_000) -> str:
+def link(text: str | None, limit: int = 2_000) -> Markup:
     """Returns the text as a link where it is a safe address that fits, else as escaped text."""
     url = safe_url(text)
     if url is not None and width(escape(url)) + 2 <= limit:
-        return f"<{escape(url)}>"
+        return Markup(f"<{escape(url)}>")
     return one_line(text or "", limit)
 
 
-def person(user_id: str) -> str:
+def person(user_id: str) -> Markup:
     """Returns a mention, if this is a Slack user's id; else the escaped text."""
-    return f"<@{user_id}>" if _PERSON.fullmatch(user_id) else one_line(user_id, 200)
+    return Markup(f"<@{user_id}>") if _PERSON.fullmatch(user_id) else one_line(user_id, 200)
 
 
-def addressing(user_ids: Iterable[str]) -> str:
+def addressing(user_ids: Iterable[str]) -> Markup:
     """Returns mentions of people, with the blank before what they are told; nothing for nobody."""
-    return "".join(f"{person(user_id)} " for user_id in user_ids)
+    return Markup("".join(f"{person(user_id)} " for user_id in user_ids))
 
 
-def moment(seconds: int) -> str:
+def moment(seconds: int) -> Markup:
     """Returns a time of day, in each reader's own zone; where that cannot be shown, in UTC."""
-    return f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>"
+    return Markup(f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>")
 
 
-def day_and_time(seconds: float) -> str:
+def day_and_time(seconds: float) -> Markup:
     """Returns a day with its time, and how long ago that is when it is read, in each reader's own zone; where that
     cannot be shown, in UTC.
     """
     utc = time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
-    return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}} ({{ago}})|{utc} UTC>"
+    return Markup(f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}} ({{ago}})|{utc} UTC>")
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from support.servers.fake_job_api import KEY, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world
 
-from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.store.schema.migration import migrate
 
 pytestmark = pytest.mark.chaos
@@ -63,7 +63,7 @@ async def asked(world: AppWorld, prompt: str) -> str:
     anew; Slack does not repeat a command. Returns the prompt that was.
     """
     for again in ("", " again", " once more"):
-        if (await world.ask(f"{prompt}{again}")).text == GOT_IT:
+        if (await world.ask(f"{prompt}{again}")).text == RECORDED:
             return f"{prompt}{again}"
     pytest.fail(f"{prompt} was never acknowledged")
 

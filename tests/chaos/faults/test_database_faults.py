@@ -20,7 +20,7 @@ from support.worlds.store_world import upgrade_to
 from bot.app import HealthTimings
 from bot.edges import open_edges
 from bot.errors import SchemaMismatch
-from bot.slack.rendering.ephemeral_texts import GOT_IT, NOT_RECORDED, STILL_RECORDING
+from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state
 
@@ -72,7 +72,7 @@ async def asked_in_trouble(world: AppWorld, prompt: str) -> str:
     begun = clock()
     answer = await world.ask(prompt)
     assert clock() - begun < ACK_SECONDS
-    assert answer.text in {GOT_IT, STILL_RECORDING, NOT_RECORDED}
+    assert answer.text in {RECORDED, STILL_RECORDING, NOT_RECORDED}
     return answer.text
 
 
@@ -130,7 +130,7 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
         name = str((await world.sql("SELECT current_database()"))[0][0])
         for prompt in prompts:
             answer = await asked_in_trouble(world, prompt)
-            assert answer == GOT_IT
+            assert answer == RECORDED
             await postgres.run(cut.format(name))
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
@@ -192,7 +192,7 @@ async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path
             first = await asked_in_trouble(world, "At the beginning")
             await world.reply("Steered", "Meanwhile")
             second = await asked_in_trouble(world, "A little later")
-            assert first != GOT_IT
+            assert first != RECORDED
             await asyncio.sleep(until_then - asyncio.get_running_loop().time())
         await world.until_said("Running", *FINISHED)
         await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
@@ -252,8 +252,8 @@ async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
         await world.start()
         job, other = await world.begin("Running", "Steered")
         fill(filler)
-        answer, number = GOT_IT, 0
-        while answer == GOT_IT:  # what SQLite's log had room for is still taken
+        answer, number = str(RECORDED), 0
+        while answer == RECORDED:  # what SQLite's log had room for is still taken
             number += 1
             answer = await asked_in_trouble(world, f"Number {number} " + "x" * 2_000)
         assert answer == NOT_RECORDED

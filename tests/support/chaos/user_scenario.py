@@ -13,7 +13,7 @@ from support.oracles.notice_keys import key_in_thread, key_of
 
 from bot.domain.requests import WayIn
 from bot.slack.rendering.blocks import SEND_AGAIN
-from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.starts import request_id
 from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
@@ -145,7 +145,7 @@ class UserScenario:
 
     async def _command(self, words: str) -> bool:
         answer = await self.person.command(self.channel, "/docs", words)
-        return answer.ok and answer.text == GOT_IT
+        return answer.ok and answer.text == RECORDED
 
     async def _mention(self, words: str) -> bool:
         """In a message of its own, or in a conversation of others."""

@@ -27,7 +27,7 @@ from bot.edge_timings import EdgeTimings
 from bot.edges import Edges, open_edges
 from bot.roles import Role
 from bot.slack.rendering.cards import card
-from bot.slack.rendering.ephemeral_texts import GOT_IT
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.store.database.engine import engine_for
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
@@ -115,7 +115,7 @@ class AppWorld:
     async def ask(self, prompt: str, *, channel: str = "docs", person: str = "ana") -> InteractionResult:
         """`/docs <prompt>`; every prompt of a test is unlike the others."""
         answer = await self.workspace.people[person].command(channel, "/docs", prompt)
-        if answer.text == GOT_IT:
+        if answer.text == RECORDED:
             self.asked.append(prompt)
         return answer
 

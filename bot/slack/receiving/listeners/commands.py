@@ -16,20 +16,14 @@ from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
-from bot.slack.rendering.ephemeral_texts import (
-    COMMAND_UNREADABLE,
-    GOT_IT,
-    NOT_RECORDED,
-    STILL_RECORDING,
-    task_missing,
-    wrong_option,
-)
+from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.help import help_text
+from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 
 logger = logging.getLogger(__name__)
 
 _ANSWERS = {
-    RecordingOutcome.RECORDED: GOT_IT,
+    RecordingOutcome.RECORDED: RECORDED,
     RecordingOutcome.FAILED: NOT_RECORDED,
     RecordingOutcome.LATE: STILL_RECORDING,
 }
@@ -61,7 +55,7 @@ async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> st
         case Help(meant):
             return help_text(context, meant)
         case WrongOption():
-            return wrong_option(asked, context)
+            return wrong_option(asked)
         case _:
             assert_never(asked)
 

@@ -24,7 +24,6 @@ from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, 
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
-from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import (
@@ -36,6 +35,7 @@ from bot.slack.rendering.modals import (
     message_modal,
     secret_found,
 )
+from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)

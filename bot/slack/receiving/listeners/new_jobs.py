@@ -36,7 +36,7 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
         case Help(meant):
             tell(message, help_text(context, meant), dependencies)
         case WrongOption():
-            tell(message, wrong_option(asked, context), dependencies)
+            tell(message, wrong_option(asked), dependencies)
         case UnclearWord(meant):
             tell(message, word_meant(meant), dependencies)
         case Word(word):

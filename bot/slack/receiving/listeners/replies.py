@@ -86,7 +86,7 @@ def _wrong_in(prompt: str, dependencies: Dependencies) -> str:
     """Returns what is wrong with what asks for another job, in words; nothing where it can be started."""
     asked = parse_prompt(prompt)
     if isinstance(asked, WrongOption):
-        return wrong_option(asked, dependencies.message_context)
+        return wrong_option(asked)
     return task_missing(dependencies.message_context) if isinstance(asked, Blank) else ""
 
 

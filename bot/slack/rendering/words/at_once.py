@@ -1,0 +1,60 @@
+"""Answers at once to a command, a click or a reply of which nothing is recorded; seen by one person."""
+
+from collections.abc import Mapping
+
+from bot.domain.command_options import OptionFault
+from bot.slack.rendering.text import Markup
+from bot.slack.rendering.words.template import Template
+
+RECORDED = Markup("On it.")
+STILL_RECORDING = Markup(
+    "This is taking longer than usual. If nothing appears in the channel within a minute, please try again."
+)
+NOT_RECORDED = Markup(
+    "I couldn't save that, so nothing was started or sent. Please try again in a minute: my database isn't available."
+)
+NO_RECORD = Markup(
+    "Nothing was done: I no longer have a record of this job. Records are deleted some time after a job ends, or on "
+    "request."
+)
+COMMAND_UNREADABLE = Markup("Nothing was started: I couldn't read Slack's message. Please try again.")
+OTHER_INSTALLATION = Markup(
+    "Nothing was started: I'm set up for another workspace or app. Please tell whoever installed Pagehand."
+)
+UNKNOWN_COMMAND = Template("I don't know this command. Try `{command} help`.")
+UNKNOWN_INTERACTION = Template(
+    "Nothing was done: I don't know this button or shortcut. `{command} help` shows what I can do."
+)
+UNKNOWN_JOB = Template(
+    "Your reply wasn't sent: I no longer have a usable record of this job. Start a new one with {slash}."
+)
+WRONG_OPTION: Mapping[OptionFault, Template] = {
+    OptionFault.TWICE: Template(
+        "Nothing was started: `{name}` is there twice. Write it once, before the task: {example}."
+    ),
+    OptionFault.EMPTY: Template(
+        "Nothing was started: `{name}:` needs a name. Write it right after the colon, before the task: {example}."
+    ),
+    OptionFault.UNCLOSED: Template(
+        "Nothing was started: the quotation mark after `{name}:` isn't closed. Write it before the task: {example}."
+    ),
+}
+EXAMPLE_OF_QUIET = Markup("`quiet`")
+EXAMPLE_OF_PROJECT = Markup("`project:NAME`")
+WORD_WITHOUT_JOB = Template(
+    "Nothing was done: `!{word}` works in a job's thread only. Write it there, or see `{command} help`."
+)
+WORD_MEANT = Template(
+    "Did you mean `!{word}`? Write only that in a new message; what is for the agent doesn't start with `!`."
+)
+NEW_MEANT = Markup(
+    "Did you mean `!new` and a task? Write that in a new message; what is for the agent doesn't start with `!`."
+)
+EDITED_TOO_LATE = Template(
+    "Nothing was started: an edit can ask for a job only within ten minutes of the message. Write a new message, or "
+    "use {slash}."
+)
+TASK_MISSING = Template(
+    'Nothing was started: the task is missing. Write it after the options: `{command} quiet Replace "colour" with '
+    '"color" in the guides`.'
+)

@@ -1,0 +1,157 @@
+"""The table of words: short, plain, complete, and the only place of what people read in Slack."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.words_page import PAGES, WORDS, Entry, as_html, as_text, entries, names
+
+RENDERING = WORDS.parent
+USERS = [path for path in sorted((WORDS.parents[2] / "slack").rglob("*.py")) if path.parent != WORDS]
+TABLE = entries()
+LONGEST = 230
+LONGER: dict[str, str] = {}
+"""Entries that may have more than two sentences, each with its reason."""
+JARGON = re.compile(
+    r"\bjob api\b|idempoten|\blease|\boutbox\b|\bephemeral|\bpayload|\bendpoint|\bwebhook|\bof that very\b"
+    r"|\bit is not known\b|\bnobody knows\b|\btoken\b|\bpolls?\b|\btimeout\b|\bworkers?\b|\bAPI\b",
+    re.IGNORECASE,
+)
+SENTENCE = re.compile(r"[.!?](?=\s|\*|\Z)")
+PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
+NOT_YET_MOVED = frozenset(
+    {
+        "card_buttons.py",
+        "card_facts.py",
+        "cards.py",
+        "help.py",
+        "home.py",
+        "job_notices.py",
+        "job_report.py",
+        "modal_inputs.py",
+        "modals.py",
+        "notices.py",
+        "personal_notices.py",
+        "question_notices.py",
+        "reply_notices.py",
+        "request_notices.py",
+        "text.py",
+    }
+)
+
+
+def test_the_page_can_be_looked_at(tmp_path: Path) -> None:
+    """Both forms of it hold every entry; look at them in the test's folder."""
+    (tmp_path / "words.html").write_text(as_html(), encoding="utf-8")
+    (tmp_path / "words.txt").write_text(as_text(), encoding="utf-8")
+    assert all(entry.words.splitlines()[0] in as_text() for entry in TABLE if entry.words)
+
+
+def test_every_module_of_the_table_is_on_the_page() -> None:
+    assert {path.stem for path in WORDS.glob("*.py")} - {"__init__", "template"} == set(PAGES)
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: f"{entry.name}-{entry.key}")
+def test_an_entry_is_short_and_plain(entry: Entry) -> None:
+    assert len(SENTENCE.findall(entry.words)) <= 2 or entry.name in LONGER
+    assert len(entry.words) <= LONGEST or entry.name in LONGER
+    assert JARGON.search(entry.words) is None
+    assert entry.words == entry.words.strip() or entry.name == "BECAME"
+    assert "  " not in entry.words
+
+
+def test_the_exceptions_are_needed() -> None:
+    longer = {entry.name for entry in TABLE if len(SENTENCE.findall(entry.words)) > 2 or len(entry.words) > LONGEST}
+    assert set(LONGER) == longer
+
+
+def test_no_two_entries_are_the_same() -> None:
+    """What is said twice has one entry; a label may stand for several things."""
+    said = [entry.words for entry in TABLE if SENTENCE.search(entry.words)]
+    assert {words for words in said if said.count(words) > 1} == set()
+
+
+def test_every_entry_is_used() -> None:
+    used = {(page, name) for page, name, _ in uses()}
+    assert {(page, name) for page in PAGES for name in names(page)} - used == set()
+
+
+def test_every_gap_is_filled() -> None:
+    """A call gives what the entry's gaps ask for; of a table of entries, what any of them does."""
+    gaps: dict[tuple[str, str], set[str]] = {}
+    for entry in TABLE:
+        gaps.setdefault((entry.page, entry.name), set()).update(entry.gaps)
+    wrong = [
+        (page, name, given) for page, name, given in uses() if given is not None and set(given) != gaps[page, name]
+    ]
+    assert wrong == []
+
+
+def test_no_words_stand_elsewhere() -> None:
+    """In `bot.slack.rendering` a text of several words is an entry of the table, or says nothing to people."""
+    outside = [
+        f"{path.name}:{line} {text!r}"
+        for path in sorted(RENDERING.glob("*.py"))
+        if path.name not in NOT_YET_MOVED
+        for line, text in texts(path)
+        if PROSE.search(text)
+    ]
+    assert outside == []
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a module, without docstrings, patterns and what is raised."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    silent = {id(each) for node in ast.walk(tree) if is_silent(node) for each in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            yield node.lineno, node.value
+
+
+def is_silent(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.Raise():
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr="compile")):
+            return True
+        case _:
+            return False
+
+
+def uses() -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
+    """Each use of an entry in `bot/slack`: its page, its name, and the gaps that are filled where it is called."""
+    for path in USERS:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = dict(imports(tree))
+        calls = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        calls |= {
+            id(node.func.value): node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+        }
+        for node in ast.walk(tree):
+            found = entry_named(node, imported)
+            if found is not None:
+                call = calls.get(id(node))
+                yield *found, None if call is None else tuple(each.arg or "" for each in call.keywords)
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What of the table a module imports: a page, or an entry."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bot.slack.rendering.words"):
+            page = (node.module or "").removeprefix("bot.slack.rendering.words").removeprefix(".")
+            for alias in node.names:
+                yield alias.asname or alias.name, (page, alias.name) if page else (alias.name, "")
+
+
+def entry_named(node: ast.AST, imported: dict[str, tuple[str, str]]) -> tuple[str, str] | None:
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if imported.get(name, ("", "x"))[1] == "":
+            return imported[name][0], attr
+        case ast.Name(id=name, ctx=ast.Load()) if imported.get(name, ("", ""))[1]:
+            return imported[name]
+        case _:
+            return None
