@@ -1,5 +1,6 @@
 """What is asked of Slack before a request is sent: who somebody is, what a channel is, what was said in a thread."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -43,6 +44,13 @@ def calls(world: SlackWorld, method: str) -> int:
     return len([call for call in world.workspace.web_api.calls if call.method == method])
 
 
+async def asked_for(world: SlackWorld, count: int) -> None:
+    """Waits till so many people were asked for."""
+    async with asyncio.timeout(10.0):
+        while world.lookups < count:  # noqa: ASYNC110 - nobody tells that a call has come in
+            await asyncio.sleep(0.001)
+
+
 # -- members --------------------------------------------------------------------------------------------------------
 
 
@@ -68,6 +76,34 @@ async def test_what_somebody_may_is_asked_for_again_after_five_minutes(world: Sl
     assert not (await members.member(ben)).is_guest
     world.now[0] = 301.0
     assert (await members.member(ben)).is_guest
+
+
+async def test_people_are_looked_up_side_by_side_and_whoever_is_known_waits_for_none_of_them(world: SlackWorld) -> None:
+    """Slack answers none of the others here."""
+    members, ana, ben = members_of(world), world.id("ana"), world.id("ben")
+    await members.member(ana)
+    world.workspace.faults.delay(60.0, method="users.info", count=None)
+    others = [asyncio.create_task(members.member(person)) for person in (ben, ben, world.id("gia"))]
+    await asked_for(world, 3)
+    assert (await members.member(ana)).name == "ana"
+    for each in others:
+        each.cancel()
+    await asyncio.wait(others)
+    world.workspace.faults.clear()
+    assert (await members.member(ben)).name == "ben"
+
+
+async def test_what_slack_told_of_somebody_counts_from_when_it_was_asked(world: SlackWorld) -> None:
+    """An answer that took ten seconds is ten seconds old: somebody may have been made a guest meanwhile."""
+    members, ben = members_of(world), world.id("ben")
+    world.workspace.faults.delay(0.2, method="users.info")
+    asked = asyncio.create_task(members.member(ben))
+    await asked_for(world, 1)
+    world.now[0] = 10.0
+    await asked
+    world.now[0] = 301.0
+    await members.member(ben)
+    assert world.lookups == 2
 
 
 async def test_names_and_members_are_asked_for_together(world: SlackWorld) -> None:

@@ -1,10 +1,11 @@
 """Remembers what Slack told for a while, so that it is asked about the same thing once."""
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
+
+from bot.slack.sending.single_flight import SingleFlight
 
 T = TypeVar("T")
 
@@ -12,20 +13,35 @@ _MOST_KEPT = 2_000
 
 
 class ExpiringCache(Generic[T]):
-    """Keeps each value for so many `seconds`; what could not be fetched is not kept. `monotonic` tells the time."""
+    """Keeps each value for so many `seconds` from when it was asked for; what could not be fetched is not kept.
+    `monotonic` tells the time.
+    """
 
     def __init__(self, *, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._monotonic = monotonic
         self._kept: OrderedDict[str, tuple[T, float]] = OrderedDict()
-        self._lock = asyncio.Lock()
+        self._flights = SingleFlight[T]()
+
+    def __len__(self) -> int:
+        """How many values are kept."""
+        return len(self._kept)
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns the value of a key, by `fetch` where it is not known: one at a time, and once for all who wait."""
-        async with self._lock:
-            if key not in self._kept or self._kept[key][1] <= self._monotonic():
-                self._kept[key] = (await fetch(key), self._monotonic() + self._seconds)
-                self._kept.move_to_end(key)
-                while len(self._kept) > _MOST_KEPT:
-                    self._kept.popitem(last=False)
+        """Returns the value of a key: at once where it is known, else by `fetch`, once for all who wait."""
+        if key in self._kept and self._monotonic() < self._kept[key][1]:
             return self._kept[key][0]
+
+        async def fetch_and_keep(key: str) -> T:
+            until = self._monotonic() + self._seconds
+            value = await fetch(key)
+            self._keep(key, value, until)
+            return value
+
+        return await self._flights.get(key, fetch_and_keep)
+
+    def _keep(self, key: str, value: T, until: float) -> None:
+        self._kept[key] = (value, until)
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)

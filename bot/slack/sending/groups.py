@@ -1,5 +1,6 @@
 """The user groups of the workspace: bot.slack_ports.Groups over Slack's usergroups.users.list."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -27,7 +28,8 @@ class SlackGroups(Groups):
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
         """See Groups."""
-        return frozenset[str]().union(*[await self._cache.get(group_id, self._fetch) for group_id in group_ids])
+        members = await asyncio.gather(*(self._cache.get(group_id, self._fetch) for group_id in group_ids))
+        return frozenset[str]().union(*members)
 
     async def _fetch(self, group_id: str) -> frozenset[str]:
         try:

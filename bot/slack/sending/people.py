@@ -47,8 +47,7 @@ class SlackPeople(People):
         wanted = ids[:_MOST_LOOKED_UP]
         try:
             async with asyncio.timeout(self._patience):
-                for user_id in wanted:
-                    await self._look_up(user_id)
+                await asyncio.gather(*map(self._look_up, wanted))
         except TimeoutError:
             self._pause(ChatUncertain("no_answer_in_time"))
         found = ((user_id, self._directory.known(user_id)) for user_id in wanted)
@@ -70,7 +69,7 @@ class SlackPeople(People):
         seconds = _PAUSE_WHERE_NOT_ALLOWED if not_allowed else _PAUSE
         if isinstance(error, ChatUnreachable):
             seconds = error.retry_after or seconds
-        self._paused_until = self._monotonic() + seconds
+        self._paused_until = max(self._paused_until, self._monotonic() + seconds)
         if not self._failure_logged:
             self._failure_logged = True
             logger.warning("people whom a text mentions keep their ids: their names cannot be had (%s)", error.reason)

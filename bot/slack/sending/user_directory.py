@@ -1,6 +1,5 @@
 """The people of the workspace, by users.info: one place for all who ask, so that Slack is asked about each once."""
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from bot.domain.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.runtime.json_fields import object_at, text_at
 from bot.runtime.misleading_characters import displayable
+from bot.slack.sending.single_flight import SingleFlight
 from bot.slack.sending.web_api import call
 
 _MOST_KEPT = 5_000
@@ -41,7 +41,7 @@ class UserDirectory:
         self._client = client
         self._monotonic = monotonic
         self._known: OrderedDict[str, tuple[KnownUser | None, float]] = OrderedDict()
-        self._lock = asyncio.Lock()
+        self._flights = SingleFlight[KnownUser | None]()
 
     def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
         """Returns whether Slack need not be asked about this id, where it was within so many seconds."""
@@ -56,26 +56,26 @@ class UserDirectory:
         return self._known[user_id][0] if user_id in self._known else None
 
     async def look_up(self, user_id: str, *, within: float = _KEPT) -> KnownUser | None:
-        """Returns a person as Slack told within so many seconds; None for an id that is nobody's. Raises ChatError, one
-        call at a time.
+        """Returns a person as Slack told within so many seconds, at once where they are known; None for an id that is
+        nobody's. Raises ChatError.
         """
-        if not self.is_fresh(user_id, within=within):
-            async with self._lock:
-                if not self.is_fresh(user_id, within=within):  # others may have asked for the same person meanwhile
-                    await self._fetch(user_id)
-        return self.known(user_id)
+        if self.is_fresh(user_id, within=within):
+            return self.known(user_id)
+        return await self._flights.get(user_id, self._fetch)
 
-    async def _fetch(self, user_id: str) -> None:
+    async def _fetch(self, user_id: str) -> KnownUser | None:
+        asked_at = self._monotonic()  # what changes while the answer is on its way may not be in it
         try:
             found = read_user(user_id, (await call(self._client.users_info(user=user_id))).get("user"))
         except ChatMissingScope:
             raise
         except ChatRejected:
             found = None
-        self._known[user_id] = (found, self._monotonic())
+        self._known[user_id] = (found, asked_at)
         self._known.move_to_end(user_id)
         while len(self._known) > _MOST_KEPT:
             self._known.popitem(last=False)
+        return found
 
 
 def read_user(user_id: str, user: Any) -> KnownUser | None:

@@ -1,0 +1,208 @@
+"""Look-ups: one for all who wait for the same thing, several at a time, and what is known waits for none."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from support.fakes.virtual_loop import VirtualLoop
+
+from bot.slack.sending.expiring_cache import ExpiringCache
+from bot.slack.sending.single_flight import AT_A_TIME, SingleFlight
+
+SECONDS = 2.0
+"""That a fetch takes."""
+
+
+class Slow:
+    """What is fetched, and how that went. `fails` are keys that cannot be had."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.cancelled: list[str] = []
+        self.fails: set[str] = set()
+        self.most_at_a_time = 0
+        self._at_work = 0
+
+    async def fetch(self, key: str) -> str:
+        self.begun.append(key)
+        self._at_work += 1
+        self.most_at_a_time = max(self.most_at_a_time, self._at_work)
+        try:
+            await asyncio.sleep(SECONDS)
+        except asyncio.CancelledError:
+            self.cancelled.append(key)
+            raise
+        finally:
+            self._at_work -= 1
+        if key in self.fails:
+            raise LookupError(key)
+        return f"{key} {len(self.begun)}"
+
+
+def in_virtual_time(test: Callable[[Slow], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await test(Slow())
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(run())
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def cache_of(seconds: float = 10.0) -> ExpiringCache[str]:
+    return ExpiringCache[str](seconds=seconds, monotonic=now)
+
+
+def test_all_who_want_the_same_wait_for_one_fetch() -> None:
+    """Whoever comes while it is under way gets its answer at its end."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of()
+        first = asyncio.create_task(cache.get("a", slow.fetch))
+        await asyncio.sleep(SECONDS / 2)
+        assert await cache.get("a", slow.fetch) == await first == "a 1"
+        assert now() == SECONDS
+        assert slow.begun == ["a"]
+
+    in_virtual_time(test)
+
+
+def test_different_things_are_fetched_side_by_side_and_so_many_at_a_time() -> None:
+    """Three rounds of fetches take as long as three fetches."""
+
+    async def test(slow: Slow) -> None:
+        flights = SingleFlight[str]()
+        await asyncio.gather(*(flights.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
+        assert slow.most_at_a_time == AT_A_TIME
+        assert now() == 3 * SECONDS
+        assert len(flights) == 0
+
+    in_virtual_time(test)
+
+
+def test_what_is_known_waits_for_nothing() -> None:
+    """Neither for others' fetches nor for a place among them."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of(seconds=100.0)
+        await cache.get("known", slow.fetch)
+        others = [asyncio.create_task(cache.get(str(number), slow.fetch)) for number in range(5 * AT_A_TIME)]
+        await asyncio.sleep(0)
+        before = now()
+        assert await cache.get("known", slow.fetch) == "known 1"
+        assert now() == before
+        await asyncio.gather(*others)
+
+    in_virtual_time(test)
+
+
+def test_whoever_gives_up_ends_nobody_elses_fetch() -> None:
+    """The first, who began it, included."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of()
+        first, second = (asyncio.create_task(cache.get("a", slow.fetch)) for _ in range(2))
+        await asyncio.sleep(SECONDS / 2)
+        first.cancel()
+        assert await second == "a 1"
+        assert first.cancelled()
+        assert (slow.begun, slow.cancelled) == (["a"], [])
+
+    in_virtual_time(test)
+
+
+def test_a_fetch_that_nobody_waits_for_any_more_is_given_up() -> None:
+    """Nothing is left of it, and whoever comes next has it fetched anew, also at the very same moment."""
+
+    async def test(slow: Slow) -> None:
+        flights = SingleFlight[str]()
+        waiting = [asyncio.create_task(flights.get("a", slow.fetch)) for _ in range(2)]
+        await asyncio.sleep(SECONDS / 2)
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+        assert await flights.get("a", slow.fetch) == "a 2"
+        assert (slow.begun, slow.cancelled, len(flights)) == (["a", "a"], ["a"], 0)
+
+    in_virtual_time(test)
+
+
+def test_one_that_waits_for_its_turn_can_be_given_up_and_takes_no_place() -> None:
+    """Those behind it get theirs at their time."""
+
+    async def test(slow: Slow) -> None:
+        flights = SingleFlight[str]()
+        at_work = [asyncio.create_task(flights.get(str(number), slow.fetch)) for number in range(AT_A_TIME)]
+        given_up, last = (asyncio.create_task(flights.get(key, slow.fetch)) for key in ("given up", "last"))
+        await asyncio.sleep(SECONDS / 2)
+        given_up.cancel()
+        await asyncio.gather(*at_work, last)
+        assert now() == 2 * SECONDS
+        assert "given up" not in slow.begun
+
+    in_virtual_time(test)
+
+
+def test_a_failure_is_told_to_all_who_wait_and_is_not_kept() -> None:
+    """The next one asks again; nobody is told of a failure that nobody waited for."""
+
+    async def test(slow: Slow) -> None:
+        slow.fails = {"a"}
+        cache = cache_of()
+        told = await asyncio.gather(*(cache.get("a", slow.fetch) for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in told] == [LookupError] * 3
+        assert slow.begun == ["a"]
+        slow.fails = set()
+        assert await cache.get("a", slow.fetch) == "a 2"
+
+    in_virtual_time(test)
+
+
+def test_an_answer_counts_from_when_it_was_asked_for() -> None:
+    """What changed while it was on its way is seen as soon as what changed before it was asked for."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of(seconds=10.0)
+        await cache.get("a", slow.fetch)
+        await asyncio.sleep(10.0 - SECONDS)
+        assert now() == 10.0
+        assert await cache.get("a", slow.fetch) == "a 2"
+
+    in_virtual_time(test)
+
+
+def test_waiting_for_a_turn_makes_no_answer_older() -> None:
+    """It counts from when Slack was asked."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of(seconds=10.0)
+        everyone = [cache.get(str(number), slow.fetch) for number in range(2 * AT_A_TIME)]
+        await asyncio.gather(*everyone)
+        asked, last = len(slow.begun), str(2 * AT_A_TIME - 1)
+        await asyncio.sleep(10.0 - SECONDS / 2 - now())
+        await cache.get(last, slow.fetch)
+        await asyncio.sleep(SECONDS)
+        await cache.get(last, slow.fetch)
+        assert len(slow.begun) == asked
+        await cache.get("0", slow.fetch)
+        assert len(slow.begun) == asked + 1
+
+    in_virtual_time(test)
+
+
+@pytest.mark.parametrize("count", [2_001, 2_500])
+def test_no_more_than_two_thousand_are_kept(count: int) -> None:
+    """The oldest go first, though they were fetched side by side."""
+
+    async def test(slow: Slow) -> None:
+        cache = cache_of(seconds=1e6)
+        await asyncio.gather(*(cache.get(str(number), slow.fetch) for number in range(count)))
+        assert len(cache) == 2_000
+        await cache.get(str(count - 1), slow.fetch)
+        assert len(slow.begun) == count
+        await cache.get("0", slow.fetch)
+        assert (len(slow.begun), len(cache)) == (count + 1, 2_000)
+
+    in_virtual_time(test)
