@@ -1,6 +1,6 @@
 """Every error that Pagehand raises on purpose; each class names what is to be done about it.
 
-Foreign errors (aiohttp, slack-sdk, SQLAlchemy) stop at the edge that meets them and become one of these::
+Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them and become one of these::
 
     PagehandError
     ├── ConfigError              settings are missing or malformed: tell the operator, all of them at once

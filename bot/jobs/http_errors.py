@@ -6,6 +6,7 @@ from http import HTTPStatus as Status
 from urllib.parse import urlsplit
 
 import aiohttp
+import httpx
 
 from bot.errors import (
     JobApiBusy,
@@ -17,7 +18,6 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.jobs.http_exchange import HttpAnswer
 from bot.jobs.wire import printable_line
 from bot.runtime.http.retry_after import parse_retry_after
 
@@ -35,6 +35,14 @@ class JobApiOperation(Enum):
 # -- no answer ------------------------------------------------------------------------------------------------------
 
 _NEVER_CONNECTED = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+)
+_AIOHTTP_NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,  # refused, DNS, TLS and its certificates, the proxy
     aiohttp.ConnectionTimeoutError,  # no connection, or none free, in time
     aiohttp.ClientHttpProxyError,  # the proxy would not open a tunnel
@@ -45,33 +53,43 @@ _NEVER_CONNECTED = (
 
 def error_without_answer(error: Exception) -> JobApiError:
     """Returns the error for a call that ended without an answer; the library's message may quote headers."""
-    if isinstance(error, _NEVER_CONNECTED):
-        return JobApiUnreachable(f"The job API cannot be reached: {_why(error)}.")
-    if isinstance(error, TimeoutError):
+    # httpx-aiohttp turns a connection cut while waiting into httpx.ConnectTimeout, as if nothing had been sent: so
+    # what aiohttp itself raised decides, wherever there is such a thing.
+    origin = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
+    if isinstance(origin, aiohttp.ClientError):
+        sent = not isinstance(origin, _AIOHTTP_NEVER_CONNECTED)
+    else:
+        sent = not isinstance(origin, _NEVER_CONNECTED)
+    if not sent:
+        return JobApiUnreachable(f"The job API cannot be reached: {_why(origin)}.")
+    if isinstance(origin, TimeoutError | httpx.TimeoutException):
         return JobApiUncertain("The job API did not answer in time.")
-    return JobApiUncertain(f"The connection to the job API broke before it answered ({type(error).__name__}).")
+    return JobApiUncertain(f"The connection to the job API broke before it answered ({type(origin).__name__}).")
 
 
 _REASONS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
-    ((TimeoutError,), "no connection in time"),
+    ((TimeoutError, httpx.TimeoutException), "no connection in time"),
     ((aiohttp.ClientConnectorDNSError,), "its host name is not known"),
     ((aiohttp.ClientConnectorCertificateError,), "its certificate is not trusted"),
     ((aiohttp.ClientSSLError,), "no secure connection could be made"),
-    ((aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError), "the proxy does not let Pagehand through"),
-    ((aiohttp.InvalidURL,), "its address is not valid"),
+    (
+        (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError, httpx.ProxyError),
+        "the proxy does not let Pagehand through",
+    ),
+    ((aiohttp.InvalidURL, httpx.InvalidURL, httpx.UnsupportedProtocol), "its address is not valid"),
 )
 
 
-def _why(error: Exception) -> str:
-    return next((why for kinds, why in _REASONS if isinstance(error, kinds)), "the connection was not accepted")
+def _why(origin: BaseException) -> str:
+    return next((why for kinds, why in _REASONS if isinstance(origin, kinds)), "the connection was not accepted")
 
 
 # -- an answer other than success -----------------------------------------------------------------------------------
 
 
-def error_for_status(operation: JobApiOperation, answer: HttpAnswer, words: str) -> JobApiError:
+def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str) -> JobApiError:
     """Returns the error for an answer that is not 2xx; `words` are the API's own."""
-    status = answer.status
+    status = response.status_code
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
         what = {
             Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire.",
@@ -79,13 +97,15 @@ def error_for_status(operation: JobApiOperation, answer: HttpAnswer, words: str)
         }
         return JobApiNotAllowed(f"The job API does not {what[Status(status)]}", status=status, words=words)
     return (
-        _not_accepted_yet(answer, words) or _not_found(operation, status, words) or _rejected_or_failed(answer, words)
+        _not_accepted_yet(response, words)
+        or _not_found(operation, status, words)
+        or _rejected_or_failed(response, words)
     )
 
 
-def _not_accepted_yet(answer: HttpAnswer, words: str) -> JobApiUnreachable | None:
+def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable | None:
     """Takes the answers that are given before anything is done: trying again cannot do it twice."""
-    status, wait = answer.status, _retry_after(answer)
+    status, wait = response.status_code, _retry_after(response)
     if status == Status.TOO_MANY_REQUESTS or (status == Status.SERVICE_UNAVAILABLE and wait is not None):
         return JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
     if status == Status.TOO_EARLY:  # RFC 8470: not processed, since it might be a replay
@@ -109,29 +129,29 @@ def _not_found(operation: JobApiOperation, status: int, words: str) -> JobApiErr
     return None
 
 
-def _rejected_or_failed(answer: HttpAnswer, words: str) -> JobApiError:
-    status = answer.status
-    if Status.MULTIPLE_CHOICES <= status < Status.BAD_REQUEST:
-        return JobApiRejected(_redirected(answer), words=words, redirected=True)
+def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
+    status = response.status_code
+    if httpx.codes.is_redirect(status):
+        return JobApiRejected(_redirected(response), words=words, redirected=True)
     # 408 is meant to say that the request never came in whole, but servers also send it when their own work took too
     # long: repeating a create on that ground could start a second job.
-    if Status.BAD_REQUEST <= status < Status.INTERNAL_SERVER_ERROR and status != Status.REQUEST_TIMEOUT:
+    if httpx.codes.is_client_error(status) and status != Status.REQUEST_TIMEOUT:
         return JobApiRejected(f"The job API refused this ({status}).", words=words)
     return JobApiUncertain(f"The job API failed ({status}).", words=words)
 
 
-def _redirected(answer: HttpAnswer) -> str:
+def _redirected(response: httpx.Response) -> str:
     try:
-        host = urlsplit(answer.headers.get("location", "")).hostname
+        host = urlsplit(response.extensions.get("location", "")).hostname
     except ValueError:
         host = None
     where = f"to {printable_line(host, 100)}" if host else "to another address"
     return (
-        f"The job API's address redirects {where} ({answer.status}), which Pagehand does not follow: "
+        f"The job API's address redirects {where} ({response.status_code}), which Pagehand does not follow: "
         "correct its base URL."
     )
 
 
-def _retry_after(answer: HttpAnswer) -> float | None:
-    headers = answer.headers
+def _retry_after(response: httpx.Response) -> float | None:
+    headers = response.headers
     return parse_retry_after(headers.get("retry-after", ""), date=headers.get("date", ""), now=time.time())

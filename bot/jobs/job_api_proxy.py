@@ -3,13 +3,13 @@
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from yarl import URL
+import httpx
 
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
 
 
-def job_api_proxy(base_url: str) -> str | None:
+def job_api_proxy(base_url: str) -> httpx.Proxy | None:
     """Returns the environment's proxy; None for this machine itself and what NO_PROXY names.
 
     Raises:
@@ -25,8 +25,8 @@ def job_api_proxy(base_url: str) -> str | None:
         return None
     checked = proxy_address(address)
     try:
-        return str(URL(checked))
-    except ValueError:
+        return httpx.Proxy(checked)
+    except (ValueError, httpx.InvalidURL):
         pass
     # Raised out here, since the library's own words quote the address.
     raise ConfigError([MALFORMED])

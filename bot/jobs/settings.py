@@ -4,8 +4,8 @@ import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
-from yarl import URL
 
 DEFAULT_PAUSE = 10.0
 """Seconds; Retry-After is not promised."""
@@ -20,8 +20,8 @@ def _base_url(value: str) -> str:
     try:
         parts = urlsplit(value)
         is_web_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
-        URL(value)
-    except ValueError:
+        httpx.URL(value)
+    except (ValueError, httpx.InvalidURL):
         raise ValueError("is not a web address") from None
     if not is_web_address or not value.isprintable() or " " in value:
         raise ValueError("must begin with http:// or https:// and name a host")

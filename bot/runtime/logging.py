@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "alembic", "asyncio")
+NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
 """Libraries that log payloads, people's words, addresses with tickets, or every request; their warnings are enough."""
 
 

@@ -1,4 +1,4 @@
-"""CPU a request of the job client, beside bare aiohttp with the same headers, side by side in one run.
+"""CPU a request of the job client, over the aiohttp transport and over httpx's own pool, side by side in one run.
 
     python tests/benchmarks/bench_job_client.py [--requests 1000] [--in-flight 50] [--rounds 3]
 
@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
-import aiohttp
+import httpx
 from aiohttp import web
 from pydantic import SecretStr
 
@@ -21,7 +21,6 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
-HEADERS = {"Authorization": "Bearer bench-key", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 async def serve() -> None:
@@ -49,47 +48,42 @@ async def server() -> AsyncIterator[str]:
     await child.wait()
 
 
-Call = Callable[[int], Awaitable[object]]
-
-
-async def cpu_a_request(call: Call, options: argparse.Namespace) -> float:
+async def cpu_a_request(api: HttpJobApi, options: argparse.Namespace, *, post: bool) -> float:
     """Milliseconds of CPU, with that many requests in flight all the time."""
     left = iter(range(options.requests))
 
     async def work() -> None:
         for number in left:
-            await call(number)
+            if post:
+                await api.create("acme", "Fix it", idempotency_key=str(number))
+            else:
+                await api.get("acme", "job_1")
 
-    await call(0)
+    await api.get("acme", "job_1")
     before = time.process_time()
     await asyncio.gather(*(work() for _ in range(options.in_flight)))
     return (time.process_time() - before) / float(options.requests) * 1000
 
 
 async def compare(options: argparse.Namespace) -> None:
-    connector = aiohttp.TCPConnector(limit=options.in_flight)
-    async with server() as address, aiohttp.ClientSession(connector=connector, headers=HEADERS) as session:
+    async with server() as address:
         settings = JobApiSettings(base_url=address, api_key=SecretStr("bench-key"), max_connections=options.in_flight)
-        api = HttpJobApi(settings)
-
-        async def bare(number: int) -> None:
-            async with session.get(f"{address}/v2/agent/acme/job/job_{number}") as response:
-                await response.read()
-
-        async def get(number: int) -> None:
-            await api.get("acme", f"job_{number}")
-
-        async def create(number: int) -> None:
-            await api.create("acme", "Fix it", idempotency_key=str(number))
-
-        calls: dict[str, Call] = {"bare aiohttp": bare, "get": get, "create (a connection each)": create}
-        best = dict.fromkeys(calls, float("inf"))
-        for _ in range(options.rounds):
-            for name, call in calls.items():
-                best[name] = min(best[name], await cpu_a_request(call, options))
-        for name, cpu in best.items():
-            sys.stdout.write(f"{name}: {cpu:.3f} ms of CPU (x{cpu / best['bare aiohttp']:.2f})\n")
-        await api.aclose()
+        limits = httpx.Limits(max_connections=options.in_flight, max_keepalive_connections=options.in_flight)
+        apis = {
+            "httpx's own pool": HttpJobApi(settings, transport=httpx.AsyncHTTPTransport(limits=limits)),
+            "over aiohttp": HttpJobApi(settings),
+        }
+        for post in (False, True):
+            best = dict.fromkeys(apis, float("inf"))
+            for _ in range(options.rounds):
+                for name, api in apis.items():
+                    best[name] = min(best[name], await cpu_a_request(api, options, post=post))
+            pool, over = best.values()
+            what = "create (over aiohttp: a connection each)" if post else "get"
+            figures = "   ".join(f"{name} {cpu:.2f} ms" for name, cpu in best.items())
+            sys.stdout.write(f"{what}, {options.in_flight} in flight:   {figures}   ratio {pool / over:.1f}\n")
+        for api in apis.values():
+            await api.aclose()
 
 
 def main() -> None:

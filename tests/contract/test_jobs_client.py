@@ -8,11 +8,10 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
-import aiohttp
+import httpx
 import pytest
 from aiohttp import web
 from pydantic import SecretStr, ValidationError
@@ -34,7 +33,6 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.jobs.client import HttpJobApi
-from bot.jobs.http_exchange import HttpAnswer, HttpRequest, HttpSender
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.wire import MAX_WORDS
 from bot.ports import JobApi
@@ -156,8 +154,8 @@ def settings(base_url: str, **more: Any) -> JobApiSettings:
 async def open_api(server: Server) -> AsyncIterator[Callable[..., HttpJobApi]]:
     opened: list[HttpJobApi] = []
 
-    def build(base_url: str = "", *, sender: HttpSender | None = None, **more: Any) -> HttpJobApi:
-        opened.append(HttpJobApi(settings(base_url or server.address, **more), sender=sender))
+    def build(base_url: str = "", *, transport: httpx.AsyncBaseTransport | None = None, **more: Any) -> HttpJobApi:
+        opened.append(HttpJobApi(settings(base_url or server.address, **more), transport=transport))
         return opened[-1]
 
     yield build
@@ -171,7 +169,7 @@ Open = Callable[..., HttpJobApi]
 async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
     """The error of a call that must fail soon; looks for the key wherever it could have got to."""
     with caplog.at_level(logging.DEBUG), ExitStack() as stack:
-        for name in ("aiohttp.client", "aiohttp.internal", "asyncio"):
+        for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
             stack.enter_context(caplog.at_level(logging.DEBUG, logger=name))
         with pytest.raises(JobApiError) as caught:
             await asyncio.wait_for(call(api), SECONDS)
@@ -665,60 +663,51 @@ async def test_a_poll_survives_a_kept_connection_that_the_server_closed(server: 
     assert len(server.came) == 3
 
 
-_KEY_OF_CONNECTION: Any = SimpleNamespace(host=KEY, port=1, ssl=True, is_ssl=True)
-
-
 @pytest.mark.parametrize(
     "fault",
     [
-        aiohttp.ClientConnectorError(_KEY_OF_CONNECTION, OSError(111, KEY)),
-        aiohttp.ClientProxyConnectionError(_KEY_OF_CONNECTION, OSError(111, KEY)),
-        aiohttp.ConnectionTimeoutError(KEY),
-        aiohttp.InvalidURL(KEY),
-        aiohttp.NonHttpUrlClientError(KEY),
+        httpx.ConnectError(KEY),
+        httpx.ConnectTimeout(KEY),
+        httpx.PoolTimeout(KEY),
+        httpx.ProxyError(KEY),
+        httpx.UnsupportedProtocol(KEY),
+        httpx.InvalidURL(KEY),
     ],
-    ids=lambda fault: type(fault).__name__,
+    ids=repr,
 )
-async def test_errors_before_sending(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception) -> None:
-    await _failing(open_api, caplog, fault, JobApiUnreachable)
+async def test_httpx_errors_before_sending(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception) -> None:
+    await _mocked(open_api, caplog, fault, JobApiUnreachable)
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        aiohttp.ServerDisconnectedError(KEY),
-        aiohttp.SocketTimeoutError(KEY),
-        aiohttp.ClientOSError(104, KEY),
-        aiohttp.ClientPayloadError(KEY),
-        aiohttp.ClientConnectionError(KEY),
+        httpx.ReadTimeout(KEY),
+        httpx.WriteTimeout(KEY),
+        httpx.ReadError(KEY),
+        httpx.WriteError(KEY),
+        httpx.CloseError(KEY),
+        httpx.RemoteProtocolError(KEY),
+        httpx.LocalProtocolError(KEY),
+        httpx.DecodingError(KEY),
         RuntimeError(KEY),
         OSError(104, KEY),
         TimeoutError(KEY),
     ],
-    ids=lambda fault: type(fault).__name__,
+    ids=repr,
 )
-async def test_errors_while_sending_or_waiting(
+async def test_httpx_errors_while_sending_or_waiting(
     open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
-    await _failing(open_api, caplog, fault, JobApiUncertain)
+    await _mocked(open_api, caplog, fault, JobApiUncertain)
 
 
-class Failing:
-    """Sends nothing."""
+async def _mocked(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception, kind: type[JobApiError]) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise fault
 
-    def __init__(self, fault: Exception) -> None:
-        self._fault = fault
-
-    async def send(self, _: HttpRequest) -> HttpAnswer:
-        raise self._fault
-
-    async def aclose(self) -> None:
-        pass
-
-
-async def _failing(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception, kind: type[JobApiError]) -> None:
     for call in CALLS:
-        api = open_api("http://jobs.example", sender=Failing(fault))
+        api = open_api("http://jobs.example", transport=httpx.MockTransport(fail))
         assert type(await fault_of(call, api, caplog)) is kind
 
 
@@ -743,6 +732,8 @@ def proxy_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")  # httpx-aiohttp's way to pass a proxy's password
+@pytest.mark.filterwarnings("ignore:.*proxy_auth.*:DeprecationWarning")
 async def test_goes_through_the_environments_proxy(
     server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
 ) -> None:

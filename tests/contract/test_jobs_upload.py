@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
+import httpx
 import pytest
-from multidict import CIMultiDict
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, make_bare, running
 
@@ -22,37 +21,24 @@ from bot.errors import (
     JobApiUnreadable,
 )
 from bot.jobs.client import MAX_UPLOAD_BYTES, HttpJobApi
-from bot.jobs.http_exchange import HttpAnswer, HttpRequest
 from bot.jobs.settings import JobApiSettings
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 JOB = {"id": "job_1", "status": "active"}
-Answer = Callable[[HttpRequest], HttpAnswer]
+Answer = Callable[[httpx.Request], httpx.Response]
 
 
-def answered(status: int, body: object, **headers: str) -> HttpAnswer:
-    return HttpAnswer(status, CIMultiDict(headers), json.dumps(body).encode())
-
-
-class Answering:
-    """Gives each request its answer, without sockets."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-
-    async def send(self, request: HttpRequest) -> HttpAnswer:
-        return self._answer(request)
-
-    async def aclose(self) -> None:
-        pass
+def answered(status: int, body: object, **headers: str) -> httpx.Response:
+    """An answer that has still to be read."""
+    return httpx.Response(status, stream=httpx.ByteStream(json.dumps(body).encode()), headers=headers)
 
 
 @asynccontextmanager
 async def client(base_url: str, answer: Answer | None = None) -> AsyncIterator[HttpJobApi]:
     """The client, over real sockets unless an answer is given."""
-    sender = Answering(answer) if answer else None
-    api = HttpJobApi(JobApiSettings(base_url=base_url, api_key=SecretStr(KEY)), sender=sender)
+    transport = httpx.MockTransport(answer) if answer else None
+    api = HttpJobApi(JobApiSettings(base_url=base_url, api_key=SecretStr(KEY)), transport=transport)
     try:
         yield api
     finally:
@@ -76,9 +62,9 @@ async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path)
 
 async def test_what_is_sent_is_the_bytes_at_their_digest_with_their_kind() -> None:
     """A kind that is none is sent as plain bytes; a name is one line that the job server takes."""
-    seen = list[HttpRequest]()
+    seen = list[httpx.Request]()
 
-    def answer(request: HttpRequest) -> HttpAnswer:
+    def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request)
         return answered(200, {"id": DIGEST} if request.method == "PUT" else JOB)
 
@@ -87,15 +73,16 @@ async def test_what_is_sent_is_the_bytes_at_their_digest_with_their_kind() -> No
         await api.upload("docs", CONTENT, name="", mimetype="text/plain")
         await api.create("docs", "x", idempotency_key="k", files=[plain, UploadedFile("1", "", "text/plain")])
         await api.create("docs", "x", idempotency_key="k")
-    assert [request.url for request in seen[:2]] == [
-        f"http://x/api/v2/agent/a%2Fb/file/{DIGEST}", f"http://x/api/v2/agent/docs/file/{DIGEST}"
+    assert [request.url.raw_path for request in seen[:2]] == [
+        f"/api/v2/agent/a%2Fb/file/{DIGEST}".encode(), f"/api/v2/agent/docs/file/{DIGEST}".encode()
     ]  # fmt: skip
     assert [request.headers["Content-Type"] for request in seen[:2]] == ["application/octet-stream", "text/plain"]
     assert [request.content for request in seen[:2]] == [CONTENT, CONTENT]
-    files = json.loads(seen[2].content or b"")["files"]
+    assert seen[0].headers["Authorization"] == f"Bearer {KEY}"
+    files = json.loads(seen[2].content)["files"]
     assert [len(file["name"]) for file in files] == [200, 4]
     assert files[1] == {"id": "1", "name": "file", "mimetype": "text/plain"}
-    assert b"files" not in (seen[3].content or b"")
+    assert b"files" not in seen[3].content
 
 
 @pytest.mark.parametrize(
@@ -128,13 +115,11 @@ async def test_each_answer_is_told_by_its_remedy(
     assert KEY not in repr(caught.value)
 
 
-@pytest.mark.parametrize(
-    "fault", [aiohttp.ServerDisconnectedError("cut"), TimeoutError("slow"), aiohttp.InvalidURL("no")]
-)
+@pytest.mark.parametrize("fault", [httpx.ReadError("cut"), httpx.ReadTimeout("slow"), httpx.ConnectError("refused")])
 async def test_a_connection_that_breaks_is_to_be_tried_again(fault: Exception) -> None:
     """Whether or not the file arrived."""
 
-    def answer(_: HttpRequest) -> HttpAnswer:
+    def answer(_: httpx.Request) -> httpx.Response:
         raise fault
 
     async with client("http://x", answer) as api:
@@ -145,7 +130,7 @@ async def test_a_connection_that_breaks_is_to_be_tried_again(fault: Exception) -
 async def test_a_file_that_is_too_large_is_not_sent() -> None:
     """Nobody waits for what will not be taken."""
 
-    def answer(_: HttpRequest) -> HttpAnswer:
+    def answer(_: httpx.Request) -> httpx.Response:
         raise AssertionError("it was sent")
 
     async with client("http://x", answer) as api:
@@ -157,7 +142,7 @@ async def test_uploads_that_are_to_wait_hold_back_uploads_only() -> None:
     """Their limit is not that of creates and messages."""
     calls = list[str]()
 
-    def answer(request: HttpRequest) -> HttpAnswer:
+    def answer(request: httpx.Request) -> httpx.Response:
         calls.append(request.method)
         return answered(429, {}, **{"Retry-After": "60"})
 
