@@ -338,7 +338,7 @@ async def test_a_request_of_another_workspace_or_app_starts_nothing(
         caplog.clear()
         answer = await there.both_ways(ELSEWHERE[name])
         assert answer.status == 200
-        assert ("nothing was started" in answer.body) is name.startswith("a command")
+        assert ("Nothing was started" in answer.body) is name.startswith("a command")
         assert there.service.calls == []
         assert "another workspace or app" in caplog.text
         assert len(caplog.records) == 1

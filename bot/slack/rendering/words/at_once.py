@@ -48,7 +48,7 @@ WORD_MEANT = Template(
     "Did you mean `!{word}`? Write only that in a new message; what is for the agent doesn't start with `!`."
 )
 NEW_MEANT = Markup(
-    "Did you mean `!new` and a task? Write that in a new message; what is for the agent doesn't start with `!`."
+    "Did you mean `!new and the task`? Write that in a new message; what is for the agent doesn't start with `!`."
 )
 EDITED_TOO_LATE = Template(
     "Nothing was started: an edit can ask for a job only within ten minutes of the message. Write a new message, or "
