@@ -24,6 +24,12 @@ async def is_newest(tx: ChannelTransaction, version: MessageVersion) -> bool:
     return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
 
 
+async def is_first_answer(tx: ChannelTransaction, version: MessageVersion) -> bool:
+    """Notes that the writer of a message gets a private answer. False where they got it, by whichever of the ids."""
+    ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
+    return all([await tx.message_versions.answer(replace(version, channel_id=each)) for each in ids])
+
+
 async def known_job(tx: ChannelTransaction, asked: NewJob) -> NewJob:
     """Returns a job to start as it is known, whatever its channel's id was when it was asked for."""
     channel_id = await _known_channel(tx, asked.channel_id, asked.message_ts, asked.thread_ts)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from bot.channel_changes import ChannelTransaction, is_newest, known_job, known_reply, known_thread
+from bot.channel_changes import ChannelTransaction, is_first_answer, is_newest, known_job, known_reply, known_thread
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
@@ -138,7 +138,7 @@ class Service:
         """Whether the writer of a message is to get a private answer that is no notice: another process, to which Slack
         brought the same message, may have given it. It may get lost where this one ends before it does.
         """
-        return await self._store.transact(lambda tx: tx.message_versions.answer(version))
+        return await self._store.transact(lambda tx: is_first_answer(tx, version))
 
     async def draft(self, person_id: str, place: str) -> str:
         """What somebody typed into a modal that was opened here, and did not submit."""

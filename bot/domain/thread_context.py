@@ -113,6 +113,13 @@ def context_text(
     return ContextText("\n\n".join(filter(None, (thread, shares, files))), notes, masked.kinds)
 
 
+def characters_of(
+    messages: Sequence[ThreadMessage], quoted_files: Sequence[QuotedFile], forwarded: Sequence[ForwardedMessage]
+) -> int:
+    """Returns how much there is to be looked at for what goes along, before any of it is cut."""
+    return sum(len(text) for text in _Written.of(messages, quoted_files, forwarded, {}).texts)
+
+
 @dataclass(frozen=True)
 class _Written:
     """All that may go along, as it is written."""

@@ -11,7 +11,7 @@ from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, followed
-from bot.domain.requests import Person, Reply, RequestKind, WayIn
+from bot.domain.requests import MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
@@ -166,3 +166,15 @@ async def test_what_was_deleted_before_the_change_was_told_starts_nothing_after_
     await world.service.start(mention("C2", AT[0]))
     await world.pass_time(10)
     assert world.job_api.created == []
+
+
+@pytest.mark.parametrize("told_before", [False, True])
+async def test_a_private_answer_is_given_once_by_whichever_id_a_message_comes(
+    world: CoreWorld, *, told_before: bool
+) -> None:
+    if told_before:
+        await changed(world, "C1", "C2")
+    assert await world.service.is_first_answer(MessageVersion("C1", AT[0], "UANA", ""))
+    await changed(world, "C1", "C2")
+    for channel in ("C2", "C1"):
+        assert not await world.service.is_first_answer(MessageVersion(channel, AT[0], "UANA", ""))

@@ -9,9 +9,10 @@ from bot.domain.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests import Request, RequestContext
 from bot.domain.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
-from bot.domain.thread_context import ContextNotes, context_text
+from bot.domain.thread_context import ContextNotes, characters_of, context_text
 from bot.domain.thread_messages import people_in
 from bot.ports import JobApi, People
+from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
@@ -65,12 +66,11 @@ class ContextComposer:
         to_upload, masked = self._without_secrets([quote.file for quote in quotes if quote.sent_along])
         messages = parts.thread.messages if parts.thread is not None else None
         unread = part is not None and messages is None
-        made = context_text(
-            messages or (),
-            [quote for quote in quotes if not quote.sent_along],
-            request.attachments.forwarded,
-            mask=self._masker.mask_together,
-            names=await self._names(request.attachments.forwarded),
+        quoted, forwarded = [quote for quote in quotes if not quote.sent_along], request.attachments.forwarded
+        names = await self._names(forwarded)
+        made = await beside_the_loop(
+            characters_of(messages or (), quoted, forwarded),
+            lambda: context_text(messages or (), quoted, forwarded, mask=self._masker.mask_together, names=names),
         )
         text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
         context = RequestContext(text, given=given)

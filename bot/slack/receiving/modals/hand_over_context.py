@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.thread_context import ContextLimits, ContextText, context_text
+from bot.domain.thread_context import ContextLimits, ContextText, characters_of, context_text
 from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
 from bot.errors import ChatError
 from bot.ports import People
+from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modal_places import ModalPlace
@@ -32,7 +33,7 @@ class HandOverContext:
         messages = () if read is None else (await self._named(read),)
         thread = await self._thread(place) if place.thread_ts else ()
         has_thread = thread is not None and len(thread) > 1
-        return self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
+        return await self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
 
     async def in_scope(self, place: ModalPlace) -> ShownContext | None:
         """Returns what goes along by the place's scope; None where it cannot be read any more."""
@@ -41,7 +42,7 @@ class HandOverContext:
             return None
         whole = place.scope == Scope.THREAD
         messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
-        return self._shown(messages, place, has_thread=True, unreadable=False) if messages else None
+        return await self._shown(messages, place, has_thread=True, unreadable=False) if messages else None
 
     async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
         """Returns the thread; None where Pagehand cannot read it, for want of membership most often."""
@@ -53,10 +54,10 @@ class HandOverContext:
     async def _named(self, message: ThreadMessage) -> ThreadMessage:
         return with_known_names(message, await self.people.names(people_in((message,))[:_NAMED_AT_ONCE]))
 
-    def _shown(
+    async def _shown(
         self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool
     ) -> ShownContext:
-        context = self._that_fits(messages)
+        context = await beside_the_loop(characters_of(messages, (), ()), lambda: self._that_fits(messages))
         return ShownContext(
             text=context.text,
             masked=context.masked,
