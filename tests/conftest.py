@@ -2,6 +2,7 @@
 several workers share what takes long.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import settings
 from support.dealing import deal
 from support.oracles.leaks import SecretWatch, planting
+
+from bot.runtime.logging import NOISY
 
 settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
@@ -28,6 +31,17 @@ def log_watch() -> Iterator[SecretWatch]:
     with watch.watching(), planting():
         yield watch
     assert not watch.found
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """A command that a test calls in its own process sets up the log: that is undone, for the tests that come after."""
+    loggers = [logging.getLogger(name) for name in (None, *NOISY)]
+    levels, handlers = [logger.level for logger in loggers], loggers[0].handlers[:]
+    yield
+    loggers[0].handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True)
