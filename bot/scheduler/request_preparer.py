@@ -5,7 +5,7 @@ along, and records what becomes of it.
 import asyncio
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
@@ -14,7 +14,7 @@ from bot.action_terms import ActionTerms
 from bot.actions import carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
-from bot.domain.fetched_parts import FetchedParts, ThreadPart
+from bot.domain.fetched_parts import ThreadPart
 from bot.domain.observe import Polling
 from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, Verdict, may
 from bot.domain.preferences import Preference
@@ -23,11 +23,11 @@ from bot.domain.reply_rules import mode_of
 from bot.domain.requests import Request, RequestKind, RequestState, WayIn
 from bot.domain.thread_reading import part_of_thread
 from bot.domain.threads import Thread
-from bot.ports import JobApi, People, Store
+from bot.ports import JobApi, People, Store, Transaction
 from bot.replies import SETTLING
-from bot.runtime.backoff import Backoff
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.context import ContextComposer, Gathered
+from bot.scheduler.preparing.found_out import FoundOut
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
@@ -41,18 +41,25 @@ from bot.scheduler.preparing.outcomes import (
     wait_for_project,
 )
 from bot.scheduler.preparing.parts import FETCH_LIMITS, Fetch, FetchLimits, PartsFetcher
-from bot.scheduler.preparing.slack_reading import NotToBeHadNow, PersonAndPlace, person_and_place
+from bot.scheduler.preparing.slack_reading import (
+    MAX_TRIES,
+    NotToBeHadNow,
+    PersonAndPlace,
+    person_and_place,
+    retry_delay,
+)
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading
 from bot.stops import stop_unsent
 from bot.store_ports import ClaimedRequest
 
-MAX_TRIES = 14
-"""How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
-BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 AWAITING_START = 1.0
 """Seconds till a word in a thread is looked at again where another job is about to follow there."""
 HOUR = 3600.0
+MOST_UNDER_WAY = 100
+"""Requests: most of them wait for Slack, which costs little and holds up nobody of whom all is known."""
+_AT_ONCE = 8
+"""Of these, so many are claimed with one transaction, and so many recorded at a time: no commit waits for more."""
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """With what others' words and files can go along."""
 
@@ -69,22 +76,6 @@ class PreparerSettings:
     settling: float = SETTLING
     limits: FetchLimits = FETCH_LIMITS
     masker: SecretMasker = field(default_factory=SecretMasker)
-
-
-@dataclass(frozen=True)
-class FoundOut:
-    """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
-    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before.
-    """
-
-    who_and_where: PersonAndPlace
-    preference: Preference
-    now: float
-    route: Route | None = None
-    project: str = ""
-    part: ThreadPart | None = None
-    kept: FetchedParts | None = None
-    gathered: Gathered | None = None
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
@@ -111,9 +102,10 @@ class RequestPreparer(Worker[ClaimedRequest]):
         reading: SlackReading,
         job_api: JobApi,
         people: People | None = None,
-        concurrency: int = 8,
+        concurrency: int = MOST_UNDER_WAY,
     ) -> None:
-        super().__init__(store, settings, concurrency=concurrency)
+        super().__init__(store, settings, concurrency=concurrency, at_once=_AT_ONCE)
+        self._recording = asyncio.Semaphore(_AT_ONCE)
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
         self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
         self._reading = reading
@@ -150,13 +142,19 @@ class RequestPreparer(Worker[ClaimedRequest]):
         gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
         await self.record(partial(self._conclude, item, replace(found, gathered=gathered)))
 
+    async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
+        """See Worker; a few at a time."""
+        async with self._recording:
+            await super().record(work)
+
     # -- finding out ----------------------------------------------------------------------------------------------
 
     async def _find_out(self, item: ClaimedRequest) -> FoundOut:
         """Who asks, and where, and what else there is to know before anything is fetched that goes along."""
         request, thread = item.request, item.thread
         seen = await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
-        return await self._store.transact(partial(self._known, item, seen))
+        async with self._recording:
+            return await self._store.transact(partial(self._known, item, seen))
 
     async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: PreparerTransaction) -> FoundOut:
         request, thread = item.request, item.thread
@@ -196,7 +194,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def _try_later(self, item: ClaimedRequest, error: NotToBeHadNow) -> None:
         self.record_failure(error, retry_after=error.retry_after)
-        await self.record(partial(self._postpone, item, _delay(item, error), str(error)))
+        await self.record(partial(self._postpone, item, retry_delay(item.request.attempts, error), str(error)))
 
     async def _postpone(self, item: ClaimedRequest, due_in: float, problem: str, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
@@ -211,7 +209,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
-            await keep_parts(tx, held[1], fetch, due_in=_delay(item, fetch.failure))
+            await keep_parts(tx, held[1], fetch, due_in=retry_delay(item.request.attempts, fetch.failure))
 
     async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
@@ -288,9 +286,3 @@ class RequestPreparer(Worker[ClaimedRequest]):
         if not await stop_unsent(tx, thread, stop):
             await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
             await note(tx, AuditAction.STOPPED, stop, thread)
-
-
-def _delay(item: ClaimedRequest, failure: NotToBeHadNow | None) -> float:
-    jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
-    retry_after = failure.retry_after if failure is not None else None
-    return max(BACKOFF.delay(item.request.attempts, jitter=jitter), retry_after or 0.0)

@@ -49,16 +49,19 @@ class WorkerSettings:
 
 
 class Worker(ABC, Generic[Item]):
-    """Claims items as they fall due, and processes at most `concurrency` at a time. `name` stands in the health."""
+    """Claims items as they fall due, at most `at_once` with one claim, and processes at most `concurrency` at a time.
+    `name` stands in the health.
+    """
 
     name: str
 
-    def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int) -> None:
+    def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int, at_once: int | None = None) -> None:
         self._store = store
         self._settings = settings
         self._owner = settings.owner
         self._lease = settings.lease
         self._concurrency = concurrency
+        self._at_once = concurrency if at_once is None else at_once
         self._woken = asyncio.Event()
         self._may_be_more = True
         """Whether the last claim may have left something, for lack of free slots."""
@@ -80,8 +83,8 @@ class Worker(ABC, Generic[Item]):
         self._woken.set()
 
     def free_slots(self) -> int:
-        """Returns how many more items can be processed now."""
-        return self._concurrency - len(self._tasks)
+        """Returns how many more items can be claimed now."""
+        return min(self._concurrency - len(self._tasks), self._at_once)
 
     async def run(self) -> None:
         """Works until `stop`."""
@@ -174,7 +177,7 @@ class Worker(ABC, Generic[Item]):
 
     def _wake_if_slots_are_free(self) -> None:
         """Claims the next items, where there are any, several at once: each claim costs a transaction."""
-        if self._may_be_more and self.free_slots() >= max(self._concurrency // 4, 1):
+        if self._may_be_more and self.free_slots() >= max(self._at_once // 4, 1):
             self.wake()
 
     async def _wait(self, not_before: float) -> None:

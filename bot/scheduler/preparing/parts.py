@@ -12,7 +12,8 @@ from bot.slack_ports import SlackReading
 
 MAX_QUOTED_BYTES = 64 * 1024
 """Of one file whose text goes along."""
-_AT_A_TIME = 4
+_AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
+"""Parts under way, of one request and of all: they take connections and memory."""
 _Wanted = ThreadPart | SlackFile
 _Result = FetchedThread | FetchedFile | NotToBeHadNow
 
@@ -45,6 +46,7 @@ class PartsFetcher:
     def __init__(self, reading: SlackReading, limits: FetchLimits) -> None:
         self._reading = reading
         self._limits = limits
+        self._turns = asyncio.Semaphore(_AT_A_TIME_OF_ALL)
 
     async def fetch(
         self, channel_id: str, part: ThreadPart | None, files: Sequence[SlackFile], kept: FetchedParts
@@ -72,8 +74,12 @@ class PartsFetcher:
         end = loop.time() + self._limits.begin
 
         async def fetch_some() -> None:
-            while loop.time() < end and (each := next(wanted, None)) is not None:
-                results.append(await self._one(channel_id, each))
+            while True:
+                async with self._turns:
+                    each = next(wanted, None) if loop.time() < end else None
+                    if each is None:
+                        return
+                    results.append(await self._one(channel_id, each))
 
         await asyncio.gather(*(fetch_some() for _ in range(_AT_A_TIME)))
         return results

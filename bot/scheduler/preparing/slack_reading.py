@@ -1,6 +1,7 @@
 """What the preparer reads of Slack: who asks, and where."""
 
 import asyncio
+import random
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -9,9 +10,14 @@ from bot.domain.channels import Channel
 from bot.domain.members import Member
 from bot.domain.permissions import PermissionRules
 from bot.errors import ChatError, ChatNotInChannel, ChatRejected, ChatUnreachable, JobApiError, JobApiUnreachable
+from bot.runtime.backoff import Backoff
 from bot.slack_ports import Groups, SlackReading
 
 T = TypeVar("T")
+
+MAX_TRIES = 14
+"""How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 
 
 class NotToBeHadNow(Exception):
@@ -20,6 +26,13 @@ class NotToBeHadNow(Exception):
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
         super().__init__(reason)
+
+
+def retry_delay(attempts: int, failure: NotToBeHadNow | None) -> float:
+    """Returns the seconds till it is tried again, after so many attempts."""
+    jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+    retry_after = failure.retry_after if failure is not None else None
+    return max(BACKOFF.delay(attempts, jitter=jitter), retry_after or 0.0)
 
 
 @dataclass(frozen=True)
