@@ -5,13 +5,14 @@ which the card's thread is locked.
 from collections.abc import Sequence
 
 from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.reply_rules import ReplyModes, everyone, in_direct_message, may_ask
 from bot.domain.requests import Reply
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
 from bot.replies import record_mention, record_reply, thread_of
 from bot.starts import RequestTransaction, source_key_of
+from bot.thread_words import help_for
 
 
 async def record_early(
@@ -43,7 +44,7 @@ def _told_without_job(reply: Reply) -> NewNotice | None:
     if reply.withdrawn:
         return None
     if reply.word is ThreadWord.HELP:
-        return NewNotice(key, HelpRequested(person_id))
+        return NewNotice(key, help_for(reply)) if to_us or not reply.text else None
     if to_us and reply.word in {None, ThreadWord.NEW} and not may_ask(reply.message_ts, reply.edited_at):
         return NewNotice(keys.edited_too_late(reply), ActionAnswered(person_id, ActionAnswer.EDITED_TOO_LATE))
     return NewNotice(key, ActionAnswered(person_id, ActionAnswer.NO_JOB_THERE)) if reply.word is not None else None

@@ -8,7 +8,8 @@ from typing import Protocol
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice, ReplyHeld
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.questions import ReplyHeld
 from bot.domain.requests import Request, RequestState
 from bot.domain.threads import Thread
 from bot.ports import HasNotices, HasRequestQueue

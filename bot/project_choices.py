@@ -8,7 +8,8 @@ from bot.action_terms import NOT_SENT, ActionTerms, ActionTransaction
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, NewNotice, ProjectAsked
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, NewNotice
+from bot.domain.notices.questions import ProjectAsked
 from bot.domain.observe import with_problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import Request, RequestState, WayIn

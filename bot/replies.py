@@ -6,12 +6,28 @@ Each function is part of a transaction in which the thread is locked.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.edits import came_back, not_fully_sent, offer, reaction_of, revised, taken_back, with_new_words
+from bot.domain.edits import (
+    came_back,
+    for_the_agent,
+    not_fully_sent,
+    offer,
+    reaction_of,
+    revised,
+    taken_back,
+    with_new_words,
+)
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
 from bot.domain.permissions import is_outsider
-from bot.domain.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, everyone, meaning, never_began
+from bot.domain.reply_rules import (
+    ReplyMeaning,
+    ReplyModes,
+    asks_for_a_job,
+    everyone,
+    meaning,
+    never_began,
+)
 from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -74,6 +90,10 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, me
             await tell_that_muted(tx, thread, reply)
         case ReplyMeaning.ASK_FIRST:
             await hold(tx, thread, _follow_up(tx, thread, reply))
+        case ReplyMeaning.THANKS:
+            thanks = replace(_follow_up(tx, thread, reply), state=RequestState.WITHDRAWN)
+            if await tx.requests.add(thanks):
+                await tx.notices.add(thread.id, reaction_notice(thanks, Reaction.WELCOME))
         case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
             await record_start(tx, job_of_reply(reply, thread))
         case ReplyMeaning.SEND:
@@ -98,7 +118,8 @@ async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, 
         await revise_start(tx, thread, first, reply)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
-        await _revise(tx, thread, before, reply, meaning(reply, thread, modes(thread.channel_id)))
+        means = meaning(reply, thread, modes(thread.channel_id))
+        await _revise(tx, thread, before, for_the_agent(reply, before[-1], means), means)
     return True
 
 
@@ -197,7 +218,7 @@ async def _reopen_otherwise(
             await hold(tx, thread, replace(request, state=RequestState.AWAITING_PERSON))
         case ReplyMeaning.MUTED:
             await tell_that_muted(tx, thread, reply)
-        case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND:
+        case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND | ReplyMeaning.THANKS:
             pass
 
 

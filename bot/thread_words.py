@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, HelpRequested, NewNotice
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.questions import HelpRequested
 from bot.domain.reply_rules import may_ask
 from bot.domain.requests import Reply, RequestKind, WayIn
 from bot.domain.thread_words import ThreadWord
@@ -27,9 +28,12 @@ async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))
     else:
-        meant = ThreadWord(reply.text) if reply.text in set(ThreadWord) else None
-        help_ = HelpRequested(reply.person.id, meant)
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), help_))
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), help_for(reply)))
+
+
+def help_for(reply: Reply) -> HelpRequested:
+    """What is told to whoever wants help, or probably meant another word."""
+    return HelpRequested(reply.person.id, ThreadWord(reply.text) if reply.text in set(ThreadWord) else None)
 
 
 async def tell_that_muted(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:

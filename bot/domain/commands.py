@@ -7,6 +7,7 @@ from enum import StrEnum
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.emoji import is_only_emoji
 from bot.domain.message_text import unescape_keeping_mentions
+from bot.domain.thanks import is_only_thanks
 from bot.domain.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.runtime.misleading_characters import without_misleading
 
@@ -61,6 +62,13 @@ class Aside:
 
 
 @dataclass(frozen=True)
+class OnlyEmoji:
+    """Nothing but emoji: between people, unless the agent has asked something."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class NoWords:
     """A message with no words of its own: a lone mention, a file without a comment."""
 
@@ -100,7 +108,8 @@ def parse_request(
     direct message. `has_attachments`: see `parse_reply`.
     """
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
-    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
+    says_nothing = is_only_emoji(words) or is_only_thanks(words)
+    if words.startswith(ASIDE_PREFIX) or (says_nothing and not has_attachments):
         return Aside()
     word = word_in(words, addressed=True)
     if isinstance(word, UnclearWord):
@@ -114,7 +123,7 @@ def parse_request(
 
 def parse_reply(
     text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
-) -> Aside | NoWords | Word | UnclearWord | FollowUp:
+) -> Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp:
     """Reads a message in a thread, in Slack's escaped form. Mentions of the bot address it and are not part of what it
     is told.
 
@@ -129,8 +138,10 @@ def parse_reply(
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if not words:
         return NoWords()
-    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
+    if words.startswith(ASIDE_PREFIX):
         return Aside()
+    if is_only_emoji(words) and not has_attachments:
+        return OnlyEmoji(words)
     if among_people and not addressed and _TO_SOMEBODY.match(text):
         return Aside()
     return word_in(words, addressed=addressed) or FollowUp(words)

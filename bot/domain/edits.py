@@ -19,6 +19,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.projects import ProjectReason
+from bot.domain.reply_rules import ReplyMeaning, is_emoji_alone
 from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -60,6 +61,14 @@ def revised(request: Request, reply: Reply) -> Request:
     if certainly_unsent(request):
         return _with_words(request, words, withdrawn=reply.withdrawn)
     return replace(request, latest_text=None if same_words(words, request.text) else words)
+
+
+def for_the_agent(reply: Reply, request: Request, means: ReplyMeaning) -> Reply:
+    """A newer version of a reply: thanks are not for the agent, while emoji are if they may answer its question."""
+    if means is ReplyMeaning.THANKS and certainly_unsent(request):
+        return replace(reply, text="", withdrawn=True)
+    held = means is ReplyMeaning.ASK_FIRST and request.state is RequestState.AWAITING_PERSON
+    return replace(reply, withdrawn=False) if held and is_emoji_alone(reply) else reply
 
 
 def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:

@@ -15,6 +15,11 @@ _EMOJI = re.compile(
 )
 
 
+def without_emoji(words: str) -> str:
+    """Returns a text with a blank where each emoji was."""
+    return _EMOJI.sub(" ", words)
+
+
 def is_only_emoji(words: str) -> bool:
     """Returns whether a text is made of emoji alone."""
     return bool(words.strip()) and not _EMOJI.sub("", words)

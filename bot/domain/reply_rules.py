@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
+from bot.domain.emoji import is_only_emoji
+from bot.domain.home import waits_for_person
 from bot.domain.jobs import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests import Reply
+from bot.domain.thanks import is_only_thanks
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
@@ -24,6 +27,8 @@ class ReplyMeaning(StrEnum):
     """Its person is asked whether it is for the agent."""
     MUTED = "muted"
     """It would be sent, but the job is muted: its person is told."""
+    THANKS = "thanks"
+    """It thanks for what was done, and is no instruction: it gets a reaction."""
     BETWEEN_PEOPLE = "between_people"
     """Nothing: it is none of our business."""
 
@@ -47,6 +52,11 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
     mode = mode_of(thread, mode, in_direct_message=reply.in_direct_message)
     if mode is ReplyMode.MENTIONS and not reply.mentions_us:
         return ReplyMeaning.BETWEEN_PEOPLE
+    if is_emoji_alone(reply):
+        asks = waits_for_person(thread) and not thread.state.muted_by
+        return ReplyMeaning.ASK_FIRST if asks else ReplyMeaning.BETWEEN_PEOPLE
+    if is_thanks_alone(reply) and _is_over(thread):
+        return ReplyMeaning.THANKS
     if thread.state.muted_by:
         return ReplyMeaning.MUTED
     if mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread)):
@@ -54,11 +64,27 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
     return ReplyMeaning.SEND
 
 
+def is_emoji_alone(reply: Reply) -> bool:
+    """Whether a message cheers, and says nothing else; to an agent's question that can be the answer."""
+    return is_only_emoji(reply.text) and not reply.attachments
+
+
+def is_thanks_alone(reply: Reply) -> bool:
+    """Whether a message thanks, and says and holds nothing else."""
+    return reply.word is None and not reply.attachments and is_only_thanks(reply.text)
+
+
+def _is_over(thread: Thread) -> bool:
+    """Whether a job has ended, and its agent waits for no answer."""
+    job = thread.state.job
+    return job is not None and job.ended and not waits_for_person(thread)
+
+
 def asks_for_a_job(reply: Reply) -> bool:
     """Whether a message where there is no job asks for one: as it was written, or as it was edited soon after."""
     if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at):
         return False
-    to_us = reply.mentions_us or in_direct_message(reply)
+    to_us = (reply.mentions_us or in_direct_message(reply)) and not (is_emoji_alone(reply) or is_thanks_alone(reply))
     return to_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
 
 

@@ -8,7 +8,8 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import HelpRequested, StatusRequested
+from bot.domain.notices.messages import StatusRequested
+from bot.domain.notices.questions import HelpRequested
 from bot.domain.requests import Reply, WayIn
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin

@@ -6,7 +6,8 @@ import pytest
 from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions, message_versions
 
-from bot.domain.notices.messages import ActionAnswered, ProjectAsked, ReplyEdited
+from bot.domain.notices.messages import ActionAnswered, ReplyEdited
+from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import Project, Projects
 from bot.domain.requests import RequestKind
 from bot.errors import JobApiUnreachable

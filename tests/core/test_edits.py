@@ -7,8 +7,9 @@ import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.notices.messages import Reaction, ReplyEdited, RequestRefused
+from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
+from bot.domain.notices.questions import RequestRefused
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.requests import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable

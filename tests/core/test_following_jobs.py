@@ -7,8 +7,9 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.actions import Action
 from bot.domain.members import Member
-from bot.domain.notices.messages import PostNotDelivered, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused
+from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
 from bot.domain.notices.posts import RequestRejected
+from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, RequestState

@@ -8,8 +8,9 @@ from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction, RequestRefused
+from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
 from bot.domain.notices.posts import JobFinished, RequestUncertain
+from bot.domain.notices.questions import RequestRefused
 from bot.domain.permissions import Refusal
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread

@@ -10,8 +10,8 @@ from bot.domain.audit import AuditAction
 from bot.domain.channels import Channel
 from bot.domain.members import Member
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import ProjectAsked, RequestRefused
 from bot.domain.notices.posts import ContextCut, RequestUncertain
+from bot.domain.notices.questions import ProjectAsked, RequestRefused
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects

@@ -6,7 +6,8 @@ import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.actions import Action
-from bot.domain.notices.messages import HelpRequested, Reaction, ReplyHeld, RequestRefused, StatusRequested, StopAsked
+from bot.domain.notices.messages import Reaction, StatusRequested
+from bot.domain.notices.questions import HelpRequested, ReplyHeld, RequestRefused, StopAsked
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn

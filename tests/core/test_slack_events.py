@@ -8,7 +8,8 @@ from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited, RequestRefused
+from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
+from bot.domain.notices.questions import RequestRefused
 from bot.domain.permissions import Refusal
 from bot.domain.requests import WayIn
 from bot.slack.receiving.payloads.actors import actor

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from markdown_it import MarkdownIt
 
-from bot.domain.commands import Aside, FollowUp, NoWords, Start, parse_reply, parse_slash
+from bot.domain.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, parse_reply, parse_slash
 from bot.domain.jobs import Job
 from bot.domain.mentions import with_names
 from bot.domain.message_text import unescape
@@ -45,7 +45,7 @@ def slack_text() -> Reader:
                 or words[:-1].endswith(with_names(asked.prompt, {}))
             )
             said = parse_reply(text, bot_user_id="U0BOT")
-            assert isinstance(said, Aside | NoWords | Word | UnclearWord | FollowUp)
+            assert isinstance(said, Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp)
             assert unescape(escape(words)) == words, "what we say of somebody's words is not what they said"
 
     return read

@@ -12,6 +12,7 @@ from bot.domain.commands import (
     Help,
     LoneWord,
     NoWords,
+    OnlyEmoji,
     Start,
     mentions,
     parse_reply,
@@ -288,9 +289,9 @@ CHEERS += [
 
 
 @pytest.mark.parametrize("text", CHEERS)
-def test_emoji_alone_are_not_for_the_agent(text: str) -> None:
-    assert parse_reply(text, bot_user_id="UBOT") == Aside()
-    assert parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT") == Aside()
+def test_emoji_alone_are_no_words_for_the_agent(text: str) -> None:
+    assert parse_reply(text, bot_user_id="UBOT") == OnlyEmoji(text)
+    assert parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT") == OnlyEmoji(text)
     assert parse_reply(text, bot_user_id="UBOT", has_attachments=True) == FollowUp(text)
     assert parse_reply(f"{text} thanks", bot_user_id="UBOT") == FollowUp(f"{text} thanks")
 
@@ -329,6 +330,7 @@ def test_words_of_a_thread_are_told_apart_from_prompts() -> None:
 def test_talk_and_cheers_ask_for_nothing() -> None:
     assert parse_request("<@UBOT> // is a bot", bot_user_id="UBOT") == Aside()
     assert parse_request(":wave: <@UBOT>", bot_user_id="UBOT") == Aside()
+    assert parse_request("<@UBOT> thank you :tada:", bot_user_id="UBOT") == Aside()
 
 
 def test_a_mention_is_of_exactly_one_person() -> None:
@@ -369,7 +371,9 @@ def test_any_text_is_read(text: str) -> None:
     read = unescape(text)
     assert read == read.strip()
     assert "\x00" not in read
-    assert isinstance(parse_reply(text, bot_user_id="UBOT"), Aside | NoWords | Word | UnclearWord | FollowUp)
+    assert isinstance(
+        parse_reply(text, bot_user_id="UBOT"), Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp
+    )
 
 
 @given(st.sampled_from([word for word in ThreadWord if word is not ThreadWord.NEW]), st.text(max_size=30))

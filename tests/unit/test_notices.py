@@ -14,16 +14,11 @@ from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
-    HelpRequested,
     JobIdRequested,
     PostNotDelivered,
-    ProjectAsked,
     PromptRequested,
     ReplyEdited,
-    ReplyHeld,
-    RequestRefused,
     StatusRequested,
-    StopAsked,
 )
 from bot.domain.notices.people import addressed_to, map_texts, person_of, texts_of
 from bot.domain.notices.posts import (
@@ -38,6 +33,7 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
 from bot.domain.requests import RejectionReason, Request, RequestKind
 from bot.store.schema.messages import KINDS as STORED_KINDS
 

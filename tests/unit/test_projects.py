@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.notices.messages import ProjectAsked
+from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import (
     MOST_PROJECTS,
     Ambiguous,

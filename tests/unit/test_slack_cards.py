@@ -32,7 +32,6 @@ from bot.domain.notices.messages import (
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
-    RequestRefused,
     StatusRequested,
 )
 from bot.domain.notices.posts import (
@@ -49,6 +48,7 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.notices.questions import RequestRefused
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import RejectionReason, RequestKind, WayIn

@@ -159,6 +159,15 @@ async def test_mentioning_the_bot_is_not_part_of_what_it_is_told(world: Listenin
     assert (reply.text, reply.mentions_us) == ("go on", True)
 
 
+async def test_emoji_alone_may_answer_a_question(world: ListeningWorld) -> None:
+    """Where there is no job, nobody is told anything."""
+    world.service.knows = False
+    assert (await world.take(event(text=":tada: :+1:", parent_user_id=BOT))).status == 200
+    await world.app.drain(5)
+    assert [reply.text for reply in world.service.received] == [":tada: :+1:"]
+    assert [name for name, _ in world.service.calls] == ["receive"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -173,7 +182,6 @@ async def test_mentioning_the_bot_is_not_part_of_what_it_is_told(world: Listenin
         {"text": "// what do you think?"},
         {"text": "// see this", "files": [{"name": "a.png"}]},
         {"text": "<@U0BEN> what do you think?"},
-        {"text": ":tada: :+1:"},
         {"text": ""},
         {"ts": "yesterday"},
         {"ts": None},
@@ -247,7 +255,7 @@ def reply_of(text: str = "New words", **changes: Any) -> Reply:
         (edit("!new project: words", before="!new words"), reply_of("", withdrawn=True)),
         (edit(f"<@{BOT}> Old words"), reply_of("Old words", mentions_us=True)),
         (edit("<@U0BEN> please"), reply_of("", withdrawn=True)),
-        (edit(":tada:"), reply_of("", withdrawn=True)),
+        (edit(":tada:"), reply_of(":tada:", withdrawn=True)),
         (edit(files=[{"name": "a.png"}]), reply_of(attachments=holding("a.png"))),
         (deletion(), reply_of("", withdrawn=True)),
         (deletion(previous_message=None), reply_of("", withdrawn=True, person=Person("", "T1"), thread_ts="")),

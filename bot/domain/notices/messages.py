@@ -9,10 +9,8 @@ from typing import ClassVar, Literal
 
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.posts import Delivery, Post
-from bot.domain.permissions import Refusal
-from bot.domain.requests import RequestKind
-from bot.domain.thread_words import ThreadWord
+from bot.domain.notices.posts import Delivery, Post, ToPerson
+from bot.domain.notices.questions import Question
 
 
 class Reaction(StrEnum):
@@ -21,6 +19,8 @@ class Reaction(StrEnum):
     RECORDED = "eyes"
     ACCEPTED = "white_check_mark"
     PROBLEM = "warning"
+    WELCOME = "heart"
+    """It was thanks, which is sent nowhere."""
 
 
 class EarlierWords(StrEnum):
@@ -106,13 +106,7 @@ class ReactionChanged:
 
 
 @dataclass(frozen=True)
-class _ToPerson:
-    delivery: ClassVar = Delivery.EPHEMERAL
-    person_id: str
-
-
-@dataclass(frozen=True)
-class PostNotDelivered(_ToPerson):
+class PostNotDelivered(ToPerson):
     """A post could not be delivered, so it goes to one person. `may_be_posted`: it may be in the thread after all."""
 
     post: Post
@@ -121,7 +115,7 @@ class PostNotDelivered(_ToPerson):
 
 
 @dataclass(frozen=True)
-class CardNotPosted(_ToPerson):
+class CardNotPosted(ToPerson):
     """There was no room for the card, so no job was started. `reason` is Slack's code."""
 
     reason: str
@@ -131,7 +125,7 @@ class CardNotPosted(_ToPerson):
 
 
 @dataclass(frozen=True)
-class ReplyEdited(_ToPerson):
+class ReplyEdited(ToPerson):
     """A reply says something else since it was sent; its person can send that, too. `text` is how it begins."""
 
     request_id: str
@@ -141,7 +135,7 @@ class ReplyEdited(_ToPerson):
 
 
 @dataclass(frozen=True)
-class PromptRequested(_ToPerson):
+class PromptRequested(ToPerson):
     """Somebody wants to see the whole of a request that the card shortens."""
 
     prompt: str
@@ -160,7 +154,7 @@ class AnswerMissing(StrEnum):
 
 
 @dataclass(frozen=True)
-class AnswerRequested(_ToPerson):
+class AnswerRequested(ToPerson):
     """Somebody wants to see the whole of an agent's answer that the thread shortens. `answer_id` is its digest.
 
     It is not kept: `text`, or why it is `missing`, is found when the notice is delivered, and never recorded.
@@ -173,65 +167,14 @@ class AnswerRequested(_ToPerson):
 
 
 @dataclass(frozen=True)
-class RequestRefused(_ToPerson):
-    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour,
-    and `free_at` when they may ask for something again, in seconds since the epoch.
-    """
-
-    refusal: Refusal
-    wanted: RequestKind
-    text: str = ""
-    limit: int = 0
-    free_at: int | None = None
-    kind: Literal["request_refused"] = field(default="request_refused", kw_only=True)
-
-
-@dataclass(frozen=True)
-class ReplyHeld(_ToPerson):
-    """Somebody who does not take part has written in a job's thread: is it for the agent? `text` is how it begins."""
-
-    request_id: str
-    text: str
-    kind: Literal["reply_held"] = field(default="reply_held", kw_only=True)
-
-
-@dataclass(frozen=True)
-class ProjectAsked(_ToPerson):
-    """A job waits for the choice of its project. `said` is the name that was given and is none; `text` is how the
-    request begins.
-    """
-
-    thread_id: str
-    projects: tuple[str, ...]
-    said: str
-    text: str
-    kind: Literal["project_asked"] = field(default="project_asked", kw_only=True)
-
-
-@dataclass(frozen=True)
-class StopAsked(_ToPerson):
-    """Somebody who has no part in a job put the reaction for a stop on its card: do they mean it?"""
-
-    kind: Literal["stop_asked"] = field(default="stop_asked", kw_only=True)
-
-
-@dataclass(frozen=True)
-class StatusRequested(_ToPerson):
+class StatusRequested(ToPerson):
     """Somebody wants to know how the job is: told as it is when the notice is delivered."""
 
     kind: Literal["status_requested"] = field(default="status_requested", kw_only=True)
 
 
 @dataclass(frozen=True)
-class HelpRequested(_ToPerson):
-    """Somebody wants to know what can be done in a job's thread, or probably `meant` this word for Pagehand."""
-
-    meant: ThreadWord | None = None
-    kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
-
-
-@dataclass(frozen=True)
-class ActionAnswered(_ToPerson):
+class ActionAnswered(ToPerson):
     """A click, or a reply that is not sent, has its answer."""
 
     answer: ActionAnswer
@@ -239,14 +182,12 @@ class ActionAnswered(_ToPerson):
 
 
 @dataclass(frozen=True)
-class JobIdRequested(_ToPerson):
+class JobIdRequested(ToPerson):
     """Somebody wants the job's id, to look it up elsewhere."""
 
     kind: Literal["job_id_requested"] = field(default="job_id_requested", kw_only=True)
 
 
-Question = RequestRefused | ReplyHeld | ProjectAsked | StopAsked | HelpRequested
-"""What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""
 PersonalMessage = (
     PostNotDelivered
     | CardNotPosted

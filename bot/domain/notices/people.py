@@ -12,18 +12,13 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
-    HelpRequested,
     JobIdRequested,
     NoticeMessage,
     PostNotDelivered,
-    ProjectAsked,
     PromptRequested,
     ReactionChanged,
     ReplyEdited,
-    ReplyHeld,
-    RequestRefused,
     StatusRequested,
-    StopAsked,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -41,6 +36,7 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
 
 Change = Callable[[str], str]
 

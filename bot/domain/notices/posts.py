@@ -42,6 +42,14 @@ class _InThread:
 
 
 @dataclass(frozen=True)
+class ToPerson:
+    """A message for one person only."""
+
+    delivery: ClassVar = Delivery.EPHEMERAL
+    person_id: str
+
+
+@dataclass(frozen=True)
 class JobStarted(_InThread):
     """The agent has begun. What the job API did not tell is empty."""
 

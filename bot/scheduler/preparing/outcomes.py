@@ -14,14 +14,8 @@ from bot.domain.fetched_parts import PATIENCE, ThreadPart
 from bot.domain.jobs import Problem
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
-from bot.domain.notices.messages import (
-    CARD_CHANGED,
-    ActionAnswer,
-    ActionAnswered,
-    NewNotice,
-    RequestRefused,
-    StopAsked,
-)
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.questions import RequestRefused, StopAsked
 from bot.domain.permissions import Refused
 from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject

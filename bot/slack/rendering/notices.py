@@ -12,20 +12,14 @@ from bot.domain.notices.messages import (
     AnswerRequested,
     CardChanged,
     CardNotPosted,
-    HelpRequested,
     JobIdRequested,
     Notice,
     NoticeMessage,
     PostNotDelivered,
-    ProjectAsked,
     PromptRequested,
-    Question,
     ReactionChanged,
     ReplyEdited,
-    ReplyHeld,
-    RequestRefused,
     StatusRequested,
-    StopAsked,
 )
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -51,6 +45,7 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.notices.questions import HelpRequested, ProjectAsked, Question, ReplyHeld, RequestRefused, StopAsked
 from bot.domain.telling import Telling, people_told
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import (

@@ -3,14 +3,7 @@
 from itertools import accumulate
 from typing import assert_never
 
-from bot.domain.notices.messages import (
-    HelpRequested,
-    ProjectAsked,
-    Question,
-    ReplyHeld,
-    RequestRefused,
-    StopAsked,
-)
+from bot.domain.notices.questions import HelpRequested, ProjectAsked, Question, ReplyHeld, RequestRefused, StopAsked
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
 from bot.domain.thread_words import ThreadWord

@@ -30,6 +30,15 @@ async def test_what_is_for_somebody_else_is_not_sent(world: WaysInWorld) -> None
     assert [list(aside.reactions) for aside in asides] == [[], [], [], []]
 
 
+async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
+    """And the agent nothing; what asks for more goes to it."""
+    job = await world.finished()
+    thanks = await world.ben.say("docs", "Great, thanks! :tada:", thread_ts=job.ts)
+    await world.marked(thanks, "heart")
+    await world.ben.say("docs", "Thanks, and now the manual", thread_ts=job.ts)
+    await world.steered(job.id, "Thanks, and now the manual")
+
+
 async def test_among_participants_anybody_else_is_asked_first(open_world: OpenWorld) -> None:
     """`Send` sends this one; the next is asked about again."""
     world = await open_world(PAGEHAND_REPLIES="participants")

@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from bot.domain.command_options import WrongOption
-from bot.domain.commands import Aside, Blank, FollowUp, NoWords, parse_prompt, parse_reply
+from bot.domain.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
 from bot.domain.requests import Reply
 from bot.domain.thread_words import ThreadWord, UnclearWord, Word
 from bot.slack.receiving.dependencies import Dependencies
@@ -26,6 +26,8 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
     match said:
         case Aside():
             return
+        case OnlyEmoji(words):
+            await dependencies.recorder.record_event(dependencies.service.receive(_reply(message, words)))
         case NoWords():
             await _without_words(message, dependencies)
         case FollowUp(prompt):

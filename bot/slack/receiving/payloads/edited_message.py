@@ -13,6 +13,7 @@ from bot.domain.commands import (
     FollowUp,
     Help,
     NoWords,
+    OnlyEmoji,
     Start,
     mentions,
     parse_prompt,
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _DELETED_WITH_REPLIES = "tombstone"
 """What is left of a deleted message whose thread goes on: Slack reports it as an edit."""
-Said = Aside | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
+Said = Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
 """What a message is read as: one in a thread, or one that begins a thread."""
 
 
@@ -134,8 +135,8 @@ def _reply(edited: PersonMessage, said: Said, said_before: Said | None) -> Reply
             return reply
         case Word(ThreadWord.NEW, prompt) if isinstance(said_before, Word | None) and _can_be_started(prompt):
             return replace(reply, text=prompt, word=ThreadWord.NEW)
-        case _:
-            return replace(reply, withdrawn=True)
+        case _:  # emoji that were held as an answer may still be one
+            return replace(reply, text=said.words if isinstance(said, OnlyEmoji) else "", withdrawn=True)
 
 
 def _can_be_started(prompt: str) -> bool:

@@ -1,0 +1,67 @@
+"""What one person is told or asked before a request of theirs goes to the agent, or in place of that.
+
+As in `bot.domain.notices.posts`, what is renamed or changed here needs a migration.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.domain.notices.posts import ToPerson
+from bot.domain.permissions import Refusal
+from bot.domain.requests import RequestKind
+from bot.domain.thread_words import ThreadWord
+
+
+@dataclass(frozen=True)
+class RequestRefused(ToPerson):
+    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour,
+    and `free_at` when they may ask for something again, in seconds since the epoch.
+    """
+
+    refusal: Refusal
+    wanted: RequestKind
+    text: str = ""
+    limit: int = 0
+    free_at: int | None = None
+    kind: Literal["request_refused"] = field(default="request_refused", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReplyHeld(ToPerson):
+    """Somebody who does not take part has written in a job's thread: is it for the agent? `text` is how it begins."""
+
+    request_id: str
+    text: str
+    kind: Literal["reply_held"] = field(default="reply_held", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ProjectAsked(ToPerson):
+    """A job waits for the choice of its project. `said` is the name that was given and is none; `text` is how the
+    request begins.
+    """
+
+    thread_id: str
+    projects: tuple[str, ...]
+    said: str
+    text: str
+    kind: Literal["project_asked"] = field(default="project_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
+class StopAsked(ToPerson):
+    """Somebody who has no part in a job put the reaction for a stop on its card: do they mean it?"""
+
+    kind: Literal["stop_asked"] = field(default="stop_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
+class HelpRequested(ToPerson):
+    """Somebody wants to know what can be done in a job's thread, or probably `meant` this word for Pagehand."""
+
+    meant: ThreadWord | None = None
+    kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
+
+
+Question = RequestRefused | ReplyHeld | ProjectAsked | StopAsked | HelpRequested
+"""What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""

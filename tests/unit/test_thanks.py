@@ -1,0 +1,87 @@
+"""Which messages are thanks alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.thanks import is_only_thanks
+
+THANKS = [
+    *("thanks!", "Thank you", "THX", "great, thanks", "Thanks again :tada: \U0001f389", "ty <3"),
+    *(
+        "thanks a lot for your great work",
+        "Perfect \u2014 thank you all! :)",
+        "That\u2019s great, thanks",
+        "Nice job, thx",
+    ),
+    *(
+        "merci beaucoup",
+        "Vielen Dank!",
+        "danke scho\u0308n",
+        "muchas gracias",
+        "Obrigada!",
+        "grazie mille",
+        "tusen takk",
+    ),
+    *(
+        "tusen takk",
+        "Спасибо большое",
+        "ありがとうございます\uff01",
+        "谢谢",
+        "감사합니다",
+        "धन्यवाद",
+        "شكرا",
+        "teşekkür ederim",
+    ),
+]
+ANSWERS = [
+    *(
+        "",
+        "ok",
+        "OK!",
+        "yes",
+        "no",
+        "go ahead",
+        "sure",
+        "great",
+        "perfect",
+        ":tada:",
+        "thanks?",
+        "ok thanks",
+        "yes, thanks",
+    ),
+    *(
+        "no thanks",
+        "thanks, go ahead",
+        "thanks, but shorter",
+        "Thanks! Also fix the index",
+        "thanks 2",
+        "thanks https://a.example",
+    ),
+    *("great job", "please thank the writers", "thanks.md", "add a thank-you page", "nein danke"),
+]
+
+
+@pytest.mark.parametrize("text", THANKS)
+def test_thanks_are_known_in_a_few_languages(text: str) -> None:
+    """With praise, emoji and whatever is said along with it."""
+    assert is_only_thanks(text)
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_what_may_be_an_answer_is_none(text: str) -> None:
+    """Nor is praise alone, or whatever asks for something."""
+    assert not is_only_thanks(text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_looked_at(text: str) -> None:
+    """What has thanks and one word more is none."""
+    assert not is_only_thanks(f"thanks {text} headings")
+    is_only_thanks(text)
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("piece", ["thanks ", "so much ", "\ufdfa", "a'", ":", "thank "])
+def test_a_megabyte_is_no_thanks(piece: str) -> None:
+    assert not is_only_thanks(piece * (1_000_000 // len(piece)))
