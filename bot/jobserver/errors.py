@@ -4,6 +4,7 @@ JobServerError                    the words are for whoever runs the server
 ├── GitError                      git ended with an error; its words are kept, its addresses are not
 │   └── PushRejectedError         somebody else pushed to the branch meanwhile: start again from there
 ├── CodeHostError                 GitHub did not do what was asked: the words say why, and what to do
+│   └── NothingToProposeError     a branch holds nothing that its base does not hold
 ├── EditError                     the editor could not do its work: the job fails with this reason
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
@@ -33,6 +34,10 @@ class PushRejectedError(GitError):
 
 class CodeHostError(JobServerError):
     """A code host did not do what was asked; nothing secret is in its words."""
+
+
+class NothingToProposeError(CodeHostError):
+    """A pull request of this branch would be empty."""
 
 
 class EditError(JobServerError):

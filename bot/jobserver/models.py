@@ -86,6 +86,13 @@ class PullRequestState(StrEnum):
     CLOSED = "closed"
 
 
+class Extra(StrEnum):
+    """What a pull request gets once it is open."""
+
+    LABELS = "labels"
+    REVIEW = "review"
+
+
 class CheckStatus(StrEnum):
     """How a check ended."""
 
@@ -102,11 +109,23 @@ class CheckResult(_Model):
     problems: tuple[str, ...] = ()
 
 
-class PullRequestDetails(_Model):
-    """The pull request as it was when the newest instruction ended, as far as its keeper tells."""
+class ProposalState(StrEnum):
+    """How far a job's pull request is: pushed but not opened yet, or what became of it."""
 
-    number: int
-    state: PullRequestState
+    PENDING = "pending"
+    OPEN = "open"
+    MERGED = "merged"
+    CLOSED = "closed"
+
+
+class PullRequestDetails(_Model):
+    """The job's pull request, as far as its keeper tells."""
+
+    number: int | None = Field(None, description="Null while it is pending.")
+    state: ProposalState = Field(
+        description="`pending`: the change is pushed, and the server goes on trying to open it."
+    )
+    reason: str | None = Field(None, description="Why it is pending, or what of it is missing, such as its labels.")
     checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its keeper.")
 
 

@@ -13,7 +13,7 @@ from support.servers.github_server_state import TOKEN
 from support.worlds.github_world import PassingTime, as_app, branch_with_a_commit, connected
 
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.models import CheckStatus, Requester
+from bot.jobserver.models import CheckStatus, Extra, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequestState
 
 BRANCH = "pagehand/1"
@@ -41,7 +41,9 @@ async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(se
         "github_users": {"u02ada": "ada"},
     }
     async with connected(server, **settings) as github:
-        opened = await github.pull_requests("main").open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
+        keeper = github.pull_requests("main")
+        opened = await keeper.open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
+        assert await keeper.add_extras(opened, list(Extra), who) == ()
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
@@ -49,21 +51,27 @@ async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(se
     assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
 
 
-async def test_who_cannot_be_asked_for_review_is_noted(server: GitHubServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_cannot_be_asked_for_review_is_told(server: GitHubServer) -> None:
     async with connected(server, github_users={"Grace": "grace"}) as github:
-        opened = await github.pull_requests("main").open(
-            NewPullRequest(BRANCH, "Add a page", "Words.", Requester(name="Grace"))
-        )
+        keeper = github.pull_requests("main")
+        opened = await keeper.open(NEW)
+        (missing,) = await keeper.add_extras(opened, list(Extra), Requester(name="Grace"))
     assert server.pull_request(opened.number).reviewers == []
-    assert "grace was not asked to review pull request 1" in caplog.text
-    assert "collaborators" in caplog.text
+    assert missing.extra is Extra.REVIEW
+    assert missing.reason.startswith("grace was not asked for a review: ")
+    assert "collaborators" in missing.reason
 
 
-async def test_labels_that_are_refused_are_noted(server: GitHubServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_labels_that_are_refused_are_told(server: GitHubServer) -> None:
     server.faults.arm("POST", "/repos/acme/docs/issues/1/labels", faults.error(403, "Must have triage rights"))
     async with connected(server, labels=("docs",)) as github:
-        assert (await github.pull_requests("main").open(NEW)).number == 1
-    assert "pull request 1 has no labels: the token or App may not label a pull request" in caplog.text
+        keeper = github.pull_requests("main")
+        opened = await keeper.open(NEW)
+        (missing,) = await keeper.add_extras(opened, list(Extra), None)
+        assert missing.extra is Extra.LABELS
+        assert missing.reason.startswith("it has no labels: the token or App may not label a pull request")
+        assert await keeper.add_extras(opened, [missing.extra], None) == ()
+    assert server.pull_request(1).labels == ["docs"]
 
 
 async def test_where_there_are_no_drafts_it_is_opened_as_usual(server: GitHubServer) -> None:

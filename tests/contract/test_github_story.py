@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from support.servers import github_server_faults as faults
 from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.worlds.github_world import as_app
-from support.worlds.jobserver_world import JobServerWorld, running
+from support.worlds.jobserver_world import JobServerWorld, running, until
 
 from bot.jobserver.errors import JobServerError
 
@@ -102,14 +103,36 @@ async def test_a_repository_that_is_renamed_meanwhile_works_on(server: GitHubSer
     assert '> Replace "name" with "code"' in server.pull_request(1).body
 
 
-async def test_what_github_refuses_is_a_reason_and_the_next_message_opens_it(
+async def test_what_github_refuses_is_pending_with_a_reason_and_opened_at_the_next_start(
     server: GitHubServer, tmp_path: Path
 ) -> None:
     server.tokens[TOKEN] -= {"pull_requests:write"}
     async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
         job = await made.done('Replace "colour" with "color"')
-        assert job["status"] == "failed"
+        assert (job["status"], job["prLink"], job["details"]["pullRequest"]["state"]) == ("completed", None, "pending")
+        assert "give it the permission Pull requests: read and write" in job["details"]["pullRequest"]["reason"]
         assert "give it the permission Pull requests: read and write" in made.log(job["id"])
-        server.tokens[TOKEN] = ALL_PERMISSIONS
-        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
-        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/1")
+        (await made.message(job["id"], 'Replace "zebra" with "horse"')).raise_for_status()
+        assert (await made.ended(job["id"]))["details"]["pullRequest"]["state"] == "pending"
+    server.tokens[TOKEN] = ALL_PERMISSIONS
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN), "labels": ("docs",)}) as made:
+
+        async def link() -> str:
+            return str((await made.job(job["id"]))["prLink"] or "")
+
+        assert (await until(link)).endswith("/pull/1")
+    assert '> Replace "colour" with "color"' in server.pull_request(1).body
+    assert server.pull_request(1).labels == ["docs"]
+
+
+async def test_a_secondary_limit_costs_one_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
+    """GitHub refuses once, and the next instruction changes nothing: its pull request is there all the same."""
+    refused = faults.error(403, "You have been blocked from creating content")
+    server.faults.arm("POST", "/repos/acme/docs/pulls", refused)
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert job["details"]["pullRequest"]["state"] == "pending"
+        (await made.message(job["id"], 'Replace "zebra" with "horse"')).raise_for_status()
+        ended = await made.ended(job["id"])
+        assert (ended["status"], ended["prLink"]) == ("completed", f"{server.url}/acme/docs/pull/1")
+        assert ended["details"]["pullRequest"]["state"] == "open"

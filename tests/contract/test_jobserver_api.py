@@ -58,7 +58,7 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWor
     assert {check["name"]: check["status"] for check in details["pullRequest"].pop("checks")} == {
         "links": "passed", "navigation": "passed", "front matter": "passed"
     }  # fmt: skip
-    assert details["pullRequest"] == {"number": 1, "state": "open"}
+    assert details["pullRequest"] == {"number": 1, "state": "open", "reason": None}
     assert details["revision"] == git(world.repository, "rev-parse", branch).strip()
     changed = {file["path"]: file for file in details["changes"]["files"]}
     assert changed["docs/guides/colours.md"]["title"] == "Colours"

@@ -168,20 +168,6 @@ async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_pa
         assert [task.prompt for task in world.editor.tasks] == ["one", "two", "two"]
 
 
-async def test_a_pull_request_that_cannot_be_opened_fails_the_job_and_the_next_message_opens_it(tmp_path: Path) -> None:
-    async with executing(tmp_path) as world:
-        world.pull_requests.outage = JobServerError("the host is away")
-        job = await world.done("one")
-        assert (job.status, job.pr_link) == (Status.FAILED, None)
-        assert job.details is not None
-        reason = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away"
-        assert job.details.reason == reason
-        world.pull_requests.outage = None
-        again = await world.done("two", job.id)
-        assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
-        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
-
-
 async def test_progress_is_seen_while_it_works_and_written_seldom(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: Progress) -> None:
         for number in range(50_000):

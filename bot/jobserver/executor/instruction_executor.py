@@ -13,9 +13,11 @@ from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.descriptions import why_nothing_changed
 from bot.jobserver.executor.editing import Change, Editing
 from bot.jobserver.executor.page_titles import with_titles
-from bot.jobserver.executor.publishing import Publishing, pull_request_details
+from bot.jobserver.executor.proposing import pull_request_details
+from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.models import JobDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import PullRequest
+from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, Outcome
 
 logger = logging.getLogger(__name__)
@@ -43,7 +45,7 @@ class InstructionExecutor:
             raise
         finally:
             await asyncio.shield(asyncio.to_thread(folders.clear, instruction.job_id))
-        if reason := outcome.failure or outcome.details.reason:
+        if reason := outcome.failure or outcome.details.reason or _why_not_proposed(outcome):
             await asyncio.to_thread(append_line, log, reason)
         return outcome
 
@@ -67,7 +69,7 @@ class InstructionExecutor:
             await self._note(instruction, f"instruction {instruction.number} from {start.parents[0]}")
             change = await self.editing.edit(instruction, start)
             if change.commit is None:
-                return _nothing_changed(change, pull_request)
+                return await _to_its_end(self._nothing_changed(instruction, start, change, pull_request))
             if outcome := await _to_its_end(self._publish(instruction, change)):
                 return outcome
             instruction = replace(instruction, session=change.session)
@@ -80,6 +82,19 @@ class InstructionExecutor:
         pushed = await self.publishing.push(instruction, change)
         return await self.publishing.propose(instruction, pushed) if pushed else None
 
+    async def _nothing_changed(
+        self, instruction: Instruction, start: StartingPoint, change: Change, pull_request: PullRequest | None
+    ) -> Outcome:
+        proposed = await self.publishing.propose_earlier(instruction, start)
+        result, told = change.result, pull_request_details(pull_request) if pull_request else None
+        details = JobDetails(
+            summary=result.summary or None,
+            reason=why_nothing_changed(result.reason, result.question, change.left_out),
+            question=result.question or None,
+            pull_request=proposed.details or told,
+        )
+        return Outcome(pr_link=proposed.link, details=details)
+
     async def _finish(self, instruction: Instruction, commit: str) -> Outcome:
         repository = self.publishing.repository
         start = await repository.start(instruction.branch)
@@ -91,6 +106,11 @@ class InstructionExecutor:
 
     async def _note(self, instruction: Instruction, line: str) -> None:
         await asyncio.to_thread(append_line, self.editing.folders.log(instruction.job_id), line)
+
+
+def _why_not_proposed(outcome: Outcome) -> str | None:
+    told = outcome.details.pull_request
+    return f"its pull request: {told.reason}" if told and told.reason else None
 
 
 async def _to_its_end(publishing: Coroutine[Any, Any, T]) -> T:
@@ -106,14 +126,3 @@ async def _to_its_end(publishing: Coroutine[Any, Any, T]) -> T:
         with contextlib.suppress(asyncio.CancelledError, JobServerError):
             return await task
         raise
-
-
-def _nothing_changed(change: Change, pull_request: PullRequest | None) -> Outcome:
-    result = change.result
-    details = JobDetails(
-        summary=result.summary or None,
-        reason=why_nothing_changed(result.reason, result.question, change.left_out),
-        question=result.question or None,
-        pull_request=pull_request_details(pull_request) if pull_request else None,
-    )
-    return Outcome(details=details)

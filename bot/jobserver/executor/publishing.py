@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from bot.jobserver.errors import GitError, JobServerError, PushRejectedError
+from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.executor.descriptions import (
     TRAILER,
     Proposal,
@@ -13,12 +13,13 @@ from bot.jobserver.executor.descriptions import (
 )
 from bot.jobserver.executor.editing import Change
 from bot.jobserver.executor.interfaces import JobRepository, Records
-from bot.jobserver.models import JobDetails, PullRequestDetails, PullRequestState
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, PullRequests
-from bot.jobserver.store.records import Instruction, Outcome
+from bot.jobserver.executor.proposing import Proposed, Proposing
+from bot.jobserver.models import JobDetails
+from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
 
 _PUSHES = 3
-_MAX_CHECKS = 30
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Publishing:
     repository: JobRepository
     pull_requests: PullRequests
     records: Records
+    proposing: Proposing
 
     async def push(self, instruction: Instruction, change: Change) -> Change | None:
         """Pushes the commit, on top of what somebody else pushed meanwhile where that merges by itself.
@@ -72,39 +74,41 @@ class Publishing:
         return tree and await self.repository.commit(start, tree, commit_message(instruction))
 
     async def propose(self, instruction: Instruction, change: Change) -> Outcome:
-        """Opens or updates the pull request of a pushed change; a failure of that is a failure of the instruction."""
+        """Opens or updates the pull request of a pushed change; where that fails, it is tried again by itself."""
+        owed = await self.proposing.records.owe(
+            instruction,
+            title=subject(instruction.prompt),
+            description=pull_request_description(_proposal(instruction, change)),
+            checks=change.checks,
+        )
+        proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
         details = JobDetails(
             summary=change.result.summary or None,
+            reason=proposed.reason,
             question=change.result.question or None,
             changes=change.changes,
+            pull_request=proposed.details,
             revision=commit,
         )
-        try:
-            pull_request = await self._open_or_update(instruction, _proposal(instruction, change))
-        except JobServerError as error:
-            failure = f"The change was pushed to {instruction.branch}, but has no pull request yet: {error}"
-            return Outcome(failure, commit, details=details)
-        told = pull_request_details(pull_request, change)
-        return Outcome(
-            commit=commit, pr_link=pull_request.link, details=details.model_copy(update={"pull_request": told})
-        )
+        return Outcome(commit=commit, pr_link=proposed.link, details=details)
 
-    async def _open_or_update(self, instruction: Instruction, proposal: Proposal) -> PullRequest:
-        description = pull_request_description(proposal)
-        existing = await self.pull_requests.find(instruction.branch)
-        if existing is None:
-            new = NewPullRequest(instruction.branch, subject(instruction.prompt), description, instruction.requester)
-            return await self.pull_requests.open(new)
-        # One that ended while this server was down holds the pushed commit, or refused it: either is an end.
-        if existing.state is PullRequestState.OPEN:
-            await self.pull_requests.update(existing, description)
-        return existing
+    async def propose_earlier(self, instruction: Instruction, start: StartingPoint) -> Proposed:
+        """Proposes what earlier instructions pushed, where this one added nothing."""
+        owed = await self.proposing.records.of_job(instruction.job_id)
+        if owed is None or owed.branch != instruction.branch:
+            is_ahead = start.parents[0] != start.base
+            if not is_ahead or await self.pull_requests.find(instruction.branch):
+                return Proposed()
+            owed = await self._owe_branch(instruction, start)
+        return await self.proposing.propose(owed)
 
-
-def pull_request_details(pull_request: PullRequest, change: Change | None = None) -> PullRequestDetails:
-    checks = (*(change.checks if change else ()), *pull_request.checks)[:_MAX_CHECKS]
-    return PullRequestDetails(number=pull_request.number, state=pull_request.state, checks=checks)
+    async def _owe_branch(self, instruction: Instruction, start: StartingPoint) -> OwedProposal:
+        """For a branch of which nothing is written down."""
+        prompt = next((earlier.prompt for earlier in instruction.conversation), instruction.prompt)
+        changes = await self.repository.changes(start.base, start.parents[0])
+        described = pull_request_description(Proposal(prompt, requester=instruction.requester, changes=changes))
+        return await self.proposing.records.owe(instruction, title=subject(prompt), description=described, checks=())
 
 
 def _commit_of(change: Change) -> str:

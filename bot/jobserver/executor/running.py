@@ -15,12 +15,14 @@ from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.uploads import Uploads
 from bot.runtime.tasks import BackgroundTasks
@@ -50,7 +52,9 @@ async def running_jobs(
     """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
     folders, queue = JobFolders(data), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
-    runner = JobRunner(queue, _executor(neighbours, queue, folders), max_concurrent_jobs=settings.max_concurrent_jobs)
+    proposing = Proposing(neighbours.pull_requests, ProposalStore(database, now=now))
+    executor = _executor(neighbours, queue, folders, proposing)
+    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
     retained = JobRetention(database, now=now)
     retention = Retention(
         retained,
@@ -61,18 +65,21 @@ async def running_jobs(
         archive_after=settings.archive_after,
         keep_for=settings.keep_for,
     )
-    sweeping = BackgroundTasks()
+    background = BackgroundTasks()
     try:
         await runner.start()
-        sweeping.spawn(retention.run(), name="retention")
+        background.spawn(retention.run(), name="retention")
+        background.spawn(ProposalRetries(proposing).run(), name="what is not proposed yet")
         yield runner
     finally:
-        await sweeping.cancel()
+        await background.cancel()
         await runner.stop()
 
 
-def _executor(neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders) -> InstructionExecutor:
+def _executor(
+    neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders, proposing: Proposing
+) -> InstructionExecutor:
     editing = Editing(
         neighbours.repository, neighbours.editor, neighbours.checks, queue, folders, neighbours.takes_faults
     )
-    return InstructionExecutor(editing, Publishing(neighbours.repository, neighbours.pull_requests, queue))
+    return InstructionExecutor(editing, Publishing(neighbours.repository, neighbours.pull_requests, queue, proposing))

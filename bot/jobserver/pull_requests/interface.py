@@ -1,11 +1,20 @@
 """What every keeper of pull requests offers: this server itself, or a code host such as GitHub."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.jobserver.models import CheckResult, PullRequestState, Requester
+from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 
-__all__ = ["NewPullRequest", "PullRequest", "PullRequestState", "PullRequests"]
+__all__ = ["Extra", "MissingExtra", "NewPullRequest", "PullRequest", "PullRequestState", "PullRequests"]
+
+
+@dataclass(frozen=True)
+class MissingExtra:
+    """What could not be added, and why, in a sentence."""
+
+    extra: Extra
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,17 @@ class PullRequests(Protocol):
         ...
 
     async def open(self, new: NewPullRequest) -> PullRequest:
-        """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one."""
+        """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one.
+
+        Raises:
+            NothingToProposeError: it would be empty.
+        """
+        ...
+
+    async def add_extras(
+        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None, /
+    ) -> tuple[MissingExtra, ...]:
+        """Adds what the settings want, and returns what could not be added: a pull request is of use without it."""
         ...
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:

@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 
 import aiosqlite
 
-from bot.jobserver.models import AgentJob, AttachedFile, JobDetails, PlanStep, Requester, Source, Status
+from bot.jobserver.models import (
+    AgentJob,
+    AttachedFile,
+    CheckResult,
+    Extra,
+    JobDetails,
+    PlanStep,
+    ProposalState,
+    Requester,
+    Source,
+    Status,
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,25 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class OwedProposal:
+    """What was pushed for a job, and what its pull request does not have yet.
+
+    `description` is empty, and `extras` are missing alone, where it is open already. `checks` are those of the newest
+    change. `version` grows with what is owed.
+    """
+
+    job_id: str
+    branch: str
+    title: str
+    description: str
+    checks: tuple[CheckResult, ...]
+    extras: tuple[Extra, ...]
+    requester: Requester | None
+    version: int
+    failures: int
+
+
+@dataclass(frozen=True)
 class ProgressUpdate:
     """What an editor told since the last update; None is nothing new."""
 
@@ -118,7 +148,7 @@ class Cancellation:
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # A failure is not hidden by what the next instruction said.
-    told: dict[str, str | None] = {"reason": row["failure"] or details.reason}
+    told: dict[str, str | None] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
     if row["status"] == Status.ACTIVE:
         told |= {"summary": None, "question": None}  # told with the end: what was changed is still being pushed
     details = details.model_copy(update=told)
@@ -132,6 +162,14 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
         archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
         details=details if details != JobDetails() else None,
     )
+
+
+def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
+    """For whoever reads no more than the reason."""
+    known = details.pull_request
+    if known is None or known.state is not ProposalState.PENDING or not known.reason:
+        return None
+    return f"The change was pushed to {row['branch']}, but has no pull request yet: {known.reason}"
 
 
 def requester_from_row(row: aiosqlite.Row) -> Requester | None:

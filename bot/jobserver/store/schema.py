@@ -67,4 +67,17 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_of_upload ON attachments (upload_id);
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS)
+# What is pushed and not proposed yet, a row a job. `checks`: of the newest change, as JSON. `extras`: names of
+# models.Extra with commas between them. `version` grows with what is owed: whoever settled an older one has not
+# settled this.
+_PROPOSALS = """
+CREATE TABLE proposals (
+    job_id TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE, branch TEXT NOT NULL, title TEXT NOT NULL,
+    description TEXT NOT NULL, checks TEXT NOT NULL, extras TEXT NOT NULL,
+    requester_name TEXT, requester_id TEXT, requester_url TEXT,
+    version INTEGER NOT NULL DEFAULT 1, failures INTEGER NOT NULL DEFAULT 0, due_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX proposals_due ON proposals (due_at);
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS)

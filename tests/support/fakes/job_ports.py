@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest
+from bot.jobserver.models import CheckResult, CheckStatus, Extra, PullRequestState, Requester
+from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, PullRequest
 from bot.jobserver.repository.snapshot import Snapshot
 
 Edit = Callable[[EditTask, Progress], Awaitable[EditResult | None]]
@@ -61,11 +61,15 @@ class FakePullRequests:
     opened: list[NewPullRequest] = field(default_factory=list)
     additions: list[str] = field(default_factory=list)
     outage: JobServerError | None = None
+    tries: int = 0
+    refused_extras: dict[Extra, str] = field(default_factory=dict)
+    extras: list[Extra] = field(default_factory=list)
 
     async def find(self, branch: str) -> PullRequest | None:
         return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
 
     async def open(self, new: NewPullRequest) -> PullRequest:
+        self.tries += 1
         if self.outage:
             raise self.outage
         self.opened.append(new)
@@ -75,6 +79,15 @@ class FakePullRequests:
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
         self.additions.append(addition)
+
+    async def add_extras(
+        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None
+    ) -> tuple[MissingExtra, ...]:
+        missing = tuple(
+            MissingExtra(extra, self.refused_extras[extra]) for extra in extras if extra in self.refused_extras
+        )
+        self.extras += [extra for extra in extras if extra not in self.refused_extras]
+        return missing
 
     def end(self, state: PullRequestState) -> None:
         """The newest one was merged or closed."""

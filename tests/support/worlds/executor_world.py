@@ -14,6 +14,7 @@ from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
 from bot.jobserver.models import AgentJob, Requester, Status
@@ -25,6 +26,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
@@ -53,9 +55,12 @@ class ExecutorWorld:
         self.retained = JobRetention(database, now=self.now)
         limits = UploadLimits(file=1_000_000, space=10_000_000)
         self.uploads = Uploads(database, uploads_folder(self.data), limits, now=self.now)
+        self.proposals = ProposalStore(database, now=self.now)
+        proposing = Proposing(self.pull_requests, self.proposals)
+        self.retries = ProposalRetries(proposing)
         executor = InstructionExecutor(
             Editing(self.repository, editor, checks, self.queue, self.folders),
-            Publishing(self.repository, self.pull_requests, self.queue),
+            Publishing(self.repository, self.pull_requests, self.queue, proposing),
         )
         self.runner = JobRunner(self.queue, executor, max_concurrent_jobs=2, retry_pause=0.01)
 

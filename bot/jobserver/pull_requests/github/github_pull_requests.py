@@ -1,12 +1,12 @@
 """Pull requests that GitHub keeps."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
-from bot.jobserver.errors import CodeHostError
+from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.models import CheckResult, Requester
 from bot.jobserver.pull_requests.github import description
 from bot.jobserver.pull_requests.github.api import ATTEMPTS
@@ -24,7 +24,7 @@ from bot.jobserver.pull_requests.github.reasons import (
 )
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, parse
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, PullRequestState
+from bot.jobserver.pull_requests.interface import Extra, MissingExtra, NewPullRequest, PullRequest, PullRequestState
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
@@ -68,9 +68,23 @@ class GitHubPullRequests:
         opened, is_new = await self._create(new, text)
         if not is_new:
             await self._add(opened, text)
-        await self._add_labels(opened.number)
-        await self._request_review(opened.number, new.requester)
         return PullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
+
+    async def add_extras(
+        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None
+    ) -> tuple[MissingExtra, ...]:
+        missing = [await self._add_extra(pull_request.number, extra, requester) for extra in extras]
+        return tuple(one for one in missing if one is not None)
+
+    async def _add_extra(self, number: int, extra: Extra, requester: Requester | None) -> MissingExtra | None:
+        match extra:
+            case Extra.LABELS:
+                reason = await self._add_labels(number)
+            case Extra.REVIEW:
+                reason = await self._request_review(number, requester)
+            case _:
+                assert_never(extra)
+        return MissingExtra(extra, reason) if reason else None
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
         answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))
@@ -123,25 +137,28 @@ class GitHubPullRequests:
         if body != before.replace("\r\n", "\n"):
             await self._repository.patch("/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
 
-    async def _add_labels(self, number: int) -> None:
+    async def _add_labels(self, number: int) -> str | None:
+        """Returns why there are none; None where all is well."""
         if not self._options.labels:
-            return
+            return None
         body = {"labels": list(self._options.labels)}
         try:
             await self._repository.post("/issues/{number}/labels", LABEL, body, number=str(number))
         except CodeHostError as error:
-            logger.warning("pull request %d has no labels: %s", number, error)
+            return f"it has no labels: {error}"
+        return None
 
-    async def _request_review(self, number: int, requester: Requester | None) -> None:
+    async def _request_review(self, number: int, requester: Requester | None) -> str | None:
         """Asks for a review where it is known whom; GitHub takes collaborators only, and not who opened it."""
         login = self._options.reviewer(requester)
         if login is None:
-            return
+            return None
         path, body = "/pulls/{number}/requested_reviewers", {"reviewers": [login]}
         try:
             await self._repository.post(path, REQUEST_REVIEW, body, number=str(number))
         except CodeHostError as error:
-            logger.warning("%s was not asked to review pull request %d: %s", login, number, error)
+            return f"{login} was not asked for a review: {error}"
+        return None
 
     async def _checks(self, commit: str) -> tuple[CheckResult, ...]:
         """Returns what GitHub's own checks say: an extra, so what cannot be read is left out."""
@@ -161,8 +178,9 @@ class GitHubPullRequests:
             return None
 
 
-def _explained(error: RefusedError, branch: str) -> RefusedError:
+def _explained(error: RefusedError, branch: str) -> CodeHostError:
     if error.status == HTTPStatus.UNPROCESSABLE_ENTITY and "No commits between" in error.said:
-        words = f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
-        return RefusedError(words, status=error.status, said=error.said)
+        return NothingToProposeError(
+            f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
+        )
     return error

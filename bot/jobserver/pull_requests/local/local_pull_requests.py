@@ -1,12 +1,20 @@
 """Local pull requests: recorded in a table, with their commits in a mirror of the repository."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
 from bot.jobserver.errors import GitError, MergeError
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequest, PullRequestState
+from bot.jobserver.models import Requester
+from bot.jobserver.pull_requests.interface import (
+    Extra,
+    MissingExtra,
+    NewPullRequest,
+    PullRequest,
+    PullRequestState,
+)
 from bot.jobserver.pull_requests.local.change import Change
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.pull_requests.local.history import History
@@ -69,6 +77,12 @@ class LocalPullRequests:
             row = await self._table.insert(new, base=self._base, base_commit=start, head_commit=head)
             await self._history.keep_commits(row.number, head)
             return self._as_pull_request(row)
+
+    async def add_extras(
+        self, _pull_request: PullRequest, _extras: Collection[Extra], _requester: Requester | None
+    ) -> tuple[MissingExtra, ...]:
+        """There are none here."""
+        return ()
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
         async with self._lock:

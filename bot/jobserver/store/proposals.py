@@ -1,0 +1,166 @@
+"""What is pushed and not proposed yet: recorded before it is tried, and kept until it is done."""
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+
+import aiosqlite
+from pydantic import TypeAdapter
+
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.job_rows import read_details, write_details
+from bot.jobserver.store.records import Instruction, OwedProposal, as_text, requester_from_row
+
+_CHECKS = TypeAdapter(tuple[CheckResult, ...])
+_BATCH_SIZE = 20
+_LONGEST_DESCRIPTION = 200_000
+"""Characters; what comes after that is in the commits."""
+
+
+class ProposalStore:
+    """Every method is one transaction. A row that has grown since it was read is never taken for settled."""
+
+    def __init__(self, database: Database, *, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+
+    async def owe(
+        self, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
+    ) -> OwedProposal:
+        """Records what an instruction pushed, added to what is owed already; the same words are not added twice."""
+        async with self._database.transaction() as connection:
+            known = await _read(connection, instruction.job_id)
+            if known is not None and known.branch == instruction.branch:
+                await self._add(connection, known, description, _as_json(checks))
+            else:
+                await self._insert(connection, instruction, title, description, _as_json(checks))
+            owed = await _read(connection, instruction.job_id)
+            if owed is None:
+                raise JobServerError("the database did not keep what is to be proposed")
+            if Extra.LABELS in owed.extras and not await _is_open(connection, owed):
+                await _tell(connection, owed, PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks))
+            return owed
+
+    async def _add(self, connection: aiosqlite.Connection, known: OwedProposal, addition: str, checks: str) -> None:
+        whole = "\n\n".join(filter(None, (known.description, addition)))
+        is_new = addition not in known.description and len(whole) <= _LONGEST_DESCRIPTION
+        await connection.execute(
+            "UPDATE proposals SET description = ?, checks = ?, version = version + 1, due_at = ? WHERE job_id = ?",
+            (whole if is_new else known.description, checks, as_text(self._now()), known.job_id),
+        )
+
+    async def _insert(
+        self, connection: aiosqlite.Connection, instruction: Instruction, title: str, description: str, checks: str
+    ) -> None:
+        who = instruction.requester
+        await connection.execute(
+            "INSERT OR REPLACE INTO proposals (job_id, branch, title, description, checks, extras, requester_name, "
+            "requester_id, requester_url, due_at) SELECT id, ?, ?, ?, ?, iif(pr_branch IS ?, '', ?), ?, ?, ?, ? "
+            "FROM jobs WHERE id = ?",
+            (
+                instruction.branch, title, description, checks, instruction.branch, ",".join(Extra),
+                who and who.name, who and who.id, who and who.url, as_text(self._now()), instruction.job_id,
+            ),
+        )  # fmt: skip
+
+    async def of_job(self, job_id: str) -> OwedProposal | None:
+        async with self._database.transaction() as connection:
+            return await _read(connection, job_id)
+
+    async def make_all_due(self) -> None:
+        """For a start: whatever was in the way may be gone."""
+        async with self._database.transaction() as connection:
+            await connection.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
+
+    async def due(self) -> list[OwedProposal]:
+        """Returns some that it is time for, without those of jobs at work, which see to it themselves."""
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT proposals.* FROM proposals JOIN jobs ON jobs.id = job_id "
+                "WHERE due_at <= ? AND status <> 'active' ORDER BY due_at LIMIT ?",
+                (as_text(self._now()), _BATCH_SIZE),
+            )
+            return [_from_row(row) for row in rows]
+
+    async def record_proposed(
+        self, owed: OwedProposal, told: PullRequestDetails, link: str, *, missing: Collection[Extra], pause: timedelta
+    ) -> PullRequestDetails:
+        """Records the pull request; what of it is missing is tried again after `pause`."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, owed.branch, owed.job_id)
+            )
+            if missing:
+                await connection.execute(
+                    "UPDATE proposals SET description = '', extras = ?, failures = failures + 1, due_at = ? "
+                    "WHERE job_id = ? AND version = ?",
+                    (",".join(missing), self._later(pause), owed.job_id, owed.version),
+                )
+            else:
+                await _delete(connection, owed)
+            return await _tell(connection, owed, told)
+
+    async def record_refused(self, owed: OwedProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
+        """Records why it could not be proposed; it is tried again after `pause`."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE proposals SET failures = failures + 1, due_at = ? WHERE job_id = ? AND version = ?",
+                (self._later(pause), owed.job_id, owed.version),
+            )
+            known = (await read_details(connection, owed.job_id)).pull_request
+            if known is None or not await _is_open(connection, owed):
+                known = PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks)
+            return await _tell(connection, owed, known.model_copy(update={"reason": reason}))
+
+    async def drop(self, owed: OwedProposal) -> None:
+        """Forgets what turned out to be nothing."""
+        async with self._database.transaction() as connection:
+            await _delete(connection, owed)
+            details = await read_details(connection, owed.job_id)
+            if details.pull_request and details.pull_request.state is ProposalState.PENDING:
+                await write_details(connection, owed.job_id, details.model_copy(update={"pull_request": None}))
+
+    def _later(self, pause: timedelta) -> str:
+        return as_text(self._now() + pause)
+
+
+async def _read(connection: aiosqlite.Connection, job_id: str) -> OwedProposal | None:
+    cursor = await connection.execute("SELECT * FROM proposals WHERE job_id = ?", (job_id,))
+    row = await cursor.fetchone()
+    return _from_row(row) if row else None
+
+
+async def _is_open(connection: aiosqlite.Connection, owed: OwedProposal) -> bool:
+    """Whether the job's pull request is one of this branch."""
+    cursor = await connection.execute("SELECT pr_branch FROM jobs WHERE id = ?", (owed.job_id,))
+    row = await cursor.fetchone()
+    return row is not None and row["pr_branch"] == owed.branch
+
+
+async def _delete(connection: aiosqlite.Connection, owed: OwedProposal) -> None:
+    await connection.execute("DELETE FROM proposals WHERE job_id = ? AND version = ?", (owed.job_id, owed.version))
+
+
+async def _tell(connection: aiosqlite.Connection, owed: OwedProposal, told: PullRequestDetails) -> PullRequestDetails:
+    details = await read_details(connection, owed.job_id)
+    await write_details(connection, owed.job_id, details.model_copy(update={"pull_request": told}))
+    return told
+
+
+def _as_json(checks: Sequence[CheckResult]) -> str:
+    return _CHECKS.dump_json(tuple(checks)).decode()
+
+
+def _from_row(row: aiosqlite.Row) -> OwedProposal:
+    return OwedProposal(
+        job_id=row["job_id"],
+        branch=row["branch"],
+        title=row["title"],
+        description=row["description"],
+        checks=_CHECKS.validate_json(row["checks"]),
+        extras=tuple(Extra(name) for name in row["extras"].split(",") if name),
+        requester=requester_from_row(row),
+        version=row["version"],
+        failures=row["failures"],
+    )

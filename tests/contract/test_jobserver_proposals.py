@@ -1,0 +1,219 @@
+"""What is pushed gets its pull request: at once, at the next instruction, at a start, or by itself."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
+from support.worlds.executor_world import ExecutorWorld, executing
+
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import CodeHostError, NothingToProposeError
+from bot.jobserver.models import AgentJob, Extra, ProposalState, PullRequestDetails, PullRequestState, Status
+
+AWAY = CodeHostError("the host is away")
+
+
+async def edit_once(task: EditTask, progress: Progress) -> EditResult | None:
+    """Changes something at the first instruction only."""
+    if task.prompt != "one":
+        return EditResult("I looked.", reason="It is right as it is.")
+    await append_prompt(task, progress)
+    return None
+
+
+async def pushed_in_vain(world: ExecutorWorld) -> AgentJob:
+    world.pull_requests.outage = AWAY
+    return await world.done("one")
+
+
+def pull_request_of(job: AgentJob) -> PullRequestDetails:
+    assert job.details is not None
+    assert job.details.pull_request is not None
+    return job.details.pull_request
+
+
+async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(tmp_path: Path) -> None:
+    """The work is done, and the server goes on trying: no failure that could not be recovered from."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        assert (job.status, job.pr_link) == (Status.COMPLETED, None)
+        told = pull_request_of(job)
+        assert (told.state, told.number, told.reason) == (ProposalState.PENDING, None, "the host is away")
+        assert job.details is not None
+        words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away"
+        assert job.details.reason == words
+        assert "the host is away" in world.folders.log(job.id).read_text()
+
+
+async def test_it_is_opened_by_itself_after_a_pause_that_grows(tmp_path: Path) -> None:
+    """Nobody has to ask for it, and a host that is away is not asked all the time."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        await world.retries.sweep()
+        world.pull_requests.outage = None
+        world.ahead = timedelta(seconds=44)
+        await world.retries.sweep()
+        assert world.pull_requests.opened == [], "it is not due yet"
+        world.ahead = timedelta(seconds=61)
+        await world.retries.sweep()
+        again = await world.store.get("docs", job.id)
+        assert again.pr_link == "https://host/pulls/1"
+        assert pull_request_of(again) == PullRequestDetails(number=1, state=ProposalState.OPEN)
+        assert again.details is not None
+        assert again.details.reason is None
+        world.ahead = timedelta(days=1)
+        await world.retries.sweep()
+        assert len(world.pull_requests.opened) == 1
+        assert world.pull_requests.additions == []
+
+
+async def test_it_is_tried_once_an_hour_at_last(tmp_path: Path) -> None:
+    """A permission that nobody gives costs 24 calls a day."""
+    async with executing(tmp_path) as world:
+        await pushed_in_vain(world)
+        for _ in range(12):
+            world.ahead += timedelta(hours=1)
+            await world.retries.sweep()
+        world.pull_requests.tries = 0
+        for _ in range(48):
+            world.ahead += timedelta(minutes=30)
+            await world.retries.sweep()
+        assert 22 <= world.pull_requests.tries <= 33
+
+
+async def test_the_next_instruction_opens_it_though_it_changes_nothing(tmp_path: Path) -> None:
+    """A follow-up that finds nothing to do still finds what was not proposed."""
+    async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
+        job = await pushed_in_vain(world)
+        world.pull_requests.outage = None
+        again = await world.done("two", job.id)
+        assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+        assert pull_request_of(again).state is ProposalState.OPEN
+        (opened,) = world.pull_requests.opened
+        assert opened.title == "one"
+        assert opened.description.startswith("> one\n")
+
+
+async def test_the_next_change_is_told_with_the_one_before(tmp_path: Path) -> None:
+    """Its description has both, in their order."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        world.pull_requests.outage = None
+        again = await world.done("two", job.id)
+        assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+        (opened,) = world.pull_requests.opened
+        assert opened.title == "one"
+        assert opened.description.index("> one\n") < opened.description.index("> two\n")
+
+
+async def test_a_start_tries_at_once(tmp_path: Path) -> None:
+    """Whoever gave the permission restarts the server and sees it work."""
+    async with executing(tmp_path) as world:
+        await pushed_in_vain(world)
+        for _ in range(8):
+            world.ahead += timedelta(hours=1)
+            await world.retries.sweep()
+        world.pull_requests.outage = None
+        task = asyncio.create_task(world.retries.run())
+        async with asyncio.timeout(20):
+            while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+
+async def test_a_branch_of_which_nothing_is_written_down_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:
+    """An older version recorded nothing; the branch itself says that there is something."""
+    async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
+        job = await pushed_in_vain(world)
+        (owed,) = [one for one in [await world.proposals.of_job(job.id)] if one]
+        await world.proposals.drop(owed)
+        world.pull_requests.outage = None
+        again = await world.done("two", job.id)
+        assert again.pr_link == "https://host/pulls/1"
+        (opened,) = world.pull_requests.opened
+        assert (opened.title, opened.branch) == ("one", f"pagehand/{job.id}")
+        assert "Changed in this pull request: 1 file" in opened.description
+
+
+async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_path: Path) -> None:
+    """What the checks found does not get lost on the way."""
+
+    async def edit(task: EditTask, _: Progress) -> None:
+        (task.workspace.copy / "a.md").write_text("wrong")
+
+    async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
+        job = await pushed_in_vain(world)
+        assert [check.name for check in pull_request_of(job).checks] == ["words"]
+        world.pull_requests.outage = None
+        world.ahead = timedelta(minutes=2)
+        await world.retries.sweep()
+        told = pull_request_of(await world.store.get("docs", job.id))
+        assert (told.state, [check.name for check in told.checks]) == (ProposalState.OPEN, ["words"])
+
+
+async def test_labels_and_a_review_that_are_refused_are_tried_again_alone(tmp_path: Path) -> None:
+    """The pull request is open and says what it is without; only that is tried again."""
+    async with executing(tmp_path) as world:
+        world.pull_requests.refused_extras[Extra.REVIEW] = "ada is no collaborator"
+        job = await world.done("one")
+        told = pull_request_of(job)
+        assert (told.state, told.reason) == (ProposalState.OPEN, "ada is no collaborator")
+        assert job.pr_link == "https://host/pulls/1"
+        assert world.pull_requests.extras == [Extra.LABELS]
+        world.pull_requests.refused_extras.clear()
+        world.ahead = timedelta(minutes=2)
+        await world.retries.sweep()
+        assert pull_request_of(await world.store.get("docs", job.id)).reason is None
+        assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW]
+        assert world.pull_requests.additions == []
+        await world.done("two", job.id)
+        assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW], "a reviewer is asked once"
+
+
+@pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
+async def test_what_is_missing_of_one_that_has_ended_is_given_up(tmp_path: Path, state: PullRequestState) -> None:
+    """Nobody labels what is merged."""
+    async with executing(tmp_path) as world:
+        world.pull_requests.refused_extras[Extra.LABELS] = "no"
+        job = await world.done("one")
+        world.pull_requests.end(state)
+        world.ahead = timedelta(minutes=2)
+        await world.retries.sweep()
+        assert await world.proposals.of_job(job.id) is None
+        assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
+
+
+async def test_nothing_to_propose_is_a_reason_and_not_tried_again(tmp_path: Path) -> None:
+    """Somebody merged the branch by hand: the pull request would be empty."""
+    async with executing(tmp_path) as world:
+        world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
+        job = await world.done("one")
+        assert job.details is not None
+        assert (job.status, job.details.reason) == (Status.COMPLETED, "there is nothing to propose")
+        assert job.details.pull_request is None
+        assert await world.proposals.of_job(job.id) is None
+
+
+async def test_what_is_owed_goes_with_the_job(tmp_path: Path) -> None:
+    """Retention deletes both."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        await world.retained.delete_jobs([job.id])
+        assert await world.proposals.of_job(job.id) is None
+
+
+async def test_words_that_came_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
+    """An instruction may add to what is owed while a retry is under way."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        before = await world.proposals.of_job(job.id)
+        assert before is not None
+        await world.done("two", job.id)
+        opened = PullRequestDetails(number=1, state=ProposalState.OPEN)
+        await world.proposals.record_proposed(before, opened, "https://x", missing=(), pause=timedelta())
+        after = await world.proposals.of_job(job.id)
+        assert after is not None
+        assert "> two" in after.description
