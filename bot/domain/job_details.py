@@ -33,8 +33,9 @@ class ChangeKind(StrEnum):
 
 
 class PullRequestState(StrEnum):
-    """What became of a pull request."""
+    """What became of a pull request; `pending`: the change is pushed, and the job API goes on trying to open it."""
 
+    PENDING = "pending"
     OPEN = "open"
     MERGED = "merged"
     CLOSED = "closed"
@@ -89,10 +90,11 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The pull request, as far as its keeper tells."""
+    """The pull request, as far as its keeper tells. `reason`: why it is pending."""
 
     state: PullRequestState | None = None
     checks: tuple[CheckResult, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,13 +121,14 @@ NO_DETAILS = JobDetails()
 @dataclass(frozen=True)
 class Progress:
     """What of the details the card shows: the plan and the activity while the agent works, and the pull request with
-    the first of the files that it changes.
+    the first of the files that it changes. `why_pending` says why there is no pull request yet.
     """
 
     plan: tuple[PlanStep, ...] = ()
     activity: str = ""
     pull_request: PullRequestState | None = None
     changes: Changes | None = None
+    why_pending: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,8 +172,14 @@ def progress_of(details: JobDetails, *, ended: bool) -> Progress:
     """What the card shows of the details."""
     state, changes = details.pull_request.state if details.pull_request else None, _first_files(details.changes)
     if ended:
-        return Progress(pull_request=state, changes=changes)
+        return Progress(pull_request=state, changes=changes, why_pending=_why_pending(details.pull_request))
     return Progress(details.plan, details.activity, state, changes)
+
+
+def _why_pending(pull_request: PullRequest | None) -> str:
+    if pull_request is None or pull_request.state is not PullRequestState.PENDING:
+        return ""
+    return shortened(pull_request.reason, SHOWN_WORDS)
 
 
 def end_mark(details: JobDetails) -> EndMark:

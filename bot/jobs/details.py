@@ -105,7 +105,9 @@ class _Reader:
             )
             for check in objects_at(value, "checks")[:MAX_CHECKS]
         )
-        return PullRequest(_one_of(PullRequestState, value.get("state"), None), checks)
+        return PullRequest(
+            _one_of(PullRequestState, value.get("state"), None), checks, self._text(value, "reason", MAX_WORDS)
+        )
 
     def _lines(self, value: Any) -> tuple[str, ...]:
         texts = value[:MAX_PROBLEMS] if isinstance(value, list) else []

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,8 +23,8 @@ from bot.domain.job_details import (
 )
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import NewNotice, NoticeMessage
-from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
-from bot.domain.observe import JobObserved, Polling, decide, open_round
+from bot.domain.notices.posts import JobFailed, JobFinished, PullRequestFound, QuestionAsked
+from bot.domain.observe import PENDING_SLOWEST, JobObserved, Polling, decide, next_poll_in, open_round
 from bot.domain.threads import ThreadState
 
 POLLING = Polling()
@@ -228,6 +229,32 @@ def test_what_became_of_the_pull_request_is_on_the_card() -> None:
     merged = JobDetails(pull_request=PullRequest(PullRequestState.MERGED))
     assert play.see(job("completed", merged, LINK)) == []
     assert play.state.progress.pull_request is PullRequestState.MERGED
+
+
+PENDING = JobDetails(pull_request=PullRequest(PullRequestState.PENDING, reason="GitHub is away"))
+
+
+def test_a_pull_request_that_is_pending_is_on_the_card_with_its_reason_and_waited_for() -> None:
+    """However late it comes, it is posted; meanwhile the job is polled slowly."""
+    play = Play()
+    play.see(job(), job("completed", PENDING))
+    assert play.state.progress.pull_request is PullRequestState.PENDING
+    assert play.state.progress.why_pending == "GitHub is away"
+    week_later = play.state.changed_at + 7 * 24 * 3600
+    assert next_poll_in(play.state, week_later, POLLING, jitter=0.5) == PENDING_SLOWEST
+    play.now = week_later
+    told = play.see(job("completed", JobDetails(pull_request=PullRequest(PullRequestState.OPEN)), LINK))
+    assert [type(each.message) for each in told] == [PullRequestFound]
+    assert next_poll_in(play.state, play.now + POLLING.grace, POLLING, jitter=0.5) is None
+
+
+@pytest.mark.parametrize(("status", "days"), [("archived", 1), ("completed", 31)])
+def test_nobody_waits_for_a_pending_one_for_ever(status: str, days: int) -> None:
+    """An archived job gets none any more, and after a month nobody hopes for it."""
+    play = Play()
+    play.see(job(), job(status, PENDING))
+    later = play.state.changed_at + days * 24 * 3600
+    assert next_poll_in(play.state, later, POLLING, jitter=0.5) is None
 
 
 any_details = st.none() | st.builds(

@@ -70,6 +70,12 @@ def test_all_that_ours_tells_is_read() -> None:
     )
 
 
+def test_a_pending_pull_request_is_read_with_its_reason() -> None:
+    told = parsed({"pullRequest": {"number": None, "state": "pending", "reason": "GitHub is\u202e away"}})
+    assert told is not None
+    assert told.pull_request == PullRequest(PullRequestState.PENDING, reason="GitHub is away")
+
+
 @pytest.mark.parametrize("details", [None, 1, "text", [], [1], True])
 def test_details_that_are_no_object_are_none(details: Any) -> None:
     assert parsed(details) is None

@@ -407,6 +407,14 @@ def test_a_long_prompt_is_one_click_away() -> None:
     assert "…" in message.blocks[1]["text"]["text"]
 
 
+def test_a_pull_request_that_is_pending_says_so_and_why() -> None:
+    progress = Progress(pull_request=PullRequestState.PENDING, why_pending="*GitHub* is away")
+    shown = str(card(thread(state=ThreadState(job=job("completed"), progress=progress)), CONTEXT))
+    assert "the pull request is still to be opened" in shown
+    assert "Pull request: pending: " in shown
+    assert "GitHub" in shown
+
+
 def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
     state = ThreadState(job=job("completed", pr_link=LINK, repository="https://git.example/team/guides", ref="main"))
     message = card(thread(state=state), CONTEXT)

@@ -38,8 +38,6 @@ class ProposalStore:
             owed = await _read(connection, instruction.job_id)
             if owed is None:
                 raise JobServerError("the database did not keep what is to be proposed")
-            if Extra.LABELS in owed.extras and not await _is_open(connection, owed):
-                await _tell(connection, owed, PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks))
             return owed
 
     async def _add(self, connection: aiosqlite.Connection, known: OwedProposal, addition: str, checks: str) -> None:

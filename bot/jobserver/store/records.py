@@ -169,7 +169,8 @@ def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
     known = details.pull_request
     if known is None or known.state is not ProposalState.PENDING or not known.reason:
         return None
-    return f"The change was pushed to {row['branch']}, but has no pull request yet: {known.reason}"
+    why = f"The change was pushed to {row['branch']}, but has no pull request yet: {known.reason.rstrip('.')}."
+    return f"{why} It is tried again by itself."
 
 
 def requester_from_row(row: aiosqlite.Row) -> Requester | None:

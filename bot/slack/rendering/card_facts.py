@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.job_details import PullRequestState
+from bot.domain.job_details import Progress, PullRequestState
 from bot.domain.jobs import Job, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import WayIn
@@ -70,12 +70,20 @@ def _of_job(job: Job | None, state: ThreadState) -> list[tuple[str, str]]:
     if job is None:
         return []
     became = _BECAME.get(state.progress.pull_request, "")
+    pull_request = f"{link(job.pr_link, _MAX_LINK)}{became}" if job.pr_link else ""
     return [
         ("Repository", link(job.repository, _MAX_FACT) if job.repository else ""),
         ("Branch", one_line(job.ref, _MAX_FACT) if job.ref else ""),
         ("Model", one_line(job.model, _MAX_FACT) if job.model else ""),
-        ("Pull request", f"{link(job.pr_link, _MAX_LINK)}{became}" if job.pr_link else ""),
+        ("Pull request", _pending(state.progress) or pull_request),
     ]
+
+
+def _pending(progress: Progress) -> str:
+    """That there is none yet, and why."""
+    if progress.pull_request is not PullRequestState.PENDING:
+        return ""
+    return f"pending: {one_line(progress.why_pending, _MAX_FACT)}" if progress.why_pending else "pending"
 
 
 def _work(state: ThreadState) -> list[tuple[str, str]]:

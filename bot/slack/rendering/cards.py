@@ -22,6 +22,7 @@ _MARKS = {
     StepStatus.PENDING: ":white_circle:",
 }
 _FINISHED: Mapping[PullRequestState | None, str] = {
+    PullRequestState.PENDING: "Finished: the pull request is still to be opened",
     PullRequestState.MERGED: "Finished: the pull request is merged",
     PullRequestState.CLOSED: "Finished: the pull request is closed",
 }
@@ -156,7 +157,7 @@ def _status(state: ThreadState) -> str:
         return _stopped(state, job)
     if state.question and job.status in {ACTIVE, COMPLETED, FAILED}:
         return "The agent asks something: reply in the thread to answer"
-    if job.status == COMPLETED and not job.pr_link:
+    if job.status == COMPLETED and not (job.pr_link or state.progress.pull_request is PullRequestState.PENDING):
         return "Finished without a pull request"
     if job.status == COMPLETED:
         return _FINISHED.get(state.progress.pull_request, "Finished with a pull request")
