@@ -30,6 +30,7 @@ from bot.slack.sending.groups import SlackGroups
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.members import SlackMembers
 from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.requesters import SlackRequesters
 from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes, check_scopes
@@ -117,14 +118,9 @@ def _slack_edges(
     ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
     directory = UserDirectory(client)
     people = SlackPeople(client, directory=directory)
-    reading = SlackReading(
-        SlackMembers(directory, identity),
-        SlackGroups(client),
-        SlackChannels(client),
-        SlackConversations(client, identity, people),
-        SlackFiles(client, session),
-    )
-    views = SlackViews(client, people, message_context, projects=names)
+    permalinks = Permalinks(client)
+    reading = _reading(client, session, identity, directory, people)
+    views = SlackViews(client, people, message_context, permalinks, projects=names)
     telling = partial(_telling, projects)
     chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people, telling=telling)
     told_who_asked = any(each.project.abilities.requester for each in config.projects)
@@ -139,7 +135,23 @@ def _slack_edges(
         people,
         reading,
         ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
-        SlackRequesters(client, people) if told_who_asked else None,
+        SlackRequesters(permalinks, people) if told_who_asked else None,
+    )
+
+
+def _reading(
+    client: AsyncWebClient,
+    session: aiohttp.ClientSession,
+    identity: Identity,
+    directory: UserDirectory,
+    people: SlackPeople,
+) -> SlackReading:
+    return SlackReading(
+        SlackMembers(directory, identity),
+        SlackGroups(client),
+        SlackChannels(client),
+        SlackConversations(client, identity, people),
+        SlackFiles(client, session),
     )
 
 

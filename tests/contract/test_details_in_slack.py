@@ -2,12 +2,14 @@
 address.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.home import HomeContent
 from bot.domain.job_details import (
     Answer,
     ChangeKind,
@@ -89,14 +91,32 @@ async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
 
 async def test_who_asked_has_a_name_an_id_and_the_threads_address(world: SlackWorld) -> None:
     thread, ana = await world.posted(), world.id("ana")
-    found = await SlackRequesters(world.client, world.people).requester(ana, thread.channel_id, thread.ts or "")
+    found = await SlackRequesters(world.permalinks, world.people).requester(ana, thread.channel_id, thread.ts or "")
     assert (found.name, found.id) == ("ana", ana)
     assert found.url is not None
     assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")
 
 
+async def test_a_threads_address_is_asked_for_once(world: SlackWorld) -> None:
+    """By all that is sent of it, at the same time or later, and Homes that show it; what failed is asked for again."""
+    thread, ana, requesters = await world.posted(), world.id("ana"), SlackRequesters(world.permalinks, world.people)
+
+    def asked() -> int:
+        return len([call for call in world.workspace.web_api.calls if call.method == "chat.getPermalink"])
+
+    world.workspace.faults.server_error(method="chat.getPermalink")
+    assert (await requesters.requester(ana, thread.channel_id, thread.ts or "")).url is None
+    found = await asyncio.gather(
+        *(requesters.requester(ana, thread.channel_id, thread.ts or "") for _ in range(5)),
+    )
+    assert {each.url for each in found} == {await world.permalinks.of(thread.channel_id, thread.ts or "")}
+    assert asked() == 2
+    await world.views.publish_home(HomeContent(ana, jobs=(thread,)))
+    assert asked() == 2
+
+
 async def test_what_cannot_be_had_of_who_asked_is_left_out(world: SlackWorld) -> None:
-    requesters = SlackRequesters(world.client, world.people)
+    requesters = SlackRequesters(world.permalinks, world.people)
     channel_id = world.workspace.channels["docs"].id
     assert await requesters.requester("U0NOBODY", channel_id, "") == Requester("U0NOBODY", "U0NOBODY")
     assert await requesters.requester("U0NOBODY", channel_id, "1.000001") == Requester("U0NOBODY", "U0NOBODY")

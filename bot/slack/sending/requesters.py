@@ -6,14 +6,11 @@ Like a name, the thread's address is a courtesy: where it cannot be had in a mom
 import asyncio
 import logging
 
-from slack_sdk.web.async_client import AsyncWebClient
-
 from bot.domain.requests import Requester
 from bot.errors import ChatError
 from bot.ports import People, Requesters
-from bot.runtime.json_fields import text_at
 from bot.slack.rendering.text import safe_url
-from bot.slack.sending.web_api import call
+from bot.slack.sending.permalinks import Permalinks
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +19,10 @@ PATIENCE = 2.0
 
 
 class SlackRequesters(Requesters):
-    """One for a process. Slack tells a message's address without a scope (chat.getPermalink)."""
+    """One for a process."""
 
-    def __init__(self, client: AsyncWebClient, people: People, *, patience: float = PATIENCE) -> None:
-        self._client = client
+    def __init__(self, permalinks: Permalinks, people: People, *, patience: float = PATIENCE) -> None:
+        self._permalinks = permalinks
         self._people = people
         self._patience = patience
 
@@ -39,9 +36,8 @@ class SlackRequesters(Requesters):
             return None
         try:
             async with asyncio.timeout(self._patience):
-                answer = await call(self._client.chat_getPermalink(channel=channel_id, message_ts=message_ts))
+                return safe_url(await self._permalinks.of(channel_id, message_ts))
         except (ChatError, TimeoutError) as error:
             reason = error.reason if isinstance(error, ChatError) else "no_answer_in_time"
             logger.info("a request goes out without its thread's address (%s)", reason)
             return None
-        return safe_url(text_at(answer, "permalink"))

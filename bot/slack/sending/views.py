@@ -16,12 +16,12 @@ from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
-from bot.slack.sending.expiring_cache import ExpiringCache
+from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.web_api import call
 from bot.slack_ports import Views
 
-_LINKS_KEPT, _LINKS_PATIENCE = 86_400.0, 3.0
-"""Seconds for which the address of a message counts as known, and for which a Home waits for all of them."""
+_LINKS_PATIENCE = 3.0
+"""Seconds for which a Home waits for the addresses of all of its threads."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,19 @@ class SlackViews(Views):
     """One for a process. `projects` are the names of all projects."""
 
     def __init__(
-        self, client: AsyncWebClient, people: People, message_context: MessageContext, *, projects: Sequence[str] = ()
+        self,
+        client: AsyncWebClient,
+        people: People,
+        message_context: MessageContext,
+        permalinks: Permalinks,
+        *,
+        projects: Sequence[str] = (),
     ) -> None:
         self._client = client
         self._people = people
         self._message_context = message_context
         self._projects = projects
-        self._links = ExpiringCache[str](seconds=_LINKS_KEPT)
+        self._permalinks = permalinks
 
     async def open(self, trigger_id: str, view: View) -> ShownView:
         """Opens a modal. A trigger is good once, for three seconds. Raises ChatError."""
@@ -62,7 +68,7 @@ class SlackViews(Views):
         """See Views."""
         jobs, waiting = await self._named(content.jobs), await self._named(content.waiting)
         undecided = await self._named(content.undecided)
-        links = await self._permalinks({thread.id: thread for thread in (*jobs, *waiting)}.values())
+        links = await self._links_to({thread.id: thread for thread in (*jobs, *waiting)}.values())
         shown = replace(content, jobs=jobs, waiting=waiting, undecided=undecided)
         view = home_view(shown, links, self._message_context, projects=self._projects)
         await call(self._client.views_publish(user_id=content.person_id, view=view))
@@ -72,17 +78,15 @@ class SlackViews(Views):
         names = await self._people.names(ids) if ids else {}
         return [replace(thread, prompt=with_names(thread.prompt, names)) for thread in threads]
 
-    async def _permalinks(self, threads: Iterable[Thread]) -> Mapping[str, str]:
+    async def _links_to(self, threads: Iterable[Thread]) -> Mapping[str, str]:
         """Returns the addresses of the cards; what cannot be had in a moment is left out."""
         links: dict[str, str] = {}
-        with contextlib.suppress(ChatError, TimeoutError):
-            async with asyncio.timeout(_LINKS_PATIENCE):
-                for thread in threads:
-                    if thread.card_ts:
-                        place = f"{thread.channel_id}/{thread.card_ts}"
-                        links[thread.id] = await self._links.get(place, self._fetch_permalink)
-        return links
 
-    async def _fetch_permalink(self, place: str) -> str:
-        channel_id, _, ts = place.partition("/")
-        return text_at(await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts)), "permalink")
+        async def look_up(thread: Thread, card_ts: str) -> None:
+            with contextlib.suppress(ChatError):
+                links[thread.id] = await self._permalinks.of(thread.channel_id, card_ts)
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINKS_PATIENCE):
+                await asyncio.gather(*(look_up(thread, thread.card_ts) for thread in threads if thread.card_ts))
+        return links

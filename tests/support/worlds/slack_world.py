@@ -22,6 +22,7 @@ from bot.slack.sending.conversations import SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.views import SlackViews
@@ -82,8 +83,12 @@ class SlackWorld:
         return SlackPeople(self.client, patience=self.names_within or 0.0, monotonic=lambda: self.now[0])
 
     @cached_property
+    def permalinks(self) -> Permalinks:
+        return Permalinks(self.client)
+
+    @cached_property
     def views(self) -> SlackViews:
-        return SlackViews(self.client, self.people, MessageContext(), projects=self.projects)
+        return SlackViews(self.client, self.people, MessageContext(), self.permalinks, projects=self.projects)
 
     @cached_property
     def conversations(self) -> SlackConversations:
