@@ -12,18 +12,12 @@ disturbs both alike.
 
 import argparse
 import asyncio
-import contextlib
-import os
-import secrets
-import signal
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
 import aiohttp
 import psutil  # type: ignore[import-untyped]  # it has no types of its own
@@ -33,13 +27,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.servers.app_under_load import PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
-
-from bot.slack.receiving.transports.http_signature import signature_of
-
-SECRET = "benchmark-signing-secret"
-PATH = "/slack/events"
 
 
 @dataclass(frozen=True)
@@ -50,44 +40,6 @@ class Figures:
     p99: float
     cpu: float
     rate: float = 0.0
-
-
-class Load:
-    """Commands that arrive by a schedule."""
-
-    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
-        self._session = session
-        self._url = f"http://127.0.0.1:{port}{PATH}"
-
-    async def run(self, rate: float, count: int) -> list[float]:
-        """The latency of each in milliseconds."""
-        begin = time.perf_counter()
-        tasks = []
-        for number in range(count):
-            at = begin + number / rate
-            await asyncio.sleep(max(at - time.perf_counter(), 0.0))
-            tasks.append(asyncio.create_task(self._one(at)))
-        return await asyncio.gather(*tasks)
-
-    async def _one(self, at: float) -> float:
-        text = "Describe the new settings page " + "and its options " * 5
-        await self.send(text=text, user_id="UANA", channel_id="C1")
-        return (time.perf_counter() - at) * 1000
-
-    async def send(self, **fields: str) -> None:
-        """One command, with what it says of itself."""
-        told = {"command": "/docs", "team_id": "T1", "response_url": "https://hooks.slack.com/commands/1"}
-        body = urlencode(told | {"trigger_id": secrets.token_hex(16)} | fields).encode()
-        now = str(int(time.time()))
-        headers = {
-            "Content-Type": "application/x-www-form-urlencoded",
-            "X-Slack-Request-Timestamp": now,
-            "X-Slack-Signature": signature_of(SECRET, now, body).decode(),
-        }
-        async with self._session.post(self._url, data=body, headers=headers) as response:
-            words = await response.text()
-        if response.status != 200:
-            raise SystemExit(f"{response.status}: {words}")
 
 
 async def counts(session: aiohttp.ClientSession, address: str) -> dict[str, int]:
@@ -106,45 +58,6 @@ def bare(port: int, address: str) -> None:
 
     app.command("/docs")(only_ack)
     app.server(port=port, path=PATH, host="127.0.0.1").start()
-
-
-def environment(address: str, port: int, database_url: str, directory: str) -> dict[str, str]:
-    """The bot's settings: jobs are hardly polled, for this is about starts."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": directory,
-        "SLACK_BOT_TOKEN": "xoxb-benchmark",
-        "SLACK_SIGNING_SECRET": SECRET,
-        "SLACK_API_URL": f"{address}/api",
-        "JOB_API_URL": address,
-        "JOB_API_KEY": "benchmark-key",
-        "JOB_API_PROJECT": "docs",
-        "DATABASE_URL": database_url,
-        "PAGEHAND_POLL_FASTEST": "60",
-        "PAGEHAND_POLL_SLOWEST": "60",
-        "PAGEHAND_LOG_LEVEL": "WARNING",
-        "PORT": str(port),
-    }
-
-
-@contextlib.asynccontextmanager
-async def process(port: int, *arguments: str, env: dict[str, str] | None = None) -> AsyncIterator[psutil.Process]:
-    """A process that listens on the port."""
-    child = await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env)
-    try:
-        while True:
-            with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.close()
-                break
-            if child.returncode is not None:
-                raise SystemExit("the app did not start")
-            await asyncio.sleep(0.05)
-        yield psutil.Process(child.pid)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            child.send_signal(signal.SIGTERM)
-        await child.wait()
 
 
 def cpu_of(app: psutil.Process) -> float:

@@ -20,10 +20,9 @@ from pathlib import Path
 
 import aiohttp
 
-sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench_bot import Load, environment, process
+from support.servers.app_under_load import Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
 
