@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.observe import Polling, next_poll_in
+from bot.domain.poll_pace import Polling, next_poll_in
 from bot.domain.projects import Projects
 from bot.domain.reply_rules import steered_by
 from bot.domain.requests import RequestState

@@ -13,8 +13,8 @@ from functools import partial
 from pydantic import SecretStr
 
 from bot.config import Config
-from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
+from bot.domain.poll_pace import Polling
 from bot.domain.projects import followed
 from bot.edges import Edges, open_edges
 from bot.errors import CannotStart, ChatError, StoreError

@@ -10,11 +10,11 @@ from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.parts_store_ports import RequestParts
 from bot.people_store_ports import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
+from bot.polling_ports import JobReader, Polls
 from bot.store_ports import (
     Claims,
     NoticeQueue,
     Notices,
-    Polls,
     RequestQueue,
     Requests,
     Threads,
@@ -24,7 +24,7 @@ from bot.upkeep_store_ports import DatabaseCheck, HasChannelIds, Quotations, Res
 T = TypeVar("T")
 
 
-class JobApi(Protocol):
+class JobApi(JobReader, Protocol):
     """The job API (specification, part 4); projects go by their names. Every method raises only JobApiError's classes,
     within a bounded time.
     """

@@ -36,25 +36,6 @@ class ClaimedNotice:
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS
 
 
-@dataclass(frozen=True)
-class ClaimedPoll:
-    """A job to poll, with its thread as known when claimed."""
-
-    thread: Thread
-
-
-@dataclass(frozen=True)
-class PollResult:
-    """The result of one poll of a thread as it was when claimed: its state now, and what people are told of it."""
-
-    thread: Thread
-    state: ThreadState
-    notices: Sequence[NewNotice]
-    card_changed: bool
-    next_poll_in: float | None
-    """Seconds till the next poll; None ends the polling."""
-
-
 class Threads(Protocol):
     """The threads, with what is known of their jobs."""
 
@@ -266,20 +247,6 @@ class NoticeQueue(Notices, Protocol):
 
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
         """Ends a notice that cannot be delivered (a newer revision is tried all the same); the reason is kept."""
-
-
-class Polls(Protocol):
-    """When each job is polled next, and by whom."""
-
-    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedPoll]:
-        """Takes polls that are due and that nobody holds, the most overdue first."""
-
-    async def save(self, results: Sequence[PollResult], owner: str) -> int:
-        """Saves the results of polls that `owner` still holds and whose thread has the same revision as when claimed:
-        what is known, the notices, the card where it changed, the next due time; frees the claims. Others are dropped
-        (their claim is freed, if `owner` still holds it, and they are due when whoever changed the thread said).
-        Returns how many were saved. Unchanged ones cost one row update.
-        """
 
 
 class Claims(Protocol):

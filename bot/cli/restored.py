@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bot.config import database_url
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.observe import Polling, next_poll_in
+from bot.domain.poll_pace import Polling, next_poll_in
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow

@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.job_details import NO_DETAILS, PullRequestState
-from bot.domain.jobs import ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.job_details import NO_DETAILS
+from bot.domain.jobs import ARCHIVED, COMPLETED, Job, Problem
 from bot.domain.news import announce_link, note_end, note_progress, note_question, note_work, transitions
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
@@ -21,16 +21,13 @@ from bot.domain.notices.posts import (
     OutageStarted,
     RequestSummary,
 )
+from bot.domain.poll_pace import Polling, next_poll_in
 from bot.domain.requests import RejectionReason
 from bot.domain.telling import told_though_muted
 from bot.domain.threads import ThreadState
 
 GONE_AFTER_NOT_FOUND = 3
 MINUTE = 60.0
-PENDING_SLOWEST = 600.0
-"""Seconds between polls, at most, of a job that has ended and whose pull request is still to be opened."""
-PENDING_FOR = 30 * 24 * 3600.0
-"""Seconds after which nobody hopes for it any more."""
 EXPLAIN_WITHIN = 60.0
 """Seconds for which a rejected follow-up waits for a poll of its job to tell why, while the job API does not answer."""
 
@@ -69,21 +66,6 @@ class JobApiUnavailable:
 
 
 Observation = JobObserved | JobNotFound | JobApiUnavailable
-
-
-@dataclass(frozen=True)
-class Polling:
-    """How often to poll, in seconds: `fastest` after a change, slowing down to `slowest`.
-
-    `grace`: how much longer to poll after the end, for a link that comes late. `patience`: how long an outage may last
-    before the thread is told. `card_every`: how often at most a card is edited because the agent got further.
-    """
-
-    fastest: float = 2.0
-    slowest: float = 30.0
-    grace: float = 180.0
-    patience: float = 300.0
-    card_every: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -138,27 +120,6 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
         poll_until=max(state.poll_until, now + polling.grace),
         finished_before=state.finished_before or any(map(keys.tells_of_a_finish, state.announced)),
     )
-
-
-def next_poll_in(state: ThreadState, now: float, polling: Polling, *, jitter: float) -> float | None:
-    """Seconds till the next poll: a quarter of the time since the last change, within bounds, 20% either way."""
-    if state.unexplained:
-        return polling.fastest
-    # The end of an outage that was announced is announced, too.
-    ended = state.job is None or (state.job.ended and not state.outage_announced)
-    late = ended and now >= state.poll_until
-    if state.problem is Problem.GONE or (late and not _is_pending(state, now)):
-        return None
-    slowest = max(polling.slowest, PENDING_SLOWEST) if late else polling.slowest
-    interval = min(max((now - state.changed_at) / 4, polling.fastest), slowest)
-    return max(interval * (0.8 + 0.4 * jitter), polling.fastest)
-
-
-def _is_pending(state: ThreadState, now: float) -> bool:
-    """Whether a job that has ended may still get the pull request that its server goes on trying to open."""
-    is_pending = state.progress.pull_request is PullRequestState.PENDING
-    hopes = state.job is not None and state.job.status in {COMPLETED, FAILED}
-    return is_pending and hopes and now - state.changed_at < PENDING_FOR
 
 
 def note_outage(

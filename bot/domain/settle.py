@@ -11,15 +11,14 @@ from bot.domain.notices.posts import RequestRejected, RequestSummary, RequestUnc
 from bot.domain.observe import (
     JobApiUnavailable,
     JobObserved,
-    Polling,
     decide,
-    next_poll_in,
     note_outage,
     open_round,
     outage_notice,
     why_rejected,
     with_problem,
 )
+from bot.domain.poll_pace import Polling, next_poll_in
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.stopping import (
     CANCEL_AGAIN,

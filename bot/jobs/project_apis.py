@@ -8,6 +8,7 @@ from typing import Protocol
 from bot.domain.jobs import Job
 from bot.domain.requests import Requester, UploadedFile
 from bot.errors import NoSuchProject
+from bot.polling_ports import SeenJob
 from bot.ports import JobApi
 
 
@@ -93,6 +94,11 @@ class ProjectJobApis:
         """Reads a job."""
         of = self._of(project)
         return await of.job_api.get(of.project_id, job_id)
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        """Reads a job, unless it has this fingerprint."""
+        of = self._of(project)
+        return await of.job_api.look(of.project_id, job_id, unless=unless)
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""

@@ -17,7 +17,8 @@ from bot.domain.fetched_parts import PATIENCE
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import ContextCut
-from bot.domain.observe import JobApiUnavailable, Polling
+from bot.domain.observe import JobApiUnavailable
+from bot.domain.poll_pace import Polling
 from bot.domain.request_files import FileOutcome, SettledFile, with_files
 from bot.domain.requests import Request, RequestState
 from bot.domain.settle import BACKOFF, Settlement, settle

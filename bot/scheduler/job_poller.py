@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.jobs import Problem
-from bot.domain.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, Polling, decide
+from bot.domain.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.poll_pace import Polling, pace_of
 from bot.domain.threads import Thread
+from bot.domain.unchanged_looks import means_nothing_for_good
 from bot.errors import (
     JobApiError,
     JobApiNotAllowed,
@@ -21,12 +23,13 @@ from bot.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.ports import HasNow, HasPolls, JobApi, Store
+from bot.polling_ports import ClaimedPoll, JobReader, KnownPoll, PollResult, SeenJob, UnchangedPoll
+from bot.ports import HasNow, HasPolls, Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.poll_memory import KnownLook, PollMemory
 from bot.scheduler.worker import WorkerSettings
-from bot.store_ports import PollResult
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,7 @@ MAX_UNSAVED = 1_000
 class DuePoll:
     """A job to poll. `now` is the store's time when it was claimed."""
 
-    thread: Thread
+    poll: ClaimedPoll | KnownPoll
     now: float
 
 
@@ -49,27 +52,31 @@ class PollerTransaction(HasNow, HasPolls, Protocol):
 
 
 class JobPoller(JobApiWorker[DuePoll]):
-    """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time."""
+    """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time;
+    `memory` is what is known of jobs already.
+    """
 
     name = "job poller"
 
     def __init__(
         self,
         store: Store,
-        job_api: JobApi,
+        job_api: JobReader,
         settings: WorkerSettings,
         *,
         polling: Polling,
         concurrency: int = 50,
         batch_window: float = BATCH_WINDOW,
         max_unsaved: int = MAX_UNSAVED,
+        memory: PollMemory | None = None,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
+        self._memory = PollMemory() if memory is None else memory
         self._batch_window = batch_window
         self._max_unsaved = max_unsaved
-        self._batch: list[tuple[PollResult, asyncio.Future[None]]] = []
+        self._batch: list[tuple[PollResult | UnchangedPoll, asyncio.Future[None]]] = []
         self._unsaved = 0
         self._saves = BackgroundTasks()
         self._save_now = asyncio.Event()
@@ -90,8 +97,8 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Claims polls that are due."""
 
         async def work(tx: PollerTransaction) -> list[DuePoll]:
-            claimed = await tx.polls.claim(self._owner, lease=self._lease, limit=limit)
-            return [DuePoll(poll.thread, tx.now) for poll in claimed]
+            claimed = await tx.polls.claim(self._owner, lease=self._lease, limit=limit, known=self._memory)
+            return [DuePoll(poll, tx.now) for poll in claimed]
 
         return await self._store.transact(work)
 
@@ -99,24 +106,65 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Polls one job. When the process was paused for too long, the claim is left to run out."""
         if not self.lease_covers_call(claimed_at):
             return
-        seen = await self._observe(item.thread)
-        now = item.now + self._now() - claimed_at
-        jitter = random.random()  # noqa: S311 - spreads polls, guards nothing
-        decision = decide(item.thread.state, seen, now, self._polling, jitter=jitter)
-        polled = PollResult(item.thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
+        ahead = item.now - claimed_at
+        if isinstance(item.poll, ClaimedPoll):
+            polled: PollResult | UnchangedPoll = await self._poll(item.poll.thread, ahead)
+        else:
+            polled = await self._poll_known(item.poll, ahead)
         await self._save(polled)
 
-    async def _observe(self, thread: Thread) -> Observation:
-        if thread.state.job is None:
-            return JobNotFound()
+    async def _poll(self, thread: Thread, ahead: float) -> PollResult:
+        """`ahead`: by how many seconds the store's clock is ahead of ours."""
+        job = thread.state.job
+        return self._result(thread, None if job is None else await self._look(thread.project, job.id), ahead)
+
+    async def _poll_known(self, poll: KnownPoll, ahead: float) -> PollResult | UnchangedPoll:
+        """The same as `_poll`, without the thread as long as nothing changes."""
+        known = self._memory.get(poll.thread_id)
+        look = await self._look(poll.project, poll.job_id, unless=known.fingerprint if known else b"")
+        if look is None and known is not None:
+            next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=_jitter())
+            return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
+        thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
+        if thread is None:  # it has changed since it was claimed, which saving finds out, too
+            self._memory.forget(poll.thread_id)
+            return UnchangedPoll(poll.thread_id, poll.revision, 0.0)
+        return self._result(thread, look, ahead)
+
+    async def _look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | JobApiError | None:
         try:
-            job = await self._job_api.get(thread.project, thread.state.job.id)
+            seen = await self._job_api.look(project, job_id, unless=unless)
         except JobApiError as error:
-            if thread.state.outage_since is None:
-                logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, error)
-            return self._failure(thread.project, error)
-        self.record_answer(thread.project)
-        return JobObserved(job)
+            return error
+        self.record_answer(project)
+        return seen
+
+    def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
+        """Decides what a look means. None: there is no job to look at."""
+        now, seen = self._now() + ahead, self._observation(thread, look)
+        decision = decide(thread.state, seen, now, self._polling, jitter=_jitter())
+        pace = pace_of(thread.state)
+        if (
+            isinstance(look, SeenJob)
+            and isinstance(seen, JobObserved)
+            and pace is not None
+            and means_nothing_for_good(thread.state, seen, decision, now, self._polling)
+        ):
+            self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
+        else:
+            self._memory.forget(thread.id)
+        return PollResult(thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
+
+    def _observation(self, thread: Thread, look: SeenJob | JobApiError | None) -> Observation:
+        match look:
+            case SeenJob(job):
+                return JobObserved(job)
+            case None:
+                return JobNotFound()
+            case _:
+                if thread.state.outage_since is None and thread.state.job is not None:
+                    logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, look)
+                return self._failure(thread.project, look)
 
     def _failure(self, project: str, error: JobApiError) -> Observation:
         match error:
@@ -138,7 +186,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 self.record_no_answer(project, error, only_this_item=True)
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 
-    async def _save(self, polled: PollResult) -> None:
+    async def _save(self, polled: PollResult | UnchangedPoll) -> None:
         """Saves a result together with those of the others that come in at the same time."""
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._batch.append((polled, saved))
@@ -162,10 +210,10 @@ class JobPoller(JobApiWorker[DuePoll]):
             for _, saved in batch:
                 if not saved.done():
                     saved.set_result(None)
-        if any(polled.notices or polled.card_changed for polled in polls):
+        if any(isinstance(polled, PollResult) and (polled.notices or polled.card_changed) for polled in polls):
             self._settings.on_commit()
 
-    async def _save_all(self, polls: Sequence[PollResult]) -> None:
+    async def _save_all(self, polls: Sequence[PollResult | UnchangedPoll]) -> None:
         """Saves results; each by itself where they cannot be saved together, so that a bad one holds back no other.
 
         Nothing is lost of what cannot be saved: the claims run out, and the jobs are polled again.
@@ -180,5 +228,9 @@ class JobPoller(JobApiWorker[DuePoll]):
                     await self._save_all([polled])
                 return
             reason = error if isinstance(error, StoreError) else type(error).__name__
-            logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread.id, reason)  # noqa: TRY400 - a traceback could quote the row
+            logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread_id, reason)  # noqa: TRY400 - a traceback could quote the row
             self.record_failure(reason, only_this_item=True)
+
+
+def _jitter() -> float:
+    return random.random()  # noqa: S311 - spreads polls, guards nothing

@@ -11,7 +11,8 @@ from typing import Protocol
 from bot.domain import stopping
 from bot.domain.merging import MOST_MERGED, merged_with
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.observe import Polling, next_poll_in, open_round
+from bot.domain.observe import open_round
+from bot.domain.poll_pace import Polling, next_poll_in
 from bot.domain.request_files import files_reach
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.stopping import StopStep, stop_step

@@ -15,8 +15,8 @@ from bot.actions import carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.fetched_parts import ThreadPart
-from bot.domain.observe import Polling
 from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, Verdict, may
+from bot.domain.poll_pace import Polling
 from bot.domain.preferences import Preference
 from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of

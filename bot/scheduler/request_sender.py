@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.domain.merging import as_one
-from bot.domain.observe import Polling
+from bot.domain.poll_pace import Polling
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle

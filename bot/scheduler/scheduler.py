@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
+from bot.domain.poll_pace import Polling
 from bot.domain.projects import Projects
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock

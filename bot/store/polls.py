@@ -1,6 +1,6 @@
 """When each job is polled next, and by whom; what polls told."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Double, Select, bindparam, select, update
@@ -8,22 +8,25 @@ from sqlalchemy import Double, Select, bindparam, select, update
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice
 from bot.domain.notices.posts import RecordDamaged
+from bot.domain.threads import Thread
+from bot.errors import UnreadableRow
+from bot.polling_ports import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
 from bot.store.notices import Notices
 from bot.store.schema.rows import thread_from
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session
 from bot.store.threads import SAVE_STATE, saved_state
-from bot.store_ports import ClaimedPoll, PollResult
 
 _CANDIDATES = (
-    select(threads)
+    select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id)
     .join(polls, polls.c.thread_id == threads.c.id)
     .where(due(polls))
     .order_by(polls.c.due_at)
     .limit(LIMIT)
     .with_for_update(of=polls, skip_locked=True)
 )
+_THREADS = select(threads).where(threads.c.id.in_(bindparam("ids", expanding=True))).order_by(threads.c.id)
 _CLAIM = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
 _REVISIONS = (
     select(threads.c.id, threads.c.revision)
@@ -52,38 +55,50 @@ class Polls:
         self._session = session
         self._notices = notices
 
-    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedPoll]:
+    async def claim(
+        self, owner: str, *, lease: float, limit: int, known: Container[tuple[str, int]] = NOTHING_KNOWN
+    ) -> Sequence[ClaimedPoll | KnownPoll]:
         session = self._session
-        found = await session.rows(_CANDIDATES, now=session.now, limit=limit)
-        if not found:
+        rows = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
+        if not rows:
             return []
-        claimed, unreadable = read_each(
-            ((row[threads.c.id], row) for row in found), lambda row: ClaimedPoll(thread_from(row))
-        )
-        ids = [poll.thread.id for poll in claimed]
-        await session.execute(_CLAIM, {"ids": ids, **claim_of(session, owner, lease)})
+        found = [KnownPoll(thread_id, revision, project, job_id) for thread_id, revision, project, job_id in rows]
+        already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
+        read, unreadable = await self._read([poll.thread_id for poll in found if poll.thread_id not in already])
+        due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
+        await session.execute(_CLAIM, {"ids": list(due_polls), **claim_of(session, owner, lease)})
         await session.end_unreadable(polls, unreadable)
         await self._notices.insert(
             (thread_id, NewNotice(keys.RECORD_DAMAGED, RecordDamaged())) for thread_id, _ in unreadable
         )
-        return claimed
+        return [due_polls[poll.thread_id] for poll in found if poll.thread_id in due_polls]
 
-    async def save(self, results: Sequence[PollResult], owner: str) -> int:
-        held = await self._held_revisions(results, owner)
-        valid = {result.thread.id: result for result in results if held.get(result.thread.id) == result.thread.revision}
-        await self._save_changed([result for result in valid.values() if _changed(result)])
+    async def _read(self, ids: list[str]) -> tuple[list[ClaimedPoll], list[tuple[str, UnreadableRow]]]:
+        rows = await self._session.rows(_THREADS, ids=ids) if ids else ()
+        return read_each(((row[threads.c.id], row) for row in rows), lambda row: ClaimedPoll(thread_from(row)))
+
+    async def thread(self, poll: KnownPoll) -> Thread | None:
+        read, _ = await self._read([poll.thread_id])
+        return next((each.thread for each in read if each.thread.revision == poll.revision), None)
+
+    async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
+        changed = [result for result in results if isinstance(result, PollResult) and result.changes]
+        held = await self._held_revisions(results, changed, owner)
+        valid = {result.thread_id: result for result in results if held.get(result.thread_id) == result.revision}
+        await self._save_changed([result for result in changed if result.thread_id in valid])
         await self._set_next(valid)
         await self._free(thread_id for thread_id in held if thread_id not in valid)
         return len(valid)
 
-    async def _held_revisions(self, results: Sequence[PollResult], owner: str) -> dict[str, int]:
+    async def _held_revisions(
+        self, results: Sequence[PollResult | UnchangedPoll], changed: Sequence[PollResult], owner: str
+    ) -> dict[str, int]:
         """The revision of each thread whose poll is held. The threads that change are locked first, then the polls."""
         revisions: dict[str, int] = {}
-        changed = [result.thread.id for result in results if _changed(result)]
         if changed:
-            revisions = await self._pairs(_LOCKED_REVISIONS, changed)
+            revisions = await self._pairs(_LOCKED_REVISIONS, [result.thread_id for result in changed])
             self._session.note_locked(revisions)
-        ids = [result.thread.id for result in results]
+        ids = [result.thread_id for result in results]
         held = list((await self._session.execute(_HELD, {"ids": ids, "owner": owner})).scalars())
         # A revision rises only together with a change of the poll, which is locked by now.
         rest = [thread_id for thread_id in held if thread_id not in revisions]
@@ -106,7 +121,7 @@ class Polls:
             for notice in (*result.notices, *([CARD_CHANGED] if result.card_changed else []))
         )
 
-    async def _set_next(self, results: dict[str, PollResult]) -> None:
+    async def _set_next(self, results: Mapping[str, PollResult | UnchangedPoll]) -> None:
         now = self._session.now
         rows = [
             {"thread": thread_id, "next_at": None if result.next_poll_in is None else now + result.next_poll_in}
@@ -119,8 +134,3 @@ class Polls:
         ids = sorted(thread_ids)
         if ids:
             await self._session.execute(_FREE, {"ids": ids})
-
-
-def _changed(result: PollResult) -> bool:
-    """Whether more than the next due time is new."""
-    return result.state != result.thread.state or bool(result.notices) or result.card_changed

@@ -1,5 +1,5 @@
-"""Polls a second in one process, and the CPU of each: the watch over a real SQLite database, and the job client alone,
-side by side in one run.
+"""Polls a second in one process, and the CPU of each, side by side in one run: bare aiohttp, the job client alone, and
+the poller over a real SQLite database, which looks at each job for the first time, and again while nothing changes.
 
     python tests/benchmarks/bench_polls.py [--jobs 5000] [--rounds 2] [--in-flight 50] [--delay 0]
 
@@ -12,9 +12,11 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 from pydantic import SecretStr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -24,7 +26,7 @@ from support.servers.instant_servers import instant_servers
 from support.worlds.store_world import JOB, a_thread
 
 from bot.domain.notices import keys
-from bot.domain.observe import Polling
+from bot.domain.poll_pace import Polling
 from bot.domain.threads import ThreadState
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
@@ -60,38 +62,52 @@ async def fill(url: str, count: int) -> None:
     await engine.dispose()
 
 
-async def client_alone(api: HttpJobApi, count: int, in_flight: int) -> Figures:
+Ask = Callable[[int], Awaitable[object]]
+
+
+async def alone(ask: Ask, count: int, in_flight: int) -> Figures:
     """The same requests, and nothing else."""
     left = iter(range(count))
 
     async def work() -> None:
-        for _ in left:
-            await api.get("docs", JOB.id)
+        for number in left:
+            await ask(number)
 
     cpu, begin = time.process_time(), time.perf_counter()
     await asyncio.gather(*(work() for _ in range(in_flight)))
     return _figures(count, cpu, begin)
 
 
-async def watching(api: HttpJobApi, count: int, in_flight: int | None) -> Figures:
-    """All jobs are polled once, and saved."""
+async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures, Figures]:
+    """All jobs are polled, and saved: for the first time, and once more."""
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/bench.sqlite3"
         await migrate(url)
-        await fill(url, count)
+        await fill(url, options.jobs)
         store = await open_store(url)
         settings = WorkerSettings("bench", SteadyClock(), lease=30.0, call_timeout=20.0, on_commit=lambda: None)
-        options = {} if in_flight is None else {"concurrency": in_flight}
-        watch = JobPoller(store, api, settings, polling=Polling(slowest=300.0), **options)
-        cpu, begin = time.process_time(), time.perf_counter()
-        running = asyncio.create_task(watch.run())
-        while await _due(store):  # noqa: ASYNC110 - a database tells nobody of its changes
-            await asyncio.sleep(0.1)
-        figures = _figures(count, cpu, begin)
-        await watch.stop(5.0)
+        concurrency = {} if options.in_flight is None else {"concurrency": options.in_flight}
+        poller = JobPoller(store, api, settings, polling=Polling(slowest=300.0), **concurrency)
+        running = asyncio.create_task(poller.run())
+        first = await _till_polled(store, options.jobs)
+        await store.transact(_all_due)
+        again = await _till_polled(store, options.jobs)
+        await poller.stop(5.0)
         await running
         await store.close()
-    return figures
+    return first, again
+
+
+async def _till_polled(store: Store, count: int) -> Figures:
+    cpu, begin = time.process_time(), time.perf_counter()
+    while await _due(store):  # noqa: ASYNC110 - a database tells nobody of its changes
+        await asyncio.sleep(0.1)
+    return _figures(count, cpu, begin)
+
+
+async def _all_due(tx: Transaction) -> None:
+    connection = tx.session.connection  # type: ignore[attr-defined]
+    await connection.execute(text("UPDATE polls SET due_at = :now"), {"now": tx.now})
 
 
 async def _due(store: Store) -> bool:
@@ -108,18 +124,28 @@ def _figures(count: int, cpu: float, begin: float) -> Figures:
 
 
 async def compare(options: argparse.Namespace) -> None:
-    async with instant_servers(options.delay) as address:
+    connector, in_flight = aiohttp.TCPConnector(limit=0), options.in_flight or 50
+    async with instant_servers(options.delay) as address, aiohttp.ClientSession(connector=connector) as session:
         api = HttpJobApi(JobApiSettings(base_url=address, api_key=SecretStr("benchmark-key")))
-        await api.get("docs", JOB.id)
-        for number in range(options.rounds):
-            alone = await client_alone(api, options.jobs, options.in_flight or 50)
-            whole = await watching(api, options.jobs, options.in_flight)
+
+        async def bare(number: int) -> None:
+            async with session.get(f"{address}/v2/agent/docs/job/job-{number}") as response:
+                await response.read()
+
+        await asyncio.gather(bare(0), api.get("docs", JOB.id))
+        best: dict[str, Figures] = {}
+        for _ in range(options.rounds):
+            floor = await alone(bare, options.jobs, in_flight)
+            client = await alone(lambda number: api.get("docs", f"job-{number}"), options.jobs, in_flight)
+            first, again = await polling(api, options)
+            for name, found in (("bare aiohttp", floor), ("client", client), ("first", first), ("again", again)):
+                best[name] = min(best.get(name, found), found, key=lambda figures: figures.cpu)
+        floor, client = best["bare aiohttp"], best["client"]
+        for name, figures in best.items():
             sys.stdout.write(
-                f"round {number + 1}:  client alone {alone.rate:.0f} polls a second, {alone.cpu:.2f} ms CPU a poll   "
-                f"watch {whole.rate:.0f} (x{whole.rate / alone.rate:.2f}), {whole.cpu:.2f} ms "
-                f"(x{whole.cpu / alone.cpu:.2f})\n"
+                f"{name:>12}: {figures.rate:5.0f} a second, {figures.cpu:.3f} ms of CPU each "
+                f"(x{figures.cpu / floor.cpu:.2f} of bare aiohttp, x{figures.cpu / client.cpu:.2f} of the client)\n"
             )
-            sys.stdout.flush()
         await api.aclose()
 
 

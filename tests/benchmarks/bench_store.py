@@ -36,6 +36,7 @@ from support.worlds.store_world import (
 
 from bot.domain.requests import RequestState
 from bot.domain.threads import Thread, ThreadState
+from bot.polling_ports import ClaimedPoll, PollResult
 from bot.ports import Transaction
 from bot.store import notices as notice_queue
 from bot.store import polls as poll_queue
@@ -45,7 +46,6 @@ from bot.store.schema.migration import migrate
 from bot.store.schema.rows import notice_values, request_values, thread_values
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 from bot.store.store import open_store
-from bot.store_ports import ClaimedPoll, PollResult
 
 CHANGED_EVERY = 50
 

@@ -21,6 +21,7 @@ from support.worlds.store_world import (
     get_request,
     get_thread,
     save,
+    save_polls,
     say,
     settle,
     watched,
@@ -29,6 +30,7 @@ from support.worlds.store_world import (
 from bot.domain.notices.messages import Reaction, ReactionChanged
 from bot.domain.requests import RequestState
 from bot.domain.threads import FollowUpCounts, ThreadState
+from bot.polling_ports import ClaimedPoll, KnownPoll, UnchangedPoll
 from bot.ports import Store
 
 
@@ -156,6 +158,34 @@ async def test_a_watch_is_held_by_one(store: Store, clock: FakeClock) -> None:
     assert not await claim_polls(store, "two")
     clock.advance(LEASE)
     assert len(await claim_polls(store, "two")) == 1
+
+
+async def test_a_watch_whose_thread_is_known_is_claimed_without_it(store: Store, clock: FakeClock) -> None:
+    """Of another revision it comes with its thread; it is held, saved and read as any other."""
+    await watched(store, "t1")
+    clock.advance(1.0)
+    other = await watched(store, "t2")
+    known = {("t1", 1), ("t2", 0)}
+    claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known=known))
+    first = KnownPoll("t1", 1, "docs", JOB.id)
+    assert claimed == [first, ClaimedPoll(other)]
+    assert not await claim_polls(store, "two")
+    assert await store.transact(lambda tx: tx.polls.thread(first)) == await get_thread(store, "t1")
+    assert await save_polls(store, UnchangedPoll("t1", 1, 5.0)) == 1
+    clock.advance(5.0)
+    assert [poll.thread.id for poll in await claim_polls(store, "two")] == ["t1"]
+
+
+async def test_a_known_thread_that_has_changed_is_not_what_was_claimed(store: Store) -> None:
+    """What was seen of its job came before the change: it is dropped, and the watch is free."""
+    await watched(store)
+    known = KnownPoll("t1", 1, "docs", JOB.id)
+    claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known={("t1", 1)}))
+    assert claimed == [known]
+    await save(store, "t1", ThreadState(job=JOB, round=1), poll_in=0.0)
+    assert await store.transact(lambda tx: tx.polls.thread(known)) is None
+    assert await save_polls(store, UnchangedPoll("t1", 1, 5.0)) == 0
+    assert [poll.thread.revision for poll in await claim_polls(store, "two")] == [2]
 
 
 async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -> None:

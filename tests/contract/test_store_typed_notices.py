@@ -46,7 +46,8 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.observe import JobObserved, Polling, decide
+from bot.domain.observe import JobObserved, decide
+from bot.domain.poll_pace import Polling
 from bot.domain.requests import RejectionReason, RequestKind
 from bot.domain.threads import ThreadState, UnexplainedRejection
 from bot.errors import UnreadableRow

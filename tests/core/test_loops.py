@@ -498,7 +498,7 @@ async def test_a_poll_that_began_before_a_follow_up_was_taken_is_dropped(world: 
     world.clock.advance(5)
     claimed_at = world.clock.monotonic()
     (due,) = await world.job_poller.claim(10)
-    stale = due.thread.state.job
+    stale = (await world.thread(ts)).state.job
     assert stale is not None
     await world.reply(ts, "more", "5.1")
     await world.pass_time(2)

@@ -59,7 +59,7 @@ async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: CoreWorld)
     real, bad_id = world.store, (await world.thread(bad)).id
 
     def fault(polls: Any) -> None:
-        if any(poll.thread.id == bad_id for poll in polls):
+        if any(poll.thread_id == bad_id for poll in polls):
             raise StoreError("a row that the database will not have")
 
     world.store = Faulty(real, fault)

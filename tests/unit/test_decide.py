@@ -19,16 +19,8 @@ from bot.domain.notices.posts import (
     OutageStarted,
     PullRequestFound,
 )
-from bot.domain.observe import (
-    Decision,
-    JobApiUnavailable,
-    JobNotFound,
-    JobObserved,
-    Observation,
-    Polling,
-    decide,
-    open_round,
-)
+from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
+from bot.domain.poll_pace import Polling
 from bot.domain.threads import ThreadState
 
 POLLING = Polling()

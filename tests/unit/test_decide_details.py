@@ -24,7 +24,8 @@ from bot.domain.job_details import (
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import NewNotice, NoticeMessage
 from bot.domain.notices.posts import JobFailed, JobFinished, PullRequestFound, QuestionAsked
-from bot.domain.observe import PENDING_SLOWEST, JobObserved, Polling, decide, next_poll_in, open_round
+from bot.domain.observe import JobObserved, decide, open_round
+from bot.domain.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
 from bot.domain.threads import ThreadState
 
 POLLING = Polling()

@@ -17,7 +17,8 @@ from bot.domain.notices.posts import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, Polling, decide
+from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.poll_pace import Polling
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.settle import GIVE_UP_AFTER, Accepted, Rejected, SendOutcome, Settlement, Uncertain, settle, summary
 from bot.domain.threads import ThreadState

@@ -14,8 +14,15 @@ from bot.domain.reactions import AddReaction, ReactionCall
 from bot.domain.requests import Requester, UploadedFile
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
+from bot.polling_ports import SeenJob
 
 M = TypeVar("M")
+
+
+def seen_unless(job: Job, unless: bytes) -> SeenJob | None:
+    """What a look shows: a job's fingerprint is all that it tells."""
+    fingerprint = repr(job).encode()
+    return None if fingerprint == unless else SeenJob(job, fingerprint)
 
 
 class FakeClock:
@@ -103,6 +110,9 @@ class FakeJobApi:
         if job_id not in self.jobs:
             raise JobGone("no such job")
         return self.jobs[job_id]
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        return seen_unless(await self.get(project, job_id), unless)
 
     def can_cancel(self, project: str) -> bool:
         return self.cancels

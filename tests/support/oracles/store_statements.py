@@ -46,6 +46,7 @@ from bot.domain.requests import (
 )
 from bot.domain.slack_files import FileProblem, SlackFile
 from bot.domain.threads import ThreadOptions, ThreadState
+from bot.polling_ports import KnownPoll, UnchangedPoll
 from bot.ports import Store, Transaction
 from bot.store.store import open_store
 from bot.store_ports import ClaimedNotice
@@ -316,6 +317,10 @@ async def _poll(store: Store, clock: FakeClock) -> None:
     polls = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
     assert await save_polls(store, *polls) == 2
     await store.transact(lambda tx: tx.threads.save_state("t3", ThreadState(job=JOB), poll_in=None))
+    (known,) = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=1, known={("t2", 1)}))
+    assert isinstance(known, KnownPoll)
+    assert await store.transact(lambda tx: tx.polls.thread(known))
+    assert await save_polls(store, UnchangedPoll(known.thread_id, known.revision, 0.0)) == 1
 
 
 async def _meet_damage(store: Store, clock: FakeClock) -> None:

@@ -9,8 +9,8 @@ from support.fakes.slack_reading import FakeSlackReading
 from bot.domain.actions import Action
 from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.new_jobs import NewJob
-from bot.domain.observe import Polling
 from bot.domain.permissions import PermissionRules
+from bot.domain.poll_pace import Polling
 from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread

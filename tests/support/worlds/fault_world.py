@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted
+from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted, seen_unless
 from support.fakes.slack_reading import FakeSlackReading
 from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_by_two
@@ -33,6 +33,7 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
+from bot.polling_ports import SeenJob
 from bot.ports import Store, Transaction
 from bot.scheduler.worker import Worker
 
@@ -465,6 +466,9 @@ class _JobApiReach(_Reach):
             return await self._call("get", lambda: outside.job_api.get(project, job_id))
         finally:
             poll.ended = min(outside.clock.time, now + self.limit)
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        return seen_unless(await self.get(project, job_id), unless)
 
 
 class _ChatReach(_Reach):

@@ -13,9 +13,10 @@ from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswer
 from bot.domain.notices.posts import JobStarted
 from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.threads import Thread, ThreadState
+from bot.polling_ports import ClaimedPoll, PollResult, UnchangedPoll
 from bot.ports import Store, Transaction
 from bot.store.schema.migration import _config
-from bot.store_ports import ClaimedNotice, ClaimedPoll, ClaimedRequest, PollResult
+from bot.store_ports import ClaimedNotice, ClaimedRequest
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, past the store."""
@@ -137,7 +138,9 @@ async def claim_notices(
 
 
 async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
-    return await store.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
+    """Polls of threads that nobody knows yet."""
+    claimed = await store.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
+    return [poll for poll in claimed if isinstance(poll, ClaimedPoll)]
 
 
 async def done(store: Store, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
@@ -154,7 +157,7 @@ async def deliver_all(store: Store, owner: str = "one") -> list[str]:
     return keys
 
 
-async def save_polls(store: Store, *polls: PollResult, owner: str = "one") -> int:
+async def save_polls(store: Store, *polls: PollResult | UnchangedPoll, owner: str = "one") -> int:
     return await store.transact(lambda tx: tx.polls.save(polls, owner))
 
 

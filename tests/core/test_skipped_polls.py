@@ -1,0 +1,120 @@
+"""Looks that show nothing new: neither is the thread read nor a decision made, and nobody sees a difference."""
+
+import random
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from support.scratch import IN_MEMORY
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
+from bot.polling_ports import ClaimedPoll, KnownPoll
+from bot.scheduler.poll_memory import PollMemory
+from bot.store.store import open_store
+
+LINK = "https://git.example/1"
+DETAILS = (
+    None,
+    JobDetails(activity="Reading"),
+    JobDetails(plan=(PlanStep("Write", StepStatus.PENDING),)),
+    JobDetails(question="Which?"),
+    JobDetails(summary="Done.", revision="a1", changes=Changes((FileChange("a.md"),), 1)),
+)
+
+
+async def kinds(world: CoreWorld) -> list[type]:
+    """Of what is claimed now; the polls are carried out."""
+    claimed_at = world.clock.monotonic()
+    items = await world.job_poller.claim(10)
+    for item in items:
+        await world.job_poller.process(item, claimed_at)
+    return [type(item.poll) for item in items]
+
+
+async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWorld) -> None:
+    """The first such look is decided on, the next ones are not."""
+    await world.started()
+    seen = []
+    for _ in range(4):
+        world.clock.advance(3.0)
+        seen += await kinds(world)
+    assert seen == [ClaimedPoll, KnownPoll, KnownPoll, KnownPoll]
+    assert world.job_api.polls == 4
+
+
+async def test_what_comes_of_a_known_job_is_told(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.pass_time(20)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(20)
+    assert world.chat.said(ts)[-1] == "job_finished"
+
+
+async def test_a_follow_up_ends_what_is_known(world: CoreWorld) -> None:
+    """With it the same look means something else."""
+    ts = await world.started()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(10)
+    await world.reply(ts, "Once more", "5.1")
+    await world.pass_time(1)
+    world.clock.advance(3.0)
+    assert await kinds(world) == [ClaimedPoll]
+
+
+async def test_what_differs_each_time_and_means_nothing_is_not_remembered(world: CoreWorld) -> None:
+    """It would have the thread read by itself each time."""
+    await world.started()
+    seen = []
+    for number in range(6):
+        world.job_api.show("job-1", "active", details=JobDetails(summary=f"{number}"))
+        world.clock.advance(40.0)
+        seen += await kinds(world)
+    assert seen == [ClaimedPoll, KnownPoll, *[ClaimedPoll] * 4]
+
+
+@asynccontextmanager
+async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[CoreWorld]:
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        path = shutil.copy(template, directory)
+        world = CoreWorld()
+        world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
+        yield world.assemble(memory=memory)
+        await world.store.close()
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_with_what_is_known_and_without_it_all_is_the_same(sqlite_template: Path, seed: int) -> None:
+    """Of random histories: jobs that change, or not, follow-ups, faults of the job API, time that passes."""
+    played = []
+    for memory in (PollMemory(), PollMemory(limit=0)):
+        async with another_world(sqlite_template, memory) as world:
+            random.seed(seed)  # what spreads the polls
+            played.append(await play(world, random.Random(seed)))  # noqa: S311 - a history, the same twice
+    assert played[0] == played[1]
+
+
+async def play(world: CoreWorld, chance: random.Random) -> Any:
+    """What is known and was told after each step of a random history, and how often the job was polled till then."""
+    ts, history = await world.started(), list[Any]()
+    for number in range(30):
+        match chance.randrange(5):
+            case 0:
+                status = chance.choice(["active", "active", "completed", "failed"])
+                link = chance.choice([None, LINK]) if status == "completed" else None
+                world.job_api.show("job-1", status, link, chance.choice(DETAILS))
+            case 1 if chance.random() < 0.5:
+                await world.reply(ts, f"more {number}", f"{float(ts) + number:.6f}")
+            case 2 if chance.random() < 0.5:
+                fault: JobApiError = chance.choice([JobApiUnreachable("down"), JobApiUncertain("slow")])
+                world.job_api.faults += [fault] * chance.choice([1, 2, 12])
+        for _ in range(chance.choice([1, 3, 20])):
+            world.clock.advance(2.0)
+            await world.settle()
+        history.append(((await world.thread(ts)).state, world.chat.said(ts), world.job_api.polls))
+    return history

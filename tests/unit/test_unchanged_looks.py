@@ -1,0 +1,84 @@
+"""The same look at the same state needs no decision: what is skipped would have come to nothing at any later time."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.domain.jobs import Job, Problem
+from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
+from bot.domain.poll_pace import Polling, pace_of
+from bot.domain.threads import ThreadState
+from bot.domain.unchanged_looks import means_nothing_for_good
+
+POLLING = Polling()
+STEPS = tuple(PlanStep(title, StepStatus.PENDING) for title in ("Read", "Write"))
+details = st.none() | st.builds(
+    JobDetails,
+    summary=st.sampled_from(["", "Done."]),
+    question=st.sampled_from(["", "Which?"]),
+    plan=st.sampled_from([(), STEPS[:1], STEPS]),
+    activity=st.sampled_from(["", "Reading"]),
+    revision=st.sampled_from(["", "a1", "b2"]),
+    changes=st.sampled_from([None, Changes((FileChange("a.md"),), 1)]),
+)
+jobs = st.builds(
+    Job,
+    st.just("j1"),
+    st.sampled_from(["active", "queued", "completed", "failed", "archived"]),
+    pr_link=st.sampled_from([None, "https://x/1", "https://x/2"]),
+    details=details,
+)
+failures = st.builds(
+    JobApiUnavailable,
+    st.just("away"),
+    retry_after=st.sampled_from([None, 90.0]),
+    problem=st.sampled_from([Problem.OUT_OF_REACH, Problem.BUSY]),
+)
+observations = st.builds(JobObserved, jobs) | st.just(JobNotFound()) | failures
+times = st.sampled_from([0.0, 0.5, 3.9, 4.0, 60.0, 179.0, 301.0])
+"""Within what is held back and past it: a card's interval, an outage's patience, the grace."""
+steps = st.lists(st.tuples(st.booleans(), observations, times), max_size=12)
+
+
+def reached(history: list[tuple[bool, Observation, float]]) -> tuple[ThreadState, float]:
+    """The state after these looks; where the first value is true, a follow-up goes out before."""
+    state, now = ThreadState(), 1_000.0
+    for follow_up, seen, passed in history:
+        now += passed
+        if follow_up and state.job:
+            state = open_round(state, now, POLLING)
+        state = decide(state, seen, now, POLLING).state
+    return state, now
+
+
+@given(steps, jobs, times, st.lists(st.floats(0.0, 10_000.0), max_size=4), st.floats(0.0, 1.0))
+@example([], Job("j1", "active"), 0.0, [], 0.5)
+def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
+    history: list[tuple[bool, Observation, float]], job: Job, passed: float, later: list[float], jitter: float
+) -> None:
+    state, now = reached(history)
+    seen, now = JobObserved(job), now + passed
+    state = decide(state, seen, now, POLLING).state
+    decision = decide(state, seen, now, POLLING)
+    if not means_nothing_for_good(state, seen, decision, now, POLLING):
+        return
+    pace = pace_of(state)
+    for at in sorted(now + each for each in (*later, 0.0, POLLING.card_every, POLLING.grace, POLLING.patience)):
+        next_poll_in = pace.next_poll_in(at, POLLING, jitter=jitter) if pace else None
+        expected = Decision(state, (), card_changed=False, next_poll_in=next_poll_in)
+        assert decide(state, seen, at, POLLING, jitter=jitter) == expected
+
+
+def test_a_job_at_work_that_shows_nothing_new_is_skipped() -> None:
+    seen = JobObserved(Job("j1", "active", details=JobDetails(plan=STEPS)))
+    state, now = reached([(False, seen, 0.0)])
+    assert means_nothing_for_good(state, seen, decide(state, seen, now, POLLING), now, POLLING)
+
+
+def test_progress_that_is_held_back_is_not() -> None:
+    """The card shows it once its interval is over."""
+    seen = JobObserved(Job("j1", "active", details=JobDetails(plan=STEPS)))
+    state, now = reached([(False, JobObserved(Job("j1", "active", details=JobDetails(activity="Reading"))), 0.0)])
+    decision = decide(state, seen, now + 1.0, POLLING)
+    assert decision.state == state
+    assert not means_nothing_for_good(state, seen, decision, now + 1.0, POLLING)
