@@ -3,26 +3,23 @@
 import asyncio
 import hashlib
 import re
-import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import quote
 
-import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from bot import __version__
 from bot.domain.jobs import Job
 from bot.domain.requests import Requester, UploadedFile
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
-from bot.jobs.job_api_proxy import job_api_proxy
 from bot.jobs.rate_limit_gate import RateLimitGate
 from bot.jobs.settings import JobApiSettings
+from bot.jobs.transport import JobApiTransport
 from bot.jobs.wire import (
     MAX_BODY,
     MAX_WORDS,
@@ -40,6 +37,8 @@ _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
 _CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
 _UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
 """The last two are not of the specification: Pagehand's own job server has them."""
+_KEPT_ADDRESSES = 20_000
+"""Jobs whose address is kept as httpx parsed it, which takes a tenth of a poll."""
 MAX_UPLOAD_BYTES = 25_000_000
 """The largest file that is sent at all."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
@@ -61,8 +60,11 @@ class HttpJobApi:
         self._rate_limit_gate = RateLimitGate(default_pause=settings.default_pause)
         # Well below the whole, so that what runs out while connecting is known not to have arrived.
         connect = min(settings.connect_timeout, settings.timeout / 2)
+        self._timeout = httpx.Timeout(settings.timeout, connect=connect, pool=connect)
+        self._transport = transport or JobApiTransport(settings)
+        self._address = lru_cache(maxsize=_KEPT_ADDRESSES)(self._parsed_address)
         self._client = httpx.AsyncClient(
-            transport=transport or _Transport(settings),
+            transport=self._transport,
             headers={
                 "Authorization": f"Bearer {settings.api_key.get_secret_value()}",
                 "User-Agent": f"Pagehand/{__version__}",
@@ -71,7 +73,7 @@ class HttpJobApi:
                 "Accept-Encoding": "identity",
                 "Content-Type": "application/json",
             },
-            timeout=httpx.Timeout(settings.timeout, connect=connect, pool=connect),
+            timeout=self._timeout,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             event_hooks={"response": [_leave_redirect]},
         )
@@ -125,7 +127,7 @@ class HttpJobApi:
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
-        return await self._call(JobApiOperation.GET, project_id, self._url(self._settings.get_path, project_id, job_id))
+        return self._job_in(await self._read(project_id, job_id))
 
     async def look(self, project_id: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         """Reads a job, unless the answer is the one with this fingerprint, byte for byte."""
@@ -158,10 +160,17 @@ class HttpJobApi:
         path = template.replace("{projectId}", _segment(project_id)).replace("{id}", _segment(job_id))
         return self._settings.base_url + path
 
-    async def _call(
-        self, operation: JobApiOperation, project_id: str, url: str, content: bytes = b"", key: str = ""
-    ) -> Job:
-        body = await self._exchange(operation, project_id, partial(self._request, operation, url, content, key))
+    def _parsed_address(self, project_id: str, job_id: str) -> httpx.URL:
+        return httpx.URL(self._url(self._settings.get_path, project_id, job_id))
+
+    async def _read(self, project_id: str, job_id: str) -> bytes:
+        request = partial(self._poll, self._address(project_id, job_id))
+        return await self._exchange(JobApiOperation.GET, project_id, request)
+
+    async def _call(self, operation: JobApiOperation, project_id: str, url: str, content: bytes, key: str) -> Job:
+        return self._job_in(await self._exchange(operation, project_id, partial(self._post, url, content, key)))
+
+    def _job_in(self, body: bytes) -> Job:
         return self._without_key(parse_job(body, self._hide_key))
 
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
@@ -182,7 +191,7 @@ class HttpJobApi:
         body: bytes | None = None
         try:
             async with asyncio.timeout(self._settings.timeout):
-                response = await self._client.send(build(), stream=True)
+                response = await self._send(build())
                 try:
                     body = await _read(response)
                 finally:
@@ -196,9 +205,22 @@ class HttpJobApi:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
         return body
 
-    def _request(self, operation: JobApiOperation, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
-        if operation is JobApiOperation.GET:
-            return self._client.build_request("GET", url)
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        if request.method != "GET":
+            return await self._client.send(request, stream=True)
+        # Past the client, which takes as long as all else about a poll: what it adds to the transport (redirects,
+        # cookies, authentication) is not wanted.
+        response = await self._transport.handle_async_request(request)
+        await _leave_redirect(response)
+        return response
+
+    def _poll(self, url: httpx.URL) -> httpx.Request:
+        timeout = {"timeout": self._timeout.as_dict()}
+        request = httpx.Request("GET", url, headers=self._client.headers, extensions=timeout)
+        request.headers.encoding = "ascii"  # else httpx finds it out anew for each header that is looked at
+        return request
+
+    def _post(self, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
         headers = {"Idempotency-Key": idempotency_key}
         return self._client.build_request("POST", url, content=content, headers=headers)
 
@@ -234,59 +256,20 @@ def _segment(value: str) -> str:
 async def _read(response: httpx.Response) -> bytes:
     """Returns the body; where it is longer than MAX_BODY, only a little more than that, which counts as unreadable."""
     body = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in _chunks(response):
         body += chunk
         if len(body) > MAX_BODY:
             break
     return bytes(body)
 
 
+def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
+    if not isinstance(response.stream, httpx.AsyncByteStream):
+        raise TypeError("the transport answers without a stream")
+    return aiter(response.stream)
+
+
 async def _leave_redirect(response: httpx.Response) -> None:
     # Otherwise httpx prepares the next request, and fails as if the connection had broken when Location is malformed.
     if location := response.headers.pop("location", ""):
         response.extensions["location"] = location
-
-
-# -- transport ------------------------------------------------------------------------------------------------------
-
-
-class _Response(aiohttp.ClientResponse):
-    """Drops the reason phrase: it is free text that httpx would log, and breaks httpx-aiohttp where it is not UTF-8."""
-
-    async def start(self, connection: aiohttp.connector.Connection) -> "_Response":
-        await super().start(connection)
-        self.reason = ""
-        return self
-
-
-class _Transport(httpx.AsyncBaseTransport):
-    """Polls share kept-alive connections; every POST has one of its own.
-
-    A kept connection that the server closes just as a request goes out looks like one cut while the server was at
-    work. A poll is then repeated by aiohttp, once; a POST must not be (and is not: aiohttp repeats only idempotent
-    methods), so it would end as "may have arrived" for nothing. A handshake is cheap at the rate people write.
-    """
-
-    def __init__(self, settings: JobApiSettings) -> None:
-        proxy, tls = job_api_proxy(settings.base_url), httpx.create_ssl_context()
-        self._polls = _pool(settings, proxy, tls, keep=True)
-        self._posts = _pool(settings, proxy, tls, keep=False)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        pool = self._polls if request.method == "GET" else self._posts
-        return await pool.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self._polls.aclose()
-        await self._posts.aclose()
-
-
-def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLContext, *, keep: bool) -> AiohttpTransport:
-    def session() -> aiohttp.ClientSession:  # called by the first request, for it needs a running loop
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=settings.max_connections, ssl=tls, force_close=not keep),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            response_class=_Response,
-        )
-
-    return AiohttpTransport(client=session, proxy=proxy, verify=tls)

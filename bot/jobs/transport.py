@@ -1,0 +1,52 @@
+"""The transport of the job API's client: httpx's requests over aiohttp's connections."""
+
+import ssl
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from bot.jobs.job_api_proxy import job_api_proxy
+from bot.jobs.settings import JobApiSettings
+
+
+class _Response(aiohttp.ClientResponse):
+    """Drops the reason phrase: it is free text that httpx would log, and breaks httpx-aiohttp where it is not UTF-8."""
+
+    async def start(self, connection: aiohttp.connector.Connection) -> "_Response":
+        await super().start(connection)
+        self.reason = ""
+        return self
+
+
+class JobApiTransport(httpx.AsyncBaseTransport):
+    """Polls share kept-alive connections; every POST has one of its own.
+
+    A kept connection that the server closes just as a request goes out looks like one cut while the server was at
+    work. A poll is then repeated by aiohttp, once; a POST must not be (and is not: aiohttp repeats only idempotent
+    methods), so it would end as "may have arrived" for nothing. A handshake is cheap at the rate people write.
+    """
+
+    def __init__(self, settings: JobApiSettings) -> None:
+        proxy, tls = job_api_proxy(settings.base_url), httpx.create_ssl_context()
+        self._polls = _pool(settings, proxy, tls, keep=True)
+        self._posts = _pool(settings, proxy, tls, keep=False)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        pool = self._polls if request.method == "GET" else self._posts
+        return await pool.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._polls.aclose()
+        await self._posts.aclose()
+
+
+def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLContext, *, keep: bool) -> AiohttpTransport:
+    def session() -> aiohttp.ClientSession:  # called by the first request, for it needs a running loop
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=settings.max_connections, ssl=tls, force_close=not keep),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=_Response,
+        )
+
+    return AiohttpTransport(client=session, proxy=proxy, verify=tls)
