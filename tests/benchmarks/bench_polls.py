@@ -1,5 +1,5 @@
-"""Polls a second in one process, and the CPU of each, side by side in one run: a bare httpx client over aiohttp, the job
-client alone, and the poller over a real SQLite database, which looks at each job for the first time, and again while nothing changes.
+"""Polls a second in one process, and the CPU of each, side by side in one run: a bare httpx client over aiohttp, our
+job client, and the poller over a real SQLite database, which looks at each job first and again while nothing changes.
 
     python tests/benchmarks/bench_polls.py [--jobs 5000] [--rounds 2] [--in-flight 50] [--delay 0]
 

@@ -3,10 +3,10 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, PullRequest, PullRequestState, StepStatus
 from bot.domain.jobs import Job, Problem
 from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
-from bot.domain.poll_pace import Polling, pace_of
+from bot.domain.poll_pace import PENDING_FOR, Polling, pace_of
 from bot.domain.threads import ThreadState
 from bot.domain.unchanged_looks import means_nothing_for_good
 
@@ -20,6 +20,7 @@ details = st.none() | st.builds(
     activity=st.sampled_from(["", "Reading"]),
     revision=st.sampled_from(["", "a1", "b2"]),
     changes=st.sampled_from([None, Changes((FileChange("a.md"),), 1)]),
+    pull_request=st.sampled_from([None, PullRequest(PullRequestState.PENDING)]),
 )
 jobs = st.builds(
     Job,
@@ -63,7 +64,9 @@ def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
     if not means_nothing_for_good(state, seen, decision, now, POLLING):
         return
     pace = pace_of(state)
-    for at in sorted(now + each for each in (*later, 0.0, POLLING.card_every, POLLING.grace, POLLING.patience)):
+    for at in sorted(
+        now + each for each in (*later, 0.0, POLLING.card_every, POLLING.grace, POLLING.patience, PENDING_FOR)
+    ):
         next_poll_in = pace.next_poll_in(at, POLLING, jitter=jitter) if pace else None
         expected = Decision(state, (), card_changed=False, next_poll_in=next_poll_in)
         assert decide(state, seen, at, POLLING, jitter=jitter) == expected
