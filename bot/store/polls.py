@@ -59,10 +59,10 @@ class Polls:
         self, owner: str, *, lease: float, limit: int, known: Container[tuple[str, int]] = NOTHING_KNOWN
     ) -> Sequence[ClaimedPoll | KnownPoll]:
         session = self._session
-        rows = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
+        rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
         if not rows:
             return []
-        found = [KnownPoll(thread_id, revision, project, job_id) for thread_id, revision, project, job_id in rows]
+        found = [KnownPoll(*row) for row in rows]
         already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
         read, unreadable = await self._read([poll.thread_id for poll in found if poll.thread_id not in already])
         due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
