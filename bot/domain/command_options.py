@@ -1,4 +1,6 @@
-"""The options in front of a prompt: `project:NAME` (also `project:"two words"`) and `quiet`, in any order."""
+"""The options in front of a prompt: `project:NAME` and `quiet`, in any order. A name is one word; in quotation marks it
+is understood, too, and several words in them are answered as an unknown project.
+"""
 
 import re
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ _WHY = {
     "while; if that does not help, ask {ask} to check that the app is granted the scope users:read.",
     Refusal.CHANNEL_UNKNOWN: "Slack does not say what kind of channel this is, so Pagehand cannot tell whether it may "
     "work here. Invite it with `/invite` {bot} and try again; if that does not help, ask {ask} to check that the app "
-    "is granted the scopes channels:read, groups:read and im:read.",
+    "is granted the scopes channels:read and groups:read.",
     Refusal.NOT_A_PARTICIPANT: "only somebody who asked for this job or steered it can do that.",
     Refusal.NOT_THE_WRITER: "only the person who wrote the reply can.",
 }
