@@ -143,6 +143,7 @@ class App:
             merge_seconds=config.merge_seconds,
             recovery=self._timings.recovery,
             masker=SecretMasker(tuple(config.secrets)),
+            slack_limits=edges.timings.slack_limits,
         )
         outside = SchedulerEdges(
             edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters

@@ -16,7 +16,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     │       └── JobApiUnreadable the answer is not an Agent job
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: try again
-    │   │   └── ChatBusy         429: the same, after Retry-After; a mark's holds back marks only
+    │   │   └── ChatBusy         429: the same, after Retry-After, for this method only
     │   ├── ChatUncertain        may have arrived: look for it before trying again
     │   ├── ChatNotInChannel     join or say how to invite
     │   ├── ChatRejected          this one message cannot be had: record why, go on with the others
@@ -117,7 +117,11 @@ class ChatUnreachable(ChatError):
 
 
 class ChatBusy(ChatUnreachable):
-    """429 and its kind: this method asks to wait, in this channel."""
+    """429 and its kind: this method asks to wait (Slack's name; empty: not known)."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:
+        self.method = method
+        super().__init__(reason, retry_after=retry_after)
 
 
 class ChatUncertain(ChatError):

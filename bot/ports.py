@@ -19,7 +19,7 @@ from bot.store_ports import (
     Requests,
     Threads,
 )
-from bot.upkeep_store_ports import DatabaseCheck, HasChannelIds, Quotations, Restoration, Retention
+from bot.upkeep_store_ports import DatabaseCheck, HasChannelIds, HasSlackCalls, Quotations, Restoration, Retention
 
 T = TypeVar("T")
 
@@ -254,6 +254,7 @@ class Transaction(
     HasEarlyReplies,
     HasMessageVersions,
     HasChannelIds,
+    HasSlackCalls,
     HasRetention,
     HasAudit,
     HasLimits,

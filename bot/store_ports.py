@@ -12,6 +12,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.reactions import ReactionProgress
 from bot.domain.requests import Request, Requester, RequestState
+from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
 
 
@@ -215,14 +216,13 @@ class NoticeQueue(Notices, Protocol):
         *,
         lease: float,
         limit: int,
-        held_channels: Sequence[str] = (),
-        held_for_reactions: Sequence[str] = (),
+        limits: SlackLimits = SLACK_LIMITS,
         max_reactions: int | None = None,
     ) -> Sequence[ClaimedNotice]:
         """Takes due notices: any REACTION (at most `max_reactions`), and of all others the first open one of each
-        thread (the CARD, then by id; an EPHEMERAL waits for no POST, a POST for the card to be there); no reaction of
-        the channels held for those, nothing else of the held channels. Counts the attempt. One whose lease ran out
-        while it was being sent is taken as uncertain.
+        thread (the CARD, then by id; an EPHEMERAL waits for no POST, a POST for the card to be there). Of each kind as
+        many as may be called now, in the order of CallKind; each counts as a call. Counts the attempt. One whose lease
+        ran out while it was being sent is taken as uncertain.
         """
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:

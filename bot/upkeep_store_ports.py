@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass
 from typing import Protocol
 
 from bot.domain.requests import RequestKind
+from bot.domain.slack_limits import Grant, SlackLimits
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Retention(Protocol):
 
     async def delete_message_versions(self, *, before: float, limit: int) -> int:
         """The same with the versions of messages that were first seen before a time."""
+
+    async def delete_slack_calls(self, *, before: float, limit: int) -> int:
+        """The same with what was called of Slack in channels, as long as that counts for nothing since."""
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
         """The same with ids of channels that were noted before a time and that no job is known by any more. Those that
@@ -148,6 +152,23 @@ class ChannelIds(Protocol):
 
     async def all_of(self, channel_id: str) -> Sequence[str]:
         """All ids of a channel, by any of them: first that which rows go by, last the newest. Most have one."""
+
+
+class SlackCalls(Protocol):
+    """What all processes together called of Slack lately."""
+
+    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
+        """Takes at most so many calls of a method that is called in no thread."""
+
+    async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
+        """Records a 429: for so many seconds nobody calls the method, in that channel where it is bound to one."""
+
+
+class HasSlackCalls(Protocol):
+    """A transaction with what was called of Slack."""
+
+    @property
+    def slack_calls(self) -> SlackCalls: ...
 
 
 class HasChannelIds(Protocol):

@@ -21,10 +21,13 @@ BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
 
 @dataclass(frozen=True)
 class RateLimited:
-    """Slack asks to wait, `retry_after` seconds where it says so; it certainly did not take the notice."""
+    """Slack asks to wait, `retry_after` seconds where it says so; it certainly did not take the notice. `method`: which
+    of Slack's methods was called, where that is known.
+    """
 
     reason: str
     retry_after: float | None = None
+    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def after_failure(
 
 
 def rate_limit_delay(notice: Notice, limit: RateLimited, *, jitter: float = 0.5) -> float:
-    """Returns the seconds in which Slack wants nothing of this kind in the notice's channel."""
+    """Returns the seconds in which Slack wants no call like the notice's."""
     asked = BACKOFF.delay(notice.attempts, jitter=jitter) if limit.retry_after is None else limit.retry_after
     return max(asked, MIN_RATE_LIMIT_DELAY)
 

@@ -121,6 +121,16 @@ class ThreadState:
     restored: bool = False
 
 
+def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
+    """Whether the card shows more than how far the agent is."""
+    return _state_shown(before) != _state_shown(after)
+
+
+def _state_shown(state: ThreadState) -> tuple[object, ...]:
+    job = None if state.job is None else (state.job.id, state.job.status, state.job.pr_link)
+    return (job, state.problem, state.problem_text, state.problem_until, state.question)
+
+
 @dataclass(frozen=True)
 class FollowUpCounts:
     """How many follow-ups the job API took, and how many wait to be sent."""

@@ -20,7 +20,7 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
     """Returns what the error of a call means for the notice that was to be delivered."""
     match error:
         case ChatBusy():
-            return RateLimited(error.reason, error.retry_after)
+            return RateLimited(error.reason, error.retry_after, error.method)
         case ChatUnreachable():
             return Unreachable(error.reason, error.retry_after)
         case ChatUncertain():

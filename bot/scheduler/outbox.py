@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 from bot.domain.deliver import (
     MAX_ATTEMPTS,
@@ -29,8 +29,9 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Delivery
-from bot.domain.reactions import after_call, next_call
+from bot.domain.reactions import RemoveReaction, after_call, next_call
 from bot.domain.reply_rules import ReplyModes, everyone
+from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.early_replies import record_early
 from bot.errors import (
     ChatError,
@@ -57,7 +58,7 @@ class PausedTooLongError(Exception):
 
 class Outbox(Worker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
-    it; `modes` tells whose replies count in a channel.
+    it; `modes` tells whose replies count in a channel; `limits` are Slack's, on how often it may be called.
     """
 
     name = "outbox"
@@ -72,26 +73,23 @@ class Outbox(Worker[ClaimedNotice]):
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
+        limits: SlackLimits = SLACK_LIMITS,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
         self._modes = modes
         self._chat = chat
         self._answers = answers
-        self._held: dict[str, float] = {}
-        self._held_for_reactions: dict[str, float] = {}
+        self._limits = limits
         self._reacting = 0
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
-        """Claims notices that are due, none of the channels that Slack asked to leave alone for a while. Reactions get
-        half the slots at most: should Slack be slow to take them, posts find the others free.
+        """Claims notices that are due, of each kind as many as Slack lets be called now. Reactions get half the slots
+        at most: should Slack be slow to take them, posts find the others free.
         """
-        self._held, self._held_for_reactions = self._still(self._held), self._still(self._held_for_reactions)
-        held = {"held_channels": tuple(self._held), "held_for_reactions": tuple(self._held_for_reactions)}
         most = max(self._concurrency // 2 - self._reacting, 0)
-        claimed = await self._store.transact(
-            lambda tx: tx.notices.claim(self._owner, lease=self._lease, limit=limit, max_reactions=most, **held)
-        )
+        terms: Any = {"lease": self._lease, "limit": limit, "limits": self._limits, "max_reactions": most}
+        claimed = await self._store.transact(lambda tx: tx.notices.claim(self._owner, **terms))
         self._reacting += sum(_is_reaction(item) for item in claimed)
         return claimed
 
@@ -114,15 +112,14 @@ class Outbox(Worker[ClaimedNotice]):
 
     async def _failed(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
         jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
-        self._note(item, failure, jitter)
+        self._note(item, failure)
         await self.record(partial(self._record_failed, item, failure, jitter))
 
-    def _note(self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float) -> None:
+    def _note(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
         """Notes what a failure means for more than this one notice."""
         match failure:
             case RateLimited():
                 self.record_success()
-                self._hold(item, rate_limit_delay(item.notice, failure, jitter=jitter))
             case Unreachable():
                 self.record_failure(failure.reason, retry_after=failure.retry_after)
             case NotAllowed():
@@ -223,6 +220,9 @@ class Outbox(Worker[ClaimedNotice]):
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
+        if isinstance(failure, RateLimited) and (method := failure.method or _method_of(item)) in set(SlackMethod):
+            asked = rate_limit_delay(item.notice, failure, jitter=jitter)
+            await tx.slack_calls.refused(method, item.thread.channel_id, asked, self._limits)
         match after_failure(item.notice, failure, tx.now, max_attempts=self._max_attempts, jitter=jitter):
             case RetryLater() as later:
                 await tx.notices.postpone(
@@ -238,15 +238,20 @@ class Outbox(Worker[ClaimedNotice]):
             case other:
                 assert_never(other)
 
-    def _hold(self, item: ClaimedNotice, seconds: float) -> None:
-        """Leaves the channel alone for a while. Slack limits each method by itself: reactions hold only reactions."""
-        held = self._held_for_reactions if _is_reaction(item) else self._held
-        held[item.thread.channel_id] = self._now() + seconds
-
-    def _still(self, held: dict[str, float]) -> dict[str, float]:
-        now = self._now()
-        return {channel: until for channel, until in held.items() if until > now}
-
 
 def _is_reaction(item: ClaimedNotice) -> bool:
     return item.notice.delivery is Delivery.REACTION
+
+
+def _method_of(item: ClaimedNotice) -> SlackMethod:
+    """The method by which a notice is delivered."""
+    match item.notice.message:
+        case ReactionChanged() as wanted:
+            removes = isinstance(next_call(item.notice, wanted), RemoveReaction)
+            return SlackMethod.REMOVE_REACTION if removes else SlackMethod.ADD_REACTION
+        case CardChanged() if item.thread.card_ts is not None:
+            return SlackMethod.UPDATE
+        case message if message.delivery is Delivery.EPHEMERAL:
+            return SlackMethod.POST_EPHEMERAL
+        case _:
+            return SlackMethod.POST_MESSAGE

@@ -87,6 +87,7 @@ class Retention:
             self._delete_counted,
             self._delete_message_versions,
             self._delete_channel_ids,
+            self._delete_slack_calls,
         )
         for delete in others:
             await self._in_batches(delete)
@@ -128,6 +129,9 @@ class Retention:
 
     async def _delete_counted(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_counted(before=tx.now - COUNTED_HOURS * HOUR, limit=self._batch_size)
+
+    async def _delete_slack_calls(self, tx: RetentionTransaction) -> int:
+        return await tx.retention.delete_slack_calls(before=tx.now - HOUR, limit=self._batch_size)
 
     async def _delete_channel_ids(self, tx: RetentionTransaction) -> int:
         return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=self._batch_size)

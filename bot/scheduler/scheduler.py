@@ -8,6 +8,7 @@ from typing import Any
 from bot.domain.permissions import PermissionRules
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import Projects
+from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
@@ -48,6 +49,7 @@ class SchedulerSettings:
         merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         recovery: How long things go well before an outage is over.
         masker: Takes secrets out of what goes along with requests.
+        slack_limits: How often Slack may be called.
     """
 
     owner: str
@@ -60,6 +62,7 @@ class SchedulerSettings:
     merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
     masker: SecretMasker = field(default_factory=SecretMasker)
+    slack_limits: SlackLimits = SLACK_LIMITS
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
@@ -130,7 +133,8 @@ class Scheduler:
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
-        outbox = Outbox(store, edges.chat, chat, answers=answers, modes=settings.projects.replies)
+        modes, limits = settings.projects.replies, settings.slack_limits
+        outbox = Outbox(store, edges.chat, chat, answers=answers, modes=modes, limits=limits)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
         self._senders: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox, homes)

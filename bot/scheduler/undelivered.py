@@ -25,12 +25,13 @@ from bot.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRe
 from bot.start_endings import StartEnding, end_start
 from bot.starts import RequestTransaction
 from bot.store_ports import ClaimedNotice
+from bot.upkeep_store_ports import HasSlackCalls
 
 logger = logging.getLogger(__name__)
 
 
 class OutboxTransaction(
-    HasNoticeQueue, HasRequestQueue, RequestTransaction, HasEarlyReplies, HasHomes, HasAudit, Protocol
+    HasNoticeQueue, HasRequestQueue, RequestTransaction, HasEarlyReplies, HasHomes, HasAudit, HasSlackCalls, Protocol
 ):
     """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 

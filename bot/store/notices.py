@@ -8,12 +8,8 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
-    ColumnElement,
     Double,
     Executable,
-    FromClause,
-    Integer,
-    RowMapping,
     Update,
     and_,
     bindparam,
@@ -21,7 +17,6 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
-    not_,
     null,
     or_,
     select,
@@ -32,20 +27,18 @@ from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
 from bot.domain.reactions import ReactionProgress
-from bot.domain.requests import RequestKind, RequestState
-from bot.domain.threads import FollowUpCounts
-from bot.store.claims import FREE, candidates, claim_candidates, claim_of, claiming, first_of_thread
+from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
+from bot.store.claims import FREE
+from bot.store.notice_claims import NoticeClaims
 from bot.store.schema.column_types import CleanText
 from bot.store.schema.rows import (
     LASTING,
-    notice_from,
     notice_values,
     reactions_text,
-    thread_from,
-    thread_to_speak_in,
 )
-from bot.store.schema.tables import NoticeState, notices, requests, threads
+from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.slack_calls import SlackCalls
 from bot.store_ports import ClaimedNotice
 
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
@@ -77,6 +70,7 @@ def _add_or_reopen(into: InsertInto) -> Executable:
             # Of a reaction that may have arrived, whoever tries to put it there knows, or else nobody.
             "reactions_shown": case((or_(_SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
             "reaction_added": new.reaction_added,
+            "only_progress": and_(new.only_progress, or_(notices.c.only_progress, notices.c.due_at.is_(None))),
             "problem": "",
         },
     )
@@ -85,53 +79,6 @@ def _add_or_reopen(into: InsertInto) -> Executable:
 _ADD = for_each_dialect(lambda into: into(notices).on_conflict_do_nothing(index_elements=[notices.c.key]))
 _ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
 
-_IS_REACTION = notices.c.delivery == Delivery.REACTION
-
-
-def _waits_for(row: FromClause, other: FromClause) -> ColumnElement[bool]:
-    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered."""
-    return or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
-
-
-def _place(table: FromClause) -> ColumnElement[int]:
-    """The card comes first: in somebody else's thread there may be something to say before it is recorded."""
-    return case((table.c.delivery == Delivery.CARD, 0), else_=table.c.id)
-
-
-def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
-    """How many follow-ups of the thread are in this state; not counted for what shows no such number."""
-    counted = select(func.count()).where(
-        requests.c.thread_id == threads.c.id, requests.c.kind == RequestKind.FOLLOW_UP, state
-    )
-    return case((notices.c.delivery.in_([Delivery.CARD, Delivery.EPHEMERAL]), counted.scalar_subquery()), else_=0)
-
-
-_SENT = _follow_ups(requests.c.state == RequestState.ACCEPTED).label("follow_ups_sent")
-_WAITING = _follow_ups(requests.c.due_at.is_not(None)).label("follow_ups_waiting")
-_FIRST = first_of_thread(
-    notices,
-    _place,
-    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
-    in_order=lambda table: table.c.delivery != Delivery.REACTION,
-    waits_for=_waits_for,
-)
-_HAS_CARD = or_(notices.c.delivery != Delivery.POST, threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
-"""A post waits for its thread's card. Without a thread there will be none any more: the post goes to one person."""
-_CANDIDATES = candidates(
-    notices,
-    _FIRST,
-    _HAS_CARD,
-    or_(_IS_REACTION, threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))),
-    or_(not_(_IS_REACTION), threads.c.channel_id.not_in(bindparam("held_for_reactions", expanding=True))),
-    or_(not_(_IS_REACTION), bindparam("max_reactions", type_=Integer) > 0),
-    also=(_SENT, _WAITING),
-)
-_CLAIM = claiming(
-    notices,
-    _FIRST,
-    state=NoticeState.SENDING,
-    uncertain=or_(notices.c.uncertain, _SENDING),
-)
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
 _DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
@@ -194,8 +141,9 @@ _POSTPONE = (
 class Notices:
     """ports.NoticeQueue."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, slack_calls: SlackCalls) -> None:
         self._session = session
+        self._claims = NoticeClaims(session, slack_calls)
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
         await self._session.lock_thread(thread_id)
@@ -230,17 +178,11 @@ class Notices:
         *,
         lease: float,
         limit: int,
-        held_channels: Sequence[str] = (),
-        held_for_reactions: Sequence[str] = (),
+        limits: SlackLimits = SLACK_LIMITS,
         max_reactions: int | None = None,
     ) -> Sequence[ClaimedNotice]:
-        session = self._session
-        max_reactions = limit if max_reactions is None else max_reactions
-        held = {"held_channels": list(held_channels), "held_for_reactions": list(held_for_reactions)}
-        found = await session.rows(_CANDIDATES, now=session.now, limit=limit, max_reactions=max_reactions, **held)
-        found = _with_few_reactions(found, max_reactions)
-        claimed, _ = await claim_candidates(session, _CLAIM, found, claim_of(session, owner, lease), _claimed)
-        return claimed
+        most = limit if max_reactions is None else max_reactions
+        return await self._claims.claim(owner, lease=lease, limit=limit, limits=limits, max_reactions=most)
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
@@ -275,16 +217,3 @@ class Notices:
         held = {"notice": notice.id, "owner": owner, "claimed_revision": notice.revision}
         result = await self._session.execute(statement, held | values)
         return result.rowcount == 1
-
-
-def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
-    notice = notice_from(now)
-    # A card shows what is known of the job; anything else can be said without that.
-    thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
-    return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))
-
-
-def _with_few_reactions(found: Sequence[RowMapping], most: int) -> list[RowMapping]:
-    reactions = [row[notices.c.id] for row in found if row[notices.c.delivery] == Delivery.REACTION]
-    left_out = set(reactions[most:])
-    return [row for row in found if row[notices.c.id] not in left_out]

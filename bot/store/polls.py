@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Double, Select, bindparam, select, update
 
 from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, NewNotice
+from bot.domain.notices.messages import CARD_CHANGED, CARD_PROGRESSED, NewNotice
 from bot.domain.notices.posts import RecordDamaged
-from bot.domain.threads import Thread
+from bot.domain.threads import Thread, shows_another_state
 from bot.errors import UnreadableRow
 from bot.polling_ports import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
@@ -116,9 +116,7 @@ class Polls:
         now = self._session.now
         await self._session.execute(SAVE_STATE, [saved_state(each.thread.id, each.state, now) for each in results])
         await self._notices.insert(
-            (result.thread.id, notice)
-            for result in results
-            for notice in (*result.notices, *([CARD_CHANGED] if result.card_changed else []))
+            (result.thread.id, notice) for result in results for notice in (*result.notices, *_card_notice(result))
         )
 
     async def _set_next(self, results: Mapping[str, PollResult | UnchangedPoll]) -> None:
@@ -134,3 +132,11 @@ class Polls:
         ids = sorted(thread_ids)
         if ids:
             await self._session.execute(_FREE, {"ids": ids})
+
+
+def _card_notice(result: PollResult) -> Sequence[NewNotice]:
+    """What the card owes to a poll: where the state is as before, it shows only how far the agent is."""
+    if not result.card_changed:
+        return ()
+    another = result.notices or shows_another_state(result.thread.state, result.state)
+    return (CARD_CHANGED,) if another else (CARD_PROGRESSED,)

@@ -61,7 +61,7 @@ _REACTIONS = (
         notices.c.id <= bindparam("until"),
         notices.c.delivery == Delivery.REACTION,
     )
-    .values(revision=notices.c.revision + 2)
+    .values(revision=notices.c.revision + 1, reactions_shown=None, reaction_added=False)
 )
 
 

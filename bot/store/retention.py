@@ -23,6 +23,7 @@ from sqlalchemy import (
 from bot.domain.requests import RequestKind, RequestState
 from bot.store.schema.channel_tables import channel_ids
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
+from bot.store.schema.slack_tables import slack_calls
 from bot.store.schema.tables import (
     early_replies,
     message_versions,
@@ -114,6 +115,16 @@ _KEEP_CHANNEL_IDS = (
     update(channel_ids).where(channel_ids.c.channel_id.in_(_IDS)).values(recorded_at=bindparam("now", type_=Double))
 )
 _DELETE_CHANNEL_IDS = delete(channel_ids).where(channel_ids.c.channel_id.in_(_IDS))
+_OLD_SLACK_CALLS = (
+    select(slack_calls.c.method, slack_calls.c.channel_id)
+    .where(slack_calls.c.tat < _BEFORE, slack_calls.c.channel_id != "")
+    .order_by(slack_calls.c.tat)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_DELETE_SLACK_CALLS = delete(slack_calls).where(
+    slack_calls.c.method == bindparam("of"), slack_calls.c.channel_id == bindparam("at")
+)
 _OLD_DRAFTS = (
     select(drafts.c.person_id, drafts.c.place)
     .where(drafts.c.updated_at < _BEFORE)
@@ -192,6 +203,13 @@ class Retention:
         values = [{"channel": row["channel_id"], "written": row["message_ts"]} for row in rows]
         if values:
             await self._session.execute(_DELETE_VERSION, values)
+        return len(values)
+
+    async def delete_slack_calls(self, *, before: float, limit: int) -> int:
+        rows = await self._session.rows(_OLD_SLACK_CALLS, before=before, limit=limit)
+        values = [{"of": row["method"], "at": row["channel_id"]} for row in rows]
+        if values:
+            await self._session.execute(_DELETE_SLACK_CALLS, values)
         return len(values)
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:

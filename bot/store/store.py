@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from sqlalchemy import and_, update
+from sqlalchemy import and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEntry
@@ -18,6 +18,7 @@ from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
 from bot.store.schema.migration import require_current
 from bot.store.schema.people_tables import homes
+from bot.store.schema.slack_tables import slack_calls
 from bot.store.schema.tables import notices, polls, request_files, requests
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.transaction import SqlTransaction
@@ -145,3 +146,5 @@ class SqlStore:
                 # Only what is due can be claimed: so the index of due rows leads to both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)
                 await connection.execute(update(table).where(far).values({column: latest}))
+        # Slack may have asked to wait longer: at worst it asks again.
+        await connection.execute(delete(slack_calls).where(slack_calls.c.tat > now + _FURTHEST_AHEAD))

@@ -16,6 +16,7 @@ from bot.store.requests import Requests
 from bot.store.restoration import Restoration
 from bot.store.retention import Retention
 from bot.store.session import Session
+from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Threads
 
 
@@ -26,7 +27,8 @@ class SqlTransaction:
         self.session = session
         self.now = session.now
         self.threads = Threads(session)
-        self.notices = Notices(session)
+        self.slack_calls = SlackCalls(session)
+        self.notices = Notices(session, self.slack_calls)
         self.requests = Requests(session, self.notices)
         self.request_parts = RequestParts(session)
         self.polls = Polls(session, self.notices)

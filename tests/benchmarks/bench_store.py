@@ -38,9 +38,8 @@ from bot.domain.requests import RequestState
 from bot.domain.threads import Thread, ThreadState
 from bot.polling_ports import ClaimedPoll, PollResult
 from bot.ports import Transaction
-from bot.store import notices as notice_queue
+from bot.store import notice_claims, request_turns
 from bot.store import polls as poll_queue
-from bot.store import request_turns
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.schema.rows import notice_values, request_values, thread_values
@@ -137,8 +136,6 @@ async def plans(url: str) -> str:
         "now": time.time(),
         "limit": 100,
         "held_channels": ["C2"],
-        "held_for_reactions": ["C2"],
-        "max_reactions": 8,
         "turn": 7,
         "begin": "00000007",
         "most": 100,
@@ -147,7 +144,7 @@ async def plans(url: str) -> str:
     store = await open_store(url)
 
     async def work(tx: Transaction) -> None:
-        for statement in (poll_queue._CANDIDATES, request_turns.WAITING, notice_queue._CANDIDATES):
+        for statement in (poll_queue._CANDIDATES, request_turns.WAITING, *notice_claims._CANDIDATES.values()):
             sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
             rows = await tx.session.connection.exec_driver_sql(f"{explain} {sql}")  # type: ignore[attr-defined]
             lines.extend(str(row[-1]) for row in rows)

@@ -127,7 +127,7 @@ OPTIONS = '{"way_in":"command","quiet":false,"project_said":"","project_reason":
 ADDED: Mapping[str, dict[str, Any]] = {
     "threads": {"number": 0, "origin": "card", "options": OPTIONS, "root_ts": "", "follows": ""},
     "requests": {"team_id": "", "attachments": "", "context": None, "merged_into": "", "fetched": None},
-    "notices": {"reactions_shown": None, "reaction_added": False},
+    "notices": {"reactions_shown": None, "reaction_added": False, "only_progress": False},
     "early_replies": {
         "mentions_us": False,
         "word": "",

@@ -12,6 +12,7 @@ from support.fakes.ports import FakeClock
 from support.oracles.store_statements import Statements, methods_of_transaction, of_the_store, seen_statements, use_all
 from support.worlds.finished_jobs import fill, fill_early_replies, fill_request_files, fill_what_people_did
 
+from bot.domain.slack_limits import CallKind
 from bot.store import (
     audit,
     channel_ids,
@@ -21,6 +22,7 @@ from bot.store import (
     limits,
     merged_requests,
     message_versions,
+    notice_claims,
     notices,
     people,
     polls,
@@ -31,6 +33,7 @@ from bot.store import (
     restoration,
     retention,
     session,
+    slack_calls,
     threads,
     turns,
 )
@@ -48,6 +51,7 @@ MODULES = (
     limits,
     merged_requests,
     message_versions,
+    notice_claims,
     notices,
     people,
     polls,
@@ -58,6 +62,7 @@ MODULES = (
     restoration,
     retention,
     session,
+    slack_calls,
     threads,
     turns,
 )
@@ -103,13 +108,20 @@ async def statements(engine: AsyncEngine, database: str, clock: FakeClock) -> St
 _IN_ORDER = ["ix_requests_in_order", "ix_requests_under_way"]
 
 
+_IN_THREAD_ORDER = [kind for kind in CallKind if kind not in {CallKind.ADD_REACTION, CallKind.REMOVE_REACTION}]
+
+
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
         (polls._CANDIDATES, ["ix_polls_due_at"]),
-        (notices._CANDIDATES, ["ix_notices_due_at", "ix_notices_thread_id"]),
+        *(
+            (statement, ["ix_notices_delivery", *(["ix_notices_thread_id"] if kind in _IN_THREAD_ORDER else [])])
+            for kind, statement in notice_claims._CANDIDATES.items()
+        ),
+        (notice_claims._DUE, ["ix_notices_delivery"]),
     ],
-    ids=["polls", "notices"],
+    ids=["polls", *CallKind, "which notices are due"],
 )
 async def test_due_work_is_found_by_index_and_in_order(
     database: str, statement: Select[int], indexes: list[str]
@@ -140,7 +152,7 @@ async def test_whose_turn_it_is_is_found_by_index(database: str, statement: Sele
 
 async def _plan_for_many(database: str, statement: Select[int]) -> str:
     engine = engine_for(database)
-    values = {"now": 1e9, "limit": 10, "held_channels": ["C1"], "held_for_reactions": ["C1"], "max_reactions": 8}
+    values = {"now": 1e9, "limit": 10, "held_channels": ["C1"]}
     values |= {"turn": 7, "begin": "00000007", "most": 10, "person": "UANA", "thread": "t1"}
     sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
     explain = "EXPLAIN QUERY PLAN"

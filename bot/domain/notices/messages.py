@@ -205,14 +205,16 @@ NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage
 
 @dataclass(frozen=True)
 class NewNotice:
-    """A notice to record, due in so many seconds."""
+    """A notice to record, due in so many seconds. `only_progress`: the card shows no other state."""
 
     key: NoticeKey
     message: NoticeMessage
     due_in: float = 0.0
+    only_progress: bool = False
 
 
 CARD_CHANGED = NewNotice(keys.CARD, CardChanged())
+CARD_PROGRESSED = NewNotice(keys.CARD, CardChanged(), only_progress=True)
 
 
 @dataclass(frozen=True)

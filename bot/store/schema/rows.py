@@ -113,6 +113,7 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
         "without_blocks": False,
         "reactions_shown": "",
         "reaction_added": isinstance(notice.message, ReactionChanged) and notice.message.reaction is None,
+        "only_progress": notice.only_progress,
         "problem": "",
         "due_at": now + notice.due_in,
     }

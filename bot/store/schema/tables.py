@@ -197,6 +197,7 @@ notices = Table(
     Column("without_blocks", Boolean, nullable=False),
     Column("reactions_shown", Text),
     Column("reaction_added", Boolean, nullable=False, server_default=false()),
+    Column("only_progress", Boolean, nullable=False, server_default=false()),
     Column("posted_ts", CleanText),
     Column("problem", CleanText, nullable=False),
     Column("due_at", Double),
@@ -211,7 +212,8 @@ notices = Table(
 )
 """`message` is the JSON of a NoticeMessage; `delivery` repeats how it reaches people, and `person_id` whom it is for or
 about. Ids are never used again, so that their order is the order of recording. `reactions_shown` are the names of those
-that a reply may carry, with blanks between (NULL: any); `reaction_added`: the newest is there."""
+that a reply may carry, with blanks between (NULL: any); `reaction_added`: the newest is there. `only_progress`: a card
+shows no other state."""
 
 early_replies = Table(
     "early_replies",
@@ -268,6 +270,8 @@ for _queue in (polls, requests, request_files, notices, homes):
     )
 for _queue in (requests, notices):
     Index(None, _queue.c.thread_id, _queue.c.due_at)
+_OPEN_NOTICE = notices.c.due_at.is_not(None)
+Index(None, notices.c.delivery, notices.c.due_at, postgresql_where=_OPEN_NOTICE, sqlite_where=_OPEN_NOTICE)
 for _name, _states in (("to_be_prepared", TO_BE_PREPARED), ("to_be_sent", TO_BE_SENT)):
     Index(
         f"ix_requests_{_name}",

@@ -24,6 +24,7 @@ from support.worlds.store_world import (
     claim_polls,
     claim_requests,
     deliver_all,
+    refuse,
     save_polls,
     unchanged,
 )
@@ -31,9 +32,10 @@ from support.worlds.store_world import (
 from bot.domain.audit import AuditAction, AuditEntry
 from bot.domain.fetched_parts import FetchedParts
 from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice, PostNotDelivered
+from bot.domain.notices.messages import NewNotice, PostNotDelivered, Reaction
 from bot.domain.notices.posts import RecordDamaged
 from bot.domain.preferences import Preference
+from bot.domain.reactions import ReactionProgress
 from bot.domain.request_files import FileOutcome
 from bot.domain.requests import (
     Person,
@@ -45,6 +47,7 @@ from bot.domain.requests import (
     RequestState,
 )
 from bot.domain.slack_files import FileProblem, SlackFile
+from bot.domain.slack_limits import SLACK_LIMITS
 from bot.domain.threads import ThreadOptions, ThreadState
 from bot.polling_ports import KnownPoll, UnchangedPoll
 from bot.ports import Store, Transaction
@@ -140,6 +143,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _follow,
         _parts,
         _deliver,
+        _call_slack,
         _poll,
         _meet_damage,
         _look_after,
@@ -299,13 +303,23 @@ async def _people(store: Store, clock: FakeClock) -> None:
 
 async def _deliver(store: Store, clock: FakeClock) -> None:
     async def one(then: Callable[[Transaction, ClaimedNotice], Awaitable[bool]]) -> None:
-        (item,) = await claim_notices(store, held=["C9", "C8"], limit=1)
+        (item,) = await claim_notices(store, limit=1)
         assert await store.transact(lambda tx: then(tx, item))
 
     await one(lambda tx, item: tx.notices.postpone(item.notice, "one", due_in=0.0, uncertain=True, without_blocks=True))
     await one(lambda tx, item: tx.notices.delivered(item.notice, "one", ts="1700000001.1"))
     await one(lambda tx, item: tx.notices.give_up(item.notice, "one", problem="not_in_channel"))
     await deliver_all(store)
+
+
+async def _call_slack(store: Store, clock: FakeClock) -> None:
+    await add(store, a_thread("m1", ts="m1.1"), say=[a_reaction("5.5", "eyes")])
+    (item,) = await claim_notices(store)
+    done = ReactionProgress((Reaction.RECORDED,), done=True)
+    assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
+    assert (await store.transact(lambda tx: tx.slack_calls.take("users.info", 2, SLACK_LIMITS))).calls == 2
+    await refuse(store, "chat.postMessage", "C9", 1.0)
+    clock.advance(2.0)
 
 
 async def _poll(store: Store, clock: FakeClock) -> None:
@@ -371,6 +385,7 @@ async def _remove(store: Store, clock: FakeClock) -> None:
         "delete_held",
         "delete_counted",
         "delete_message_versions",
+        "delete_slack_calls",
     ):
         deleted = await store.transact(
             lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
+from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
@@ -67,7 +68,7 @@ class AppWorld:
     database_url: str
     settings: dict[str, str]
     engine: AsyncEngine
-    edge_timings: EdgeTimings = field(default_factory=EdgeTimings)
+    edge_timings: EdgeTimings = field(default_factory=lambda: EdgeTimings(slack_limits=ANY_NUMBER))
     instances: list[Instance] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """Prompts of slash commands that were acknowledged as recorded."""
@@ -369,7 +370,9 @@ async def a_world(
     await fake_job_api.start()
     await workspace.start()
     engine = engine_for(database_url)
-    world = AppWorld(workspace, fake_job_api, database_url, settings, engine, edge_timings or EdgeTimings())
+    world = AppWorld(
+        workspace, fake_job_api, database_url, settings, engine, edge_timings or EdgeTimings(slack_limits=ANY_NUMBER)
+    )
     try:
         yield world
     finally:

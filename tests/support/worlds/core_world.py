@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
+from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
 
 from bot.domain.actions import Action
@@ -49,6 +50,7 @@ class CoreWorld:
         self.projects = Projects((Project("docs"),))
         self.requesters: FakeRequesters | None = None
         self.masker = SecretMasker()
+        self.slack_limits = ANY_NUMBER
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
@@ -84,7 +86,13 @@ class CoreWorld:
             self.store, self.job_api, calls, polling=polling, **{"batch_window": 0.0, **polling_options}
         )
         self.outbox = Outbox(
-            self.store, self.chat, chat, answers=WholeAnswers(self.job_api), max_attempts=max_attempts, modes=modes
+            self.store,
+            self.chat,
+            chat,
+            answers=WholeAnswers(self.job_api),
+            max_attempts=max_attempts,
+            modes=modes,
+            limits=self.slack_limits,
         )
         return self
 

@@ -106,7 +106,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
 
 async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
     """Adds so many entries of the audit trail, counted requests, versions, ids of
-    channels, drafts, preferences and Homes."""
+    channels, calls of Slack, drafts, preferences and Homes."""
     people = f"{_NUMBERS} SELECT 'P' || i"
     for statement in (
         f"""
@@ -125,6 +125,9 @@ async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
         {_NUMBERS}
         SELECT 'N' || i, CASE i % 2 WHEN 0 THEN 'M' || i ELSE 'C' || (i % {CHANNELS}) END, {LONG_AGO} + i,
                {LONG_AGO} + i FROM numbers""",  # noqa: S608 - the module's own words
+        f"""
+        INSERT INTO slack_calls (method, channel_id, tat)
+        {_NUMBERS} SELECT 'chat.postMessage', 'D' || i, {LONG_AGO} + i FROM numbers""",  # noqa: S608 - the module's own words
         f"INSERT INTO drafts (person_id, place, text, updated_at) {people}, 'C1', 'Do', {LONG_AGO} + i FROM numbers",
         f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
         f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",

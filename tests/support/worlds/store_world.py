@@ -6,12 +6,14 @@ from typing import Any
 
 from alembic import command
 from sqlalchemy import Connection
+from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.jobs import Job
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.notices.posts import JobStarted
 from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.slack_limits import SlackLimits
 from bot.domain.threads import Thread, ThreadState
 from bot.polling_ports import ClaimedPoll, PollResult, UnchangedPoll
 from bot.ports import Store, Transaction
@@ -125,16 +127,16 @@ async def claim_notices(
     owner: str = "one",
     limit: int = 10,
     *,
-    held: Sequence[str] = (),
-    held_for_reactions: Sequence[str] = (),
+    limits: SlackLimits = ANY_NUMBER,
     max_reactions: int | None = None,
 ) -> Sequence[ClaimedNotice]:
-    holds: dict[str, Any] = {
-        "held_channels": held,
-        "held_for_reactions": held_for_reactions,
-        "max_reactions": max_reactions,
-    }
-    return await store.transact(lambda tx: tx.notices.claim(owner, lease=LEASE, limit=limit, **holds))
+    terms: dict[str, Any] = {"lease": LEASE, "limit": limit, "limits": limits, "max_reactions": max_reactions}
+    return await store.transact(lambda tx: tx.notices.claim(owner, **terms))
+
+
+async def refuse(store: Store, method: str, channel_id: str, retry_after: float = 600.0) -> None:
+    """Slack answers a call with 429."""
+    await store.transact(lambda tx: tx.slack_calls.refused(method, channel_id, retry_after, ANY_NUMBER))
 
 
 async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:

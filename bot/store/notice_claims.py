@@ -1,0 +1,144 @@
+"""Whose turn it is among notices: of each kind as many as Slack lets be called now, those before it first.
+
+Each kind is looked for by itself, along an index of its own, so that it costs nothing how much of another kind waits.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    not_,
+    or_,
+    select,
+)
+
+from bot.domain.notices.posts import Delivery
+from bot.domain.requests import RequestKind, RequestState
+from bot.domain.slack_limits import Budget, CallKind, SlackLimits
+from bot.domain.threads import FollowUpCounts
+from bot.store.claims import candidates, claim_candidates, claim_of, claiming, due, first_of_thread
+from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
+from bot.store.schema.tables import NoticeState, notices, requests, threads
+from bot.store.session import Session
+from bot.store.slack_calls import SlackCalls
+from bot.store_ports import ClaimedNotice
+
+_REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
+
+
+def _waits_for(row: FromClause, other: FromClause) -> ColumnElement[bool]:
+    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered."""
+    return or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
+
+
+def _place(table: FromClause) -> ColumnElement[int]:
+    """The card comes first: in somebody else's thread there may be something to say before it is recorded."""
+    return case((table.c.delivery == Delivery.CARD, 0), else_=table.c.id)
+
+
+def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
+    """How many follow-ups of the thread are in this state; not counted for what shows no such number."""
+    counted = select(func.count()).where(
+        requests.c.thread_id == threads.c.id, requests.c.kind == RequestKind.FOLLOW_UP, state
+    )
+    return case((notices.c.delivery.in_([Delivery.CARD, Delivery.EPHEMERAL]), counted.scalar_subquery()), else_=0)
+
+
+_SENT = _follow_ups(requests.c.state == RequestState.ACCEPTED).label("follow_ups_sent")
+_WAITING = _follow_ups(requests.c.due_at.is_not(None)).label("follow_ups_waiting")
+_FIRST = first_of_thread(
+    notices,
+    _place,
+    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
+    in_order=lambda table: table.c.delivery != Delivery.REACTION,
+    waits_for=_waits_for,
+)
+_HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
+"""A post waits for its thread's card. Without a thread there will be none any more: the post goes to one person."""
+_POSTED = threads.c.card_ts.is_not(None)
+_CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
+    CallKind.EPHEMERAL: (Delivery.EPHEMERAL, _FIRST),
+    CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
+    CallKind.FIRST_CARD: (Delivery.CARD, and_(_FIRST, not_(_POSTED))),
+    CallKind.CARD: (Delivery.CARD, and_(_FIRST, _POSTED, not_(notices.c.only_progress))),
+    CallKind.CARD_PROGRESS: (Delivery.CARD, and_(_FIRST, _POSTED, notices.c.only_progress)),
+    CallKind.ADD_REACTION: (Delivery.REACTION, not_(notices.c.reaction_added)),
+    CallKind.REMOVE_REACTION: (Delivery.REACTION, notices.c.reaction_added),
+}
+
+
+def _candidates(delivery: Delivery, condition: ColumnElement[bool]) -> Select[Any]:
+    held = threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))
+    return candidates(notices, notices.c.delivery == delivery, condition, held, also=(_SENT, _WAITING))
+
+
+_CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.items()}
+
+
+def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
+    """One that is due, if any is: in the order of the index, which leads there however many are finished."""
+    due_ones = select(notices.c.id).where(notices.c.delivery == delivery, due(notices))
+    return due_ones.order_by(notices.c.due_at).limit(1).scalar_subquery().label(delivery.value)
+
+
+_DUE = select(*map(_oldest_due, Delivery))
+_CLAIM = claiming(
+    notices,
+    _FIRST,
+    state=NoticeState.SENDING,
+    uncertain=or_(notices.c.uncertain, notices.c.state == NoticeState.SENDING),
+)
+
+
+class NoticeClaims:
+    """Claims notices; part of ports.NoticeQueue."""
+
+    def __init__(self, session: Session, slack_calls: SlackCalls) -> None:
+        self._session = session
+        self._slack_calls = slack_calls
+
+    async def claim(
+        self, owner: str, *, lease: float, limit: int, limits: SlackLimits, max_reactions: int
+    ) -> Sequence[ClaimedNotice]:
+        """See ports.NoticeQueue."""
+        kinds = await self._due_kinds()
+        if not kinds:
+            return []
+        budget = await self._slack_calls.budget({kind.method for kind in kinds}, limits)
+        found: list[RowMapping] = []
+        for kind in kinds:
+            words = sum(row[notices.c.delivery] != Delivery.REACTION for row in found)
+            most = min(limit, words + max_reactions) if kind in _REACTIONS else limit
+            found += await self._of_kind(kind, most - len(found), budget)
+        await self._slack_calls.spend(budget)
+        claimed, _ = await claim_candidates(
+            self._session, _CLAIM, found, claim_of(self._session, owner, lease), _claimed
+        )
+        return claimed
+
+    async def _due_kinds(self) -> list[CallKind]:
+        [row] = await self._session.rows(_DUE, now=self._session.now)
+        return [kind for kind, (delivery, _) in _CONDITIONS.items() if row[delivery.value] is not None]
+
+    async def _of_kind(self, kind: CallKind, room: int, budget: Budget) -> list[RowMapping]:
+        most = min(room, budget.calls(kind))
+        if most <= 0:
+            return []
+        held, now = budget.held_channels(kind), self._session.now
+        found = await self._session.rows(_CANDIDATES[kind], now=now, limit=most, held_channels=held)
+        return [row for row in found if budget.spend(kind, row[threads.c.channel_id])]
+
+
+def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
+    notice = notice_from(now)
+    # A card shows what is known of the job; anything else can be said without that.
+    thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
+    return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))

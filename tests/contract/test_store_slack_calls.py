@@ -1,0 +1,106 @@
+"""What Slack allows is shared by all processes, and refused calls hold it back for all of them."""
+
+import asyncio
+
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
+    CARD,
+    Opener,
+    Sql,
+    a_post,
+    a_reaction,
+    a_thread,
+    add,
+    an_answer,
+    claim_notices,
+    refuse,
+    say,
+)
+
+from bot.domain.notices.messages import CARD_PROGRESSED
+from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
+from bot.ports import Store
+
+FEW = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 3)), dict.fromkeys(SLACK_LIMITS.channel, Limit(60, 2)))
+"""Three calls at once of each method, two of them in one channel; then one a second."""
+
+
+async def marks(store: Store, count: int) -> None:
+    """So many marks that are due."""
+    await add(store, a_thread(), say=[a_reaction(f"m{number}", "eyes") for number in range(count)])
+
+
+async def test_no_more_is_claimed_than_may_be_called(store: Store, clock: FakeClock) -> None:
+    await marks(store, 9)
+    assert len(await claim_notices(store, limits=FEW)) == 3
+    assert not await claim_notices(store, "two", limits=FEW)
+    clock.advance(2.0)
+    assert len(await claim_notices(store, "two", limits=FEW)) == 2
+    assert not await claim_notices(store, limits=FEW)
+
+
+async def test_waiting_for_slack_counts_as_no_try(store: Store, clock: FakeClock) -> None:
+    await marks(store, 4)
+    await claim_notices(store, limits=FEW)
+    for _ in range(9):
+        assert not await claim_notices(store, limits=FEW)
+    clock.advance(1.0)
+    [last] = await claim_notices(store, limits=FEW)
+    assert last.notice.attempts == 1
+
+
+async def test_processes_that_claim_at_the_same_time_share_it(another_store: Opener) -> None:
+    stores = [await another_store() for _ in range(3)]
+    await marks(stores[0], 30)
+    claimed = await asyncio.gather(
+        *(claim_notices(store, f"owner {turn}", limits=FEW) for turn in range(4) for store in stores)
+    )
+    assert sum(map(len, claimed)) == 3
+    takes = (store.transact(lambda tx: tx.slack_calls.take("users.info", 2, FEW)) for store in stores)
+    assert sorted([grant.calls for grant in await asyncio.gather(*takes)]) == [0, 1, 2]
+
+
+async def test_a_429_of_a_post_holds_its_channel(store: Store, clock: FakeClock) -> None:
+    for name in ("1", "2", "3"):
+        await add(store, a_thread(f"t{name}", channel_id=f"C{name}"), say=[CARD])
+    await refuse(store, SlackMethod.POST_MESSAGE, "C1", 20.0)
+    assert [item.thread.channel_id for item in await claim_notices(store)] == ["C2", "C3"]
+    clock.advance(19.0)
+    assert not await claim_notices(store, limits=FEW)
+    clock.advance(2.0)
+    assert len(await claim_notices(store, limits=FEW)) == 1
+
+
+async def test_a_429_of_a_mark_holds_marks_of_its_kind_in_all_channels_and_nothing_else(store: Store) -> None:
+    await add(store, a_thread("t1", channel_id="C1"), say=[CARD, a_reaction("m", "eyes")])
+    await add(store, a_thread("t2", channel_id="C2"), say=[CARD, a_reaction("m", "eyes")])
+    await refuse(store, SlackMethod.ADD_REACTION, "C1")
+    assert sorted(item.notice.key for item in await claim_notices(store)) == ["t1/card", "t2/card"]
+
+
+async def test_the_words_of_a_thread_come_before_cards_and_these_before_marks(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD_PROGRESSED, a_reaction("m", "eyes")])
+    await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD])
+    await add(store, a_thread("t3", channel_id="C3"), say=[CARD])
+    await add(store, a_thread("t4", channel_id="C4", ts="4.1", card_ts="4.1"), say=[a_post("a")])
+    await add(store, a_thread("t5", channel_id="C5", ts="5.1", card_ts="5.1"), say=[an_answer("b", "UANA")])
+    keys = [[item.notice.key for item in await claim_notices(store, limit=1)] for _ in range(6)]
+    assert keys == [["t5/b"], ["t4/a"], ["t3/card"], ["t2/card"], ["t1/card"], ["t1/m"]]
+
+
+async def test_progress_on_the_card_does_not_hide_that_its_state_changed(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, CARD_PROGRESSED])
+    progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 2)), {})
+    await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD_PROGRESSED])
+    await claim_notices(store, limit=1, limits=progress)
+    assert not await claim_notices(store, limits=progress), "what is left is for new states"
+    await say(store, CARD, thread="t2")
+    assert [item.notice.key for item in await claim_notices(store, limits=progress)] == ["t2/card"]
+
+
+async def test_what_counts_for_nothing_any_more_is_deleted(store: Store, clock: FakeClock, sql: Sql) -> None:
+    await refuse(store, SlackMethod.POST_MESSAGE, "C1", 1.0)
+    await refuse(store, SlackMethod.ADD_REACTION, "C1", 1.0)
+    clock.advance(10.0)
+    assert await store.transact(lambda tx: tx.retention.delete_slack_calls(before=clock.now(), limit=9)) == 1
+    assert await sql("SELECT method, channel_id FROM slack_calls") == [("reactions.add", "")]
