@@ -227,7 +227,10 @@ class Verdict:
             waits = row["thread_id"] in unsure and row["state"] == "waiting"
             assert row["due_at"] is None or waits, dict(row)
         for row in self.actions:
-            assert row["state"] == "accepted", dict(row)
+            if row["problem"] == RejectionReason.NOT_PERMITTED:
+                assert f"{row['thread_id']}/{row['id']}/refused" in self.notices, dict(row)
+            else:
+                assert row["state"] == "accepted", dict(row)
 
     def nothing_is_left_open(self) -> None:
         """Everything was delivered, every job has ended, and no reply waits for a card."""
