@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from support.fakes.ports import FakeChat, FakeClock
+from support.fakes.slack_reading import FakeSlackReading
 from support.servers.postgres import PostgresServer
 from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.fault_world import JobApiOutside
@@ -21,7 +22,8 @@ from bot.domain.actions import Action
 from bot.domain.members import Member
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswer
-from bot.domain.requests import OPEN_STATES, Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests import OPEN_STATES, Attachments, Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.slack_files import FileContent, SlackFile
 from bot.errors import JobApiUncertain, StoreUnavailable
 from bot.ports import Store, Transaction
 from bot.store.schema.migration import migrate
@@ -67,11 +69,13 @@ class Outside:
     clock: FakeClock = field(default_factory=FakeClock)
     job_api: JobApiOutside = field(default_factory=lambda: JobApiOutside(lambda: 0))
     chat: FakeChat = field(default_factory=FakeChat)
+    reading: FakeSlackReading = field(default_factory=FakeSlackReading)
 
     def world(self, store: Store, owner: str = "one") -> CoreWorld:
         """An instance on a database."""
         world = CoreWorld(owner)
         world.store, world.clock, world.job_api, world.chat = store, self.clock, self.job_api, self.chat
+        world.reading = self.reading
         world.idempotent, world.merge_seconds = self.job_api.honours_keys, 3.0
         return world.assemble()
 
@@ -89,9 +93,9 @@ async def ask(world: CoreWorld, prompt: str, key: str, person: Person = ANA) -> 
     await world.service.start(NewJob(person, "C1", prompt, key, WayIn.COMMAND))
 
 
-async def write(world: CoreWorld, thread_ts: str, text: str, person: Person = ANA) -> None:
+async def write(world: CoreWorld, thread_ts: str, text: str, person: Person = ANA, channel: str = "C1") -> None:
     at = f"{world.clock.now():.6f}"
-    await world.service.receive(Reply(person, "C1", thread_ts, at, text))
+    await world.service.receive(Reply(person, channel, thread_ts, at, text))
     world.clock.advance(0.5)
 
 
@@ -99,8 +103,22 @@ async def act(world: CoreWorld, kind: RequestKind, thread_id: str, key: str, arg
     await world.service.act(Action(BEN, kind, key, thread_id=thread_id, argument=argument))
 
 
+async def ask_with_files(world: CoreWorld, prompt: str) -> None:
+    """A mention with files, of which one goes to the job API itself."""
+    at = f"{world.clock.now():.6f}"
+    files = tuple(SlackFile(name, name, file.mimetype) for name, file in world.reading.files.items())
+    await world.service.receive(Reply(ANA, "C1", "", at, prompt, Attachments(files), mentions_us=True))
+
+
 async def a_day(world: CoreWorld) -> None:
-    """People ask, reply quickly and slowly, stop, retry, and send again what may have arrived."""
+    """People ask, with files, too, reply quickly and slowly, stop, retry, and send again what may have arrived; Slack
+    changes the channel's id.
+    """
+    world.job_api.files_taken = True
+    world.reading.files = {
+        "notes.md": FileContent(b"The port is 8080", "text/markdown"),
+        "a.png": FileContent(b"\x89PNG a", "image/png"),
+    }
     await ask(world, "first", "k1")
     await world.settle()
     ts = world.chat.messages[0].ts
@@ -109,6 +127,10 @@ async def a_day(world: CoreWorld) -> None:
         await write(world, ts, words)
     await write(world, ts, "other", BEN)
     await ask(world, "second", "k2", BEN)
+    await ask_with_files(world, "third")
+    world.clock.advance(0.5)
+    await world.service.follow_channel("C1", "C2", world.clock.now())
+    await write(world, ts, "by the new id", channel="C2")
     await world.pass_time(10)
     world.job_api.after.append(JobApiUncertain("cut off"))
     await write(world, ts, "lost")
@@ -151,6 +173,8 @@ async def test_whenever_the_backup_was_made_nothing_is_repeated(tmp_path: Path, 
     await a_day(outside.world(cast("Store", Recording(store, copies.make))))
     await store.close()
     assert len(copies.made) > 100
+    assert outside.job_api.uploads
+    assert outside.taken()["by the new id"] == 1
     for copy in copies.made[keys::4]:
         after = deepcopy(outside)
         restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
