@@ -16,6 +16,7 @@ from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.pull_request_states import PullRequestStates
 from bot.jobserver.executor.running import Neighbours, running_jobs
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
@@ -35,6 +36,7 @@ from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
@@ -77,7 +79,12 @@ class Composition:
 
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         template = JobTemplate(displayed_repository(settings.repository), base, settings.shown_model)
-        api = JobApi(settings, jobs, uploads, template, wake=runner.wake, interrupt=runner.interrupt)
+        states = PullRequestStates(keeper, ProposalStore(database, now=_now))
+        self._stack.push_async_callback(states.stop)
+        api = JobApi(
+            settings, jobs, uploads, template,
+            wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
+        )  # fmt: skip
         login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
         return Parts(api, pages, base)

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from aiohttp import web
 from pydantic import ValidationError
@@ -47,7 +47,10 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 
 
 class JobApi:
-    """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop."""
+    """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop.
+
+    `as_of_now` returns a job with what may have changed outside of this server.
+    """
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class JobApi:
         *,
         wake: Callable[[str], None],
         interrupt: Callable[[int], None],
+        as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
     ) -> None:
         self._settings = settings
         self._jobs = jobs
@@ -65,6 +69,7 @@ class JobApi:
         self._template = template
         self._wake = wake
         self._interrupt = interrupt
+        self._as_of_now = as_of_now
         self._key_digest = _digest(settings.api_key.get_secret_value())
 
     def add_routes(self, app: web.Application) -> None:
@@ -89,7 +94,7 @@ class JobApi:
             job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
         except RequestRejectedError as error:
             return _rejected(request, error)
-        return _job_response(job, 200)
+        return _job_response(await self._as_of_now(job), 200)
 
     async def cancel(self, request: web.Request) -> web.Response:
         if unauthorized := self._unauthorized(request):

@@ -49,6 +49,10 @@ class PullRequests(Protocol):
         """Returns the newest pull request of a branch, whatever its state."""
         ...
 
+    async def state(self, number: int) -> PullRequestState:
+        """Returns what became of a pull request by now; looked up no oftener than its keeper can bear."""
+        ...
+
     async def open(self, new: NewPullRequest) -> PullRequest:
         """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one.
 

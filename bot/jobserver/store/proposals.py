@@ -111,6 +111,15 @@ class ProposalStore:
                 known = PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks)
             return await _tell(connection, owed, known.model_copy(update={"reason": reason}))
 
+    async def record_state(self, job_id: str, number: int, state: ProposalState) -> None:
+        """Records what became of a pull request, if the job still tells of that one."""
+        async with self._database.transaction() as connection:
+            details = await read_details(connection, job_id)
+            known = details.pull_request
+            if known and known.number == number:
+                told = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
+                await write_details(connection, job_id, told)
+
     async def drop(self, owed: OwedProposal) -> None:
         """Forgets what turned out to be nothing."""
         async with self._database.transaction() as connection:

@@ -1,5 +1,6 @@
 """What an instruction's execution meets, as fakes: an editor, checks, and a keeper of pull requests."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -62,6 +63,9 @@ class FakePullRequests:
     additions: list[str] = field(default_factory=list)
     outage: JobServerError | None = None
     tries: int = 0
+    looks: int = 0
+    looking: asyncio.Event = field(default_factory=asyncio.Event)
+    """A look at a state waits for it."""
     refused_extras: dict[Extra, str] = field(default_factory=dict)
     extras: list[Extra] = field(default_factory=list)
 
@@ -79,6 +83,13 @@ class FakePullRequests:
 
     async def update(self, pull_request: PullRequest, addition: str) -> None:
         self.additions.append(addition)
+
+    async def state(self, number: int) -> PullRequestState:
+        self.looks += 1
+        await self.looking.wait()
+        if self.outage:
+            raise self.outage
+        return next(kept.state for kept in self.kept if kept.number == number)
 
     async def add_extras(
         self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None

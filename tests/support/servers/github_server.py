@@ -6,6 +6,7 @@ Server has it, below /api/v3. People act through `merge`, `close` and `repositor
 
 import base64
 import binascii
+import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -58,6 +59,7 @@ class GitHubServer:
         self.redirects_git = False
         """Otherwise git is served under a former name as under the new one, as GitHub mostly does."""
         self.asked: list[Asked] = []
+        self.not_modified = 0
         self.token_requests: list[dict[str, Any]] = []
         self.faults = Faults()
         self.before_push: Callable[[], object] = lambda: None
@@ -220,7 +222,12 @@ class GitHubServer:
         return web.json_response(found[: int(request.query.get("per_page", "30"))])
 
     async def _get(self, request: web.Request, number: str) -> web.Response:
-        return web.json_response(self.repository.pull_request_payload(self.pull_request(int(number)), self.url))
+        shown = web.json_response(self.repository.pull_request_payload(self.pull_request(int(number)), self.url))
+        shown.headers["ETag"] = f'W/"{hashlib.sha256(shown.body).hexdigest()}"'
+        if request.headers.get("If-None-Match") != shown.headers["ETag"]:
+            return shown
+        self.not_modified += 1
+        return web.Response(status=304, headers={"ETag": shown.headers["ETag"]})
 
     async def _create(self, request: web.Request, _: str) -> web.Response:
         wanted = await request.json()

@@ -12,6 +12,7 @@ import aiohttp
 import gidgethub
 from gidgethub.abc import GitHubAPI
 
+from bot.jobserver.pull_requests.github.answer_cache import AnswerCache
 from bot.jobserver.pull_requests.github.errors import MovedError, RefusedError, UncertainError
 from bot.jobserver.pull_requests.github.rate_limits import RateLimitGate, seconds_to_wait
 from bot.jobserver.pull_requests.github.reasons import Purpose, one_line, refusal
@@ -132,7 +133,7 @@ class _Transport(GitHubAPI):
     """gidgethub over aiohttp, with bounds, and without redirects, which would take the token along."""
 
     def __init__(self, session: aiohttp.ClientSession, requester: str, *, base_url: str) -> None:
-        super().__init__(requester, base_url=base_url)
+        super().__init__(requester, base_url=base_url, cache=AnswerCache())
         self._session = session
 
     async def send(self, call: Call, authorization: Authorization) -> Any:

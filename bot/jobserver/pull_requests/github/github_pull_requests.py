@@ -25,9 +25,12 @@ from bot.jobserver.pull_requests.github.reasons import (
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, parse
 from bot.jobserver.pull_requests.interface import Extra, MissingExtra, NewPullRequest, PullRequest, PullRequestState
+from bot.jobserver.pull_requests.recent_states import RecentStates
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
+LOOK_EVERY_S = 30.0
+"""How often at most the state of one pull request is asked for. GitHub lets 5,000 calls an hour through."""
 _NOT_PERMITTED = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 T = TypeVar("T")
 
@@ -55,6 +58,7 @@ class GitHubPullRequests:
         self._options = options
         self._base = base
         self._unreadable: set[Purpose] = set()
+        self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
     async def find(self, branch: str) -> PullRequest | None:
         found = await self._newest(branch, state="all")
@@ -62,6 +66,14 @@ class GitHubPullRequests:
             return None
         checks = await self._checks(found.head.sha) if found.outcome is PullRequestState.OPEN else ()
         return PullRequest(found.number, found.html_url, branch, found.outcome, checks)
+
+    async def state(self, number: int) -> PullRequestState:
+        if known := self._states.get(number):
+            return known
+        answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(number))
+        state = parse(PullRequestPayload, answer).outcome
+        self._states.remember(number, state)
+        return state
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         text = self._description(new.description)

@@ -1,6 +1,7 @@
 """Local pull requests: recorded in a table, with their commits in a mirror of the repository."""
 
 import asyncio
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +20,10 @@ from bot.jobserver.pull_requests.local.change import Change
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.table import PullRequestRow, PullRequestTable, StateCounts
+from bot.jobserver.pull_requests.recent_states import RecentStates
 
+_FETCH_EVERY_S = 30.0
+"""How often at most git is asked whether an open pull request was merged by hand."""
 LIST_LENGTH = 50
 """Pull requests on one page of the list."""
 
@@ -59,6 +63,7 @@ class LocalPullRequests:
         self._base = base
         self._public_url = public_url
         self._lock = asyncio.Lock()
+        self._states = RecentStates(for_seconds=_FETCH_EVERY_S, now=time.monotonic)
 
     async def find(self, branch: str) -> PullRequest | None:
         async with self._lock:
@@ -66,6 +71,16 @@ class LocalPullRequests:
             # It may have been merged by hand meanwhile, with git alone.
             found = found and await self._refresh(found)
         return self._as_pull_request(found) if found else None
+
+    async def state(self, number: int) -> PullRequestState:
+        """Returns it as the table has it; one that is open may have been merged with git alone."""
+        row = await self._table.get(number)
+        if row.state is not PullRequestState.OPEN or self._states.get(number):
+            return row.state
+        async with self._lock:
+            state = (await self._refresh(row)).state
+        self._states.remember(number, state)
+        return state
 
     async def open(self, new: NewPullRequest) -> PullRequest:
         async with self._lock:

@@ -1,0 +1,122 @@
+"""What became of a pull request is told as of now, and costs its keeper little."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from support.servers.github_server import github_server
+from support.servers.github_server_state import TOKEN
+from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.github_world import PassingTime, branch_with_a_commit, connected
+from support.worlds.jobserver_world import make_bare, running
+
+from bot.jobserver.errors import CodeHostError
+from bot.jobserver.executor.pull_request_states import PullRequestStates
+from bot.jobserver.models import AgentJob, ProposalState, PullRequestState
+from bot.jobserver.pull_requests.interface import NewPullRequest
+
+PULL = "/repos/acme/docs/pulls/1"
+
+
+def state_of(job: AgentJob) -> ProposalState:
+    assert job.details is not None
+    assert job.details.pull_request is not None
+    return job.details.pull_request.state
+
+
+def looking(world: ExecutorWorld, patience: float = 20.0) -> PullRequestStates:
+    return PullRequestStates(world.pull_requests, world.proposals, patience=patience)
+
+
+async def test_what_is_merged_on_the_own_pages_is_merged_when_the_job_is_read_next(tmp_path: Path) -> None:
+    """Nobody has to send another message for it."""
+    bare = make_bare(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
+    async with running(bare, tmp_path / "data") as world:
+        job = await world.done('Replace "colour" with "color"')
+        assert job["details"]["pullRequest"]["state"] == "open"
+        await world.press(job["prLink"], "merge")
+        assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "merged"
+
+
+async def test_a_job_that_is_read_often_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
+    """The second one sends the ETag, and what has not changed is not sent again."""
+    passing = PassingTime(time.time())
+    async with github_server(tmp_path / "github") as server:
+        branch_with_a_commit(server)
+        async with connected(server, passing) as github:
+            keeper = github.pull_requests("main")
+            await keeper.open(NewPullRequest("pagehand/1", "Add a page", "Words."))
+            for _ in range(60):
+                passing.at += 1.0
+                assert await keeper.state(1) is PullRequestState.OPEN
+            assert server.count("GET", PULL) == 2
+            assert server.not_modified == 1
+            server.merge(1)
+            passing.at += 31.0
+            assert await keeper.state(1) is PullRequestState.MERGED
+
+
+async def test_at_github_it_is_as_of_now(tmp_path: Path) -> None:
+    """A server that starts knows nothing of it yet, and asks."""
+    async with github_server(tmp_path / "github") as server:
+        identity = {"github_token": SecretStr(TOKEN)}
+        address = server.repository_url
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            job = await world.done('Replace "colour" with "color"')
+        server.close(1)
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
+
+
+async def test_many_readers_cost_one_look_and_it_is_recorded(tmp_path: Path) -> None:
+    """A team looks at one card."""
+    async with executing(tmp_path) as world:
+        job, states = await world.done("one"), looking(world)
+        world.pull_requests.end(PullRequestState.MERGED)
+        readers = [asyncio.create_task(states.as_of_now(job)) for _ in range(50)]
+        await asyncio.sleep(0)
+        world.pull_requests.looking.set()
+        assert {state_of(await reader) for reader in readers} == {ProposalState.MERGED}
+        assert world.pull_requests.looks == 1
+        after = await world.store.get("docs", job.id)
+        assert state_of(after) is ProposalState.MERGED
+        await states.as_of_now(after)
+        assert world.pull_requests.looks == 1, "what is merged stays so"
+
+
+async def test_a_keeper_that_takes_long_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """The job is told as it is known, and the next reader has what came of it."""
+    async with executing(tmp_path) as world:
+        job, states = await world.done("one"), looking(world, patience=0.01)
+        world.pull_requests.end(PullRequestState.CLOSED)
+        assert await states.as_of_now(job) == job
+        world.pull_requests.looking.set()
+        async with asyncio.timeout(20):
+            while state_of(await world.store.get("docs", job.id)) is not ProposalState.CLOSED:  # noqa: ASYNC110 - a row
+                await asyncio.sleep(0.01)
+        await states.stop()
+
+
+async def test_a_keeper_that_is_away_changes_nothing(tmp_path: Path) -> None:
+    """Reading a job never fails because of GitHub."""
+    async with executing(tmp_path) as world:
+        job, states = await world.done("one"), looking(world)
+        world.pull_requests.outage = CodeHostError("away")
+        world.pull_requests.looking.set()
+        assert await states.as_of_now(job) == job
+
+
+@pytest.mark.parametrize("state", [ProposalState.PENDING, ProposalState.MERGED])
+async def test_what_cannot_change_is_not_looked_up(tmp_path: Path, state: ProposalState) -> None:
+    """Most jobs that are read have been merged long ago."""
+    async with executing(tmp_path) as world:
+        job = await world.done("one")
+        assert job.details is not None
+        told = {
+            "pull_request": job.details.pull_request and job.details.pull_request.model_copy(update={"state": state})
+        }
+        known = job.model_copy(update={"details": job.details.model_copy(update=told)})
+        assert await looking(world).as_of_now(known) == known
+        assert world.pull_requests.looks == 0
