@@ -129,6 +129,12 @@ class PullRequestDetails(_Model):
     checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its keeper.")
 
 
+class PartialWork(_Model):
+    """What an instruction that failed got done: kept, part of no pull request, and where the next message goes on."""
+
+    files: int = Field(description="How many files it changes.")
+
+
 class JobDetails(_Model):
     """What is known of a job beyond the specification. Every text is the agent's or a program's: foreign."""
 
@@ -139,6 +145,9 @@ class JobDetails(_Model):
     question: str | None = Field(None, description="What the agent asks; the next message answers it.")
     changes: Changes | None = Field(None, description="What the pull request changes.")
     pull_request: PullRequestDetails | None = None
+    partial_work: PartialWork | None = Field(
+        None, description="What a failed instruction got done; a POST to the job's /discard throws it away."
+    )
     revision: str | None = Field(None, description="The commit id of the job's branch.")
 
 

@@ -266,6 +266,7 @@ async def test_the_openapi_document_describes_what_is_answered(world: JobServerW
         ("/v2/agent/{projectId}/job", "post"),
         ("/v2/agent/{projectId}/job/{id}/message", "post"),
         ("/v2/agent/{projectId}/job/{id}/cancel", "post"),
+        ("/v2/agent/{projectId}/job/{id}/discard", "post"),
         ("/v2/agent/{projectId}/job/{id}", "get"),
         ("/v2/agent/{projectId}/file/{sha256}", "put"),
     }

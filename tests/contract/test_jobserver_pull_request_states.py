@@ -3,6 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -61,7 +62,7 @@ async def test_a_job_that_is_read_often_costs_github_two_calls_a_minute(tmp_path
 async def test_at_github_it_is_as_of_now(tmp_path: Path) -> None:
     """A server that starts knows nothing of it yet, and asks."""
     async with github_server(tmp_path / "github") as server:
-        identity = {"github_token": SecretStr(TOKEN)}
+        identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
         address = server.repository_url
         async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
             job = await world.done('Replace "colour" with "color"')

@@ -77,6 +77,7 @@ class JobApi:
         app.router.add_get("/v2/agent/{project_id}/job/{job_id}", self.get)
         app.router.add_post("/v2/agent/{project_id}/job/{job_id}/message", self.message)
         app.router.add_post("/v2/agent/{project_id}/job/{job_id}/cancel", self.cancel)
+        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/discard", self.discard)
         app.router.add_put("/v2/agent/{project_id}/file/{file_id}", self.upload)
         app.router.add_get("/openapi.json", self.openapi)
         app.router.add_get("/health", self.health)
@@ -111,6 +112,15 @@ class JobApi:
         if cancelled.running is not None:
             self._interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
+
+    async def discard(self, request: web.Request) -> web.Response:
+        if unauthorized := self._unauthorized(request):
+            return unauthorized
+        try:
+            job = await self._jobs.discard(self._settings.project_id, request.match_info["job_id"])
+        except RequestRejectedError as error:
+            return _rejected(request, error)
+        return _job_response(job, 200)
 
     async def upload(self, request: web.Request) -> web.Response:
         if unauthorized := self._unauthorized(request):

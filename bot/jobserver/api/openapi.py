@@ -23,7 +23,7 @@ _UPLOAD_ERRORS = {
     "413": "The file is too large.",
     "507": "There is no room for more files until some are deleted.",
 }
-_CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404")}
+_CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404"), "discardWork": ("401", "404")}
 _UPLOAD = (
     "Keeps a file, so that prompts can name it in `files`. The same content twice is the same file. It is deleted with "
     "the last job that names it, or after ten days if none does."
@@ -31,6 +31,12 @@ _UPLOAD = (
 _CANCEL = (
     "Stops what runs and what waits, within 5 s. The job ends as `completed`, with what was pushed before, and its "
     "reason says who stopped it. A job that has ended stays as it is. A message that comes later starts anew."
+)
+
+
+_DISCARD = (
+    "Throws away what an instruction that failed got done (`details.partialWork`): the next message starts from what "
+    "was pushed before. A job that is at work stays as it is."
 )
 
 
@@ -59,6 +65,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
                 "post": _post("sendMessage", "Send a follow-up message", "200", "id")
             },
             "/v2/agent/{projectId}/job/{id}/cancel": {"post": _cancel()},
+            "/v2/agent/{projectId}/job/{id}/discard": {"post": _discard()},
             "/v2/agent/{projectId}/file/{sha256}": {"put": _upload()},
             "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
         },
@@ -103,6 +110,10 @@ def _post(name: str, summary: str, success: str, *more_parameters: str) -> dict[
 def _cancel() -> dict[str, Any]:
     operation = _operation("cancelJob", "Cancel an agent job", "200", "id")
     return {**operation, "description": _CANCEL, "requestBody": {"required": False, **_json(None, "CancelBody")}}
+
+
+def _discard() -> dict[str, Any]:
+    return {**_operation("discardWork", "Discard partial work", "200", "id"), "description": _DISCARD}
 
 
 def _upload() -> dict[str, Any]:

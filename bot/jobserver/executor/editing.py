@@ -14,6 +14,7 @@ from bot.jobserver.executor.foreign_text import bounded_result
 from bot.jobserver.executor.interfaces import JobRepository, Records
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.page_titles import with_titles
+from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.models import Changes, CheckResult, CheckStatus
 from bot.jobserver.repository.interface import StartingPoint
@@ -46,6 +47,7 @@ class Editing:
     checks: Checks
     records: Records
     folders: JobFolders
+    partial_work: PartialWorkKeeping
     takes_faults: bool = True
 
     async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
@@ -57,6 +59,8 @@ class Editing:
         """
         await asyncio.to_thread(self.folders.make_empty, instruction.job_id)
         await self.repository.check_out(start.tree, self._task(instruction).workspace.copy)
+        note = await self.partial_work.put_back(instruction, start, self._task(instruction).workspace.copy)
+        start = replace(start, note="; ".join(filter(None, (start.note, note))))
         attached = await asyncio.to_thread(self.folders.attach, instruction)
         progress = RecordedProgress(instruction.session)
 
@@ -65,13 +69,23 @@ class Editing:
 
         async with progress.recording(record):
             task = replace(self._task(instruction), attachments=attached)
-            result = bounded_result(await self.editor.edit(task, progress))
+            result = bounded_result(await self._edited(instruction, start, task, progress))
             change = await self._collected(instruction, start, result)
             faults = _faults(change.checks)
             if faults and self.takes_faults:
                 progress.activity("mending what the checks found")
                 change = await self._mended(instruction, start, change, faults, progress)
         return replace(change, session=progress.session_id)
+
+    async def _edited(
+        self, instruction: Instruction, start: StartingPoint, task: EditTask, progress: RecordedProgress
+    ) -> EditResult:
+        """Has the editor work; what it got done before it failed is kept, and told with the reason."""
+        try:
+            return await self.editor.edit(task, progress)
+        except EditError as error:
+            words = await self.partial_work.keep_files(instruction, start, task.workspace.copy)
+            raise EditError(f"{str(error).rstrip('.')}. {words}" if words else str(error)) from error
 
     async def _mended(
         self,

@@ -70,16 +70,24 @@ class InstructionExecutor:
             change = await self.editing.edit(instruction, start)
             if change.commit is None:
                 return await _to_its_end(self._nothing_changed(instruction, start, change, pull_request))
-            if outcome := await _to_its_end(self._publish(instruction, change)):
+            if outcome := await _to_its_end(self._publish(instruction, start, change)):
                 return outcome
             instruction = replace(instruction, session=change.session)
         raise GitError("somebody else changed the same lines on the branch meanwhile, again and again: try it later")
 
-    async def _publish(self, instruction: Instruction, change: Change) -> Outcome | None:
-        """Returns None where somebody else's commits on the branch are in the way."""
+    async def _publish(self, instruction: Instruction, start: StartingPoint, change: Change) -> Outcome | None:
+        """Returns None where somebody else's commits on the branch are in the way.
+
+        Raises:
+            GitError: it could not be pushed; the work is kept.
+        """
         told = JobDetails(summary=change.result.summary or None, question=change.result.question or None)
         await self.publishing.records.record_answer(instruction, told)
-        pushed = await self.publishing.push(instruction, change)
+        try:
+            pushed = await self.publishing.push(instruction, change)
+        except GitError as error:
+            words = await self.editing.partial_work.keep_commit(instruction, start, change.commit or "")
+            raise GitError(f"{str(error).rstrip('.')}. {words}") from error
         return await self.publishing.propose(instruction, pushed) if pushed else None
 
     async def _nothing_changed(

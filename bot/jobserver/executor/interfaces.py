@@ -1,5 +1,7 @@
 """What the executor needs of its neighbours, besides their own interfaces."""
 
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
 from typing import Protocol
 
 from bot.jobserver.models import JobDetails
@@ -18,6 +20,21 @@ class JobRepository(Repository, Protocol):
         """Deletes a branch; one that is not there is no error. Raises GitError."""
         ...
 
+    async def keep_partial(self, job_id: str, commit: str) -> None:
+        """Keeps a commit that is pushed nowhere, in place of the job's last one. Raises GitError."""
+        ...
+
+    async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
+        """Forgets those of all jobs but what `kept` returns, which is asked after they were listed. Raises GitError."""
+        ...
+
+    async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
+        """Changes the files of a directory into which `tree` was checked out as `commit` changed its parent's.
+
+        Returns False, and changes nothing, where both changed the same lines. Raises GitError.
+        """
+        ...
+
     async def pack(self) -> bool:
         """Makes what is kept of the repository small again, if that is worth it; returns whether it did."""
         ...
@@ -25,6 +42,8 @@ class JobRepository(Repository, Protocol):
 
 class Records(Protocol):
     """Where the executor writes down how far an instruction is. Implemented by store.instruction_queue."""
+
+    async def record_partial(self, job_id: str, commit: str | None, files: int = 0) -> None: ...
 
     async def use_next_branch(self, instruction: Instruction) -> Instruction: ...
 

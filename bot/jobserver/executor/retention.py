@@ -67,6 +67,7 @@ class Retention:
         await _in_batches(self._jobs.delete_answers)
         await _in_batches(self._uploads.delete_unused)
         await self._branches.run()
+        await self._repository.forget_partials(self._jobs.jobs_with_partial_work)
         if await self._repository.pack():
             logger.info("the mirror of the repository was packed")
 

@@ -15,6 +15,7 @@ from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
@@ -80,6 +81,12 @@ def _executor(
     neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders, proposing: Proposing
 ) -> InstructionExecutor:
     editing = Editing(
-        neighbours.repository, neighbours.editor, neighbours.checks, queue, folders, neighbours.takes_faults
+        neighbours.repository,
+        neighbours.editor,
+        neighbours.checks,
+        queue,
+        folders,
+        PartialWorkKeeping(neighbours.repository, queue, folders),
+        neighbours.takes_faults,
     )
     return InstructionExecutor(editing, Publishing(neighbours.repository, neighbours.pull_requests, queue, proposing))

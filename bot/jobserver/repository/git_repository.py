@@ -1,5 +1,6 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from bot.jobserver.repository.tree_snapshot import TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 _CONFLICTS_NAMED = 5
+_PARTIAL = "refs/pagehand/partial/"
 _IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
 
 
@@ -89,6 +91,28 @@ class GitRepository:
         if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
             raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
         await self._mirror.set_branch(branch, None)
+
+    async def keep_partial(self, job_id: str, commit: str) -> None:
+        await self._mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
+
+    async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
+        if not self._mirror.directory.exists():
+            return
+        listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
+        names = {f"{_PARTIAL}{job_id}" for job_id in await kept()} if listed else set()
+        for name in listed:
+            if name not in names:
+                await self._mirror.run("update-ref", "-d", name)
+
+    async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
+        """Merges by way of commits without a past: what the branch of `commit` held besides does not come back."""
+        root = await self._commit_tree((), await self._tree_of(f"{commit}^"), "Before\n")
+        now = await self._commit_tree((root,), tree, "Now\n")
+        partial = await self._commit_tree((root,), await self._tree_of(commit), "Partial\n")
+        merged = await self.merge(now, partial)
+        if merged is not None:
+            await WorkingCopy(self._mirror, directory, self._limits).overlay(merged)
+        return merged is not None
 
     async def pack(self) -> bool:
         """Makes the mirror small and quick again, if it has become neither; returns whether it did."""

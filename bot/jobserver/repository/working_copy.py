@@ -54,6 +54,10 @@ class WorkingCopy:
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
 
+    async def overlay(self, tree: str) -> None:
+        """Makes the files those of another tree, as if an editor had done it; to be called after `check_out`."""
+        await self._run("read-tree", "-u", "--reset", tree)
+
     async def collect(self, tree: str) -> Collected:
         """Takes back what was changed since `tree` was checked out.
 

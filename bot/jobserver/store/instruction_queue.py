@@ -9,7 +9,13 @@ import aiosqlite
 from bot.jobserver.models import JobDetails
 from bot.jobserver.store.attachments import attachments_until
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, write_details
+from bot.jobserver.store.job_rows import (
+    end_if_idle,
+    forget_last_words,
+    forget_partial_work,
+    read_details,
+    write_details,
+)
 from bot.jobserver.store.records import (
     EarlierInstruction,
     Instruction,
@@ -53,7 +59,8 @@ class InstructionQueue:
         """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute(
-                "SELECT instructions.*, branch, session FROM instructions JOIN jobs ON jobs.id = job_id "
+                "SELECT instructions.*, branch, session, partial_commit "
+                "FROM instructions JOIN jobs ON jobs.id = job_id "
                 "WHERE job_id = ? AND state = 'queued' ORDER BY number LIMIT 1",
                 (job_id,),
             )
@@ -118,6 +125,13 @@ class InstructionQueue:
                 "UPDATE instructions SET commit_id = ? WHERE number = ?", (commit, instruction.number)
             )
 
+    async def record_partial(self, job_id: str, commit: str | None, files: int = 0) -> None:
+        """Records what of an instruction's work was kept when it failed; None where there is nothing of it."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "UPDATE jobs SET partial_commit = ?, partial_files = ? WHERE id = ?", (commit, files, job_id)
+            )
+
     async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
         """Records how an instruction ended; with nothing left in the queue the job ends too.
 
@@ -136,6 +150,8 @@ class InstructionQueue:
                 "pr_link = coalesce(?, pr_link) WHERE id = ?",
                 (ended.failure, ended.pr_link, instruction.branch, ended.pr_link, instruction.job_id),
             )
+            if state == "done":
+                await forget_partial_work(connection, instruction.job_id)
             known = await read_details(connection, instruction.job_id)
             await write_details(connection, instruction.job_id, _final_details(known, ended.details))
             await end_if_idle(connection, instruction.job_id, as_text(self._now()))
@@ -176,6 +192,7 @@ def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierI
         requester=requester_from_row(row),
         conversation=conversation,
         session=row["session"],
+        partial=row["partial_commit"],
         attempts=row["attempts"] + 1,
         commit=row["commit_id"],
         summary=told.summary or "",

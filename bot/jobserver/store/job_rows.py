@@ -40,6 +40,11 @@ async def forget_last_words(connection: aiosqlite.Connection, job_id: str) -> No
     await write_details(connection, job_id, kept)
 
 
+async def forget_partial_work(connection: aiosqlite.Connection, job_id: str) -> None:
+    """For work that is in a pull request now, or that nobody wants; what keeps it in the mirror goes with a sweep."""
+    await connection.execute("UPDATE jobs SET partial_commit = NULL, partial_files = 0 WHERE id = ?", (job_id,))
+
+
 async def end_if_idle(connection: aiosqlite.Connection, job_id: str, now: str) -> None:
     """Ends a job that has nothing left in its queue."""
     await connection.execute(

@@ -15,7 +15,14 @@ from bot.jobserver.errors import (
 from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.store.attachments import attach, check_uploaded
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.job_rows import end_if_idle, forget_last_words, read_details, read_job, write_details
+from bot.jobserver.store.job_rows import (
+    end_if_idle,
+    forget_last_words,
+    forget_partial_work,
+    read_details,
+    read_job,
+    write_details,
+)
 from bot.jobserver.store.records import Cancellation, JobTemplate, PromptRequest, as_text, branch_name
 
 _HOUR = timedelta(hours=1)
@@ -76,6 +83,18 @@ class JobStore:
             await write_details(connection, job_id, details.model_copy(update={"reason": reason}))
             await end_if_idle(connection, job_id, as_text(self._now()))
             return Cancellation(await read_job(connection, project_id, job_id), running)
+
+    async def discard(self, project_id: str, job_id: str) -> AgentJob:
+        """Throws away what a failed instruction got done. A job that is at work goes on with it.
+
+        Raises:
+            JobNotFoundError: the project has none of this id.
+        """
+        async with self._database.transaction() as connection:
+            job = await read_job(connection, project_id, job_id)
+            if job.status is not Status.ACTIVE:
+                await forget_partial_work(connection, job_id)
+            return await read_job(connection, project_id, job_id)
 
     async def check(self) -> None:
         """Raises where the tables cannot be used."""

@@ -13,6 +13,7 @@ from bot.jobserver.models import (
     CheckResult,
     Extra,
     JobDetails,
+    PartialWork,
     PlanStep,
     ProposalState,
     Requester,
@@ -76,7 +77,8 @@ class Attachment:
 class Instruction:
     """One prompt of a job, on its way through the queue.
 
-    `session`: the agent's own id of the job's conversation. `attempts`: how often it was begun, this time included.
+    `session`: the agent's own id of the job's conversation. `partial`: the commit of what an
+    instruction before got done before it failed. `attempts`: how often it was begun, this time included.
     `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before an interruption.
     `attachments`: the files that came with it and with those before, the oldest first.
     """
@@ -88,6 +90,7 @@ class Instruction:
     requester: Requester | None = None
     conversation: tuple[EarlierInstruction, ...] = ()
     session: str | None = None
+    partial: str | None = None
     attempts: int = 1
     commit: str | None = None
     summary: str = ""
@@ -148,7 +151,9 @@ class Cancellation:
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # A failure is not hidden by what the next instruction said.
-    told: dict[str, str | None] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
+    told: dict[str, object] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
+    if row["partial_commit"] and row["status"] != Status.ACTIVE:
+        told["partial_work"] = PartialWork(files=row["partial_files"])
     if row["status"] == Status.ACTIVE:
         told |= {"summary": None, "question": None}  # told with the end: what was changed is still being pushed
     details = details.model_copy(update=told)

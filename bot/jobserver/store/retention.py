@@ -60,6 +60,11 @@ class JobRetention:
                 await connection.execute("DELETE FROM answers WHERE job_id = ?", (job_id,))
                 await connection.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
 
+    async def jobs_with_partial_work(self) -> set[str]:
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall("SELECT id FROM jobs WHERE partial_commit IS NOT NULL")
+            return {row["id"] for row in rows}
+
     async def old_branches(self, after: str = "") -> list[str]:
         """Returns branches of deleted jobs, in their order, from the one after `after` on."""
         async with self._database.transaction() as connection:

@@ -80,4 +80,11 @@ CREATE TABLE proposals (
 CREATE INDEX proposals_due ON proposals (due_at);
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS)
+# What a failed instruction left of its work: a commit that is pushed nowhere, and how many files it changes.
+_PARTIAL_WORK = """
+ALTER TABLE jobs ADD COLUMN partial_commit TEXT;
+ALTER TABLE jobs ADD COLUMN partial_files INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_with_partial_work ON jobs (id) WHERE partial_commit IS NOT NULL;
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK)

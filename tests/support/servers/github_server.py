@@ -223,7 +223,7 @@ class GitHubServer:
 
     async def _get(self, request: web.Request, number: str) -> web.Response:
         shown = web.json_response(self.repository.pull_request_payload(self.pull_request(int(number)), self.url))
-        shown.headers["ETag"] = f'W/"{hashlib.sha256(shown.body).hexdigest()}"'
+        shown.headers["ETag"] = f'W/"{hashlib.sha256((shown.text or "").encode()).hexdigest()}"'
         if request.headers.get("If-None-Match") != shown.headers["ETag"]:
             return shown
         self.not_modified += 1

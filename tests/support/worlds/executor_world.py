@@ -14,6 +14,7 @@ from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
+from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
@@ -59,7 +60,14 @@ class ExecutorWorld:
         proposing = Proposing(self.pull_requests, self.proposals)
         self.retries = ProposalRetries(proposing)
         executor = InstructionExecutor(
-            Editing(self.repository, editor, checks, self.queue, self.folders),
+            Editing(
+                self.repository,
+                editor,
+                checks,
+                self.queue,
+                self.folders,
+                PartialWorkKeeping(self.repository, self.queue, self.folders),
+            ),
             Publishing(self.repository, self.pull_requests, self.queue, proposing),
         )
         self.runner = JobRunner(self.queue, executor, max_concurrent_jobs=2, retry_pause=0.01)

@@ -1,0 +1,185 @@
+"""What an agent got done before it failed is kept, put back for the next instruction, and never proposed by itself."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.jobserver_world import git
+
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import EditError
+from bot.jobserver.models import AgentJob, PartialWork, PullRequestState, Status
+
+
+async def half(task: EditTask, progress: Progress) -> EditResult | None:
+    """Does its work, and fails where the prompt says so."""
+    copy = task.workspace.copy
+    if task.prompt == "continue":
+        found = (copy / "new.md").read_text() if (copy / "new.md").exists() else "nothing"
+        return EditResult(f"Found: {found}.")
+    await append_prompt(task, progress)
+    if task.prompt.startswith("half"):
+        (copy / "new.md").write_text("new")
+        (copy / "docs" / "start.md").unlink(missing_ok=True)
+        raise EditError("agent failed: out of credit")
+    return None
+
+
+def partial_files(job: AgentJob) -> int | None:
+    return job.details.partial_work.files if job.details and job.details.partial_work else None
+
+
+def kept_refs(world: ExecutorWorld) -> list[str]:
+    return git(world.data / "mirror.git", "for-each-ref", "--format=%(refname)", "refs/pagehand/").split()
+
+
+async def test_it_is_kept_and_told_and_not_proposed(tmp_path: Path) -> None:
+    """Three files were written when the credit was used up."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("half")
+        assert (job.status, job.pr_link, partial_files(job)) == (Status.FAILED, None, 3)
+        assert job.details is not None
+        words = "agent failed: out of credit. It got as far as 3 files: the next message goes on from there."
+        assert job.details.reason == words
+        assert world.branches() == {"main"}
+        assert world.pull_requests.opened == []
+
+
+async def test_the_next_instruction_finds_it_and_proposes_it_with_its_own(tmp_path: Path) -> None:
+    """The agent's session remembers what it wrote, and so does the copy."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("half")
+        again = await world.done("continue", job.id)
+        assert (again.status, partial_files(again)) == (Status.COMPLETED, None)
+        assert again.details is not None
+        assert again.details.summary == "Found: new."
+        branch = f"pagehand/{job.id}"
+        assert world.notes(branch) == "half\n"
+        assert git(world.bare, "ls-tree", "-r", "--name-only", branch).split() == ["new.md", "notes.md"]
+        assert again.details.changes is not None
+        assert again.details.changes.file_count == 3
+        await world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90)).sweep()
+        assert kept_refs(world) == []
+
+
+async def test_a_second_failure_keeps_both(tmp_path: Path) -> None:
+    """A time limit may end an agent more than once."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("half")
+        await world.done("half two", job.id)
+        await world.done("continue", job.id)
+        assert world.notes(f"pagehand/{job.id}") == "half\nhalf two\n"
+
+
+async def test_it_goes_on_top_of_what_was_pushed_meanwhile(tmp_path: Path) -> None:
+    """Somebody else's commit to the branch stays."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("one")
+        await world.done("half", job.id)
+        branch = f"pagehand/{job.id}"
+        world.push_as_somebody(branch, "theirs.md", "theirs")
+        await world.done("continue", job.id)
+        assert world.notes(branch) == "one\nhalf\n"
+        assert git(world.bare, "show", f"{branch}:theirs.md") == "theirs"
+
+
+async def test_what_does_not_fit_any_more_is_left_out_and_logged(tmp_path: Path) -> None:
+    """The same lines were changed by hand: nothing is guessed."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("one")
+        await world.done("half", job.id)
+        branch = f"pagehand/{job.id}"
+        world.push_as_somebody(branch, "notes.md", "theirs\n")
+        again = await world.done("continue", job.id)
+        assert again.details is not None
+        assert again.details.summary == "Found: nothing."
+        assert world.notes(branch) == "theirs\n"
+        assert "does not fit any more" in world.folders.log(job.id).read_text()
+        assert world.subjects(branch) == ["By hand", "one"]
+
+
+async def test_after_a_merge_only_the_partial_work_comes_along(tmp_path: Path) -> None:
+    """What was rejected with the branch before does not come back by way of it."""
+
+    async def edit(task: EditTask, progress: Progress) -> EditResult | None:
+        if task.prompt != "half":
+            return await half(task, progress)
+        (task.workspace.copy / "new.md").write_text("new")
+        raise EditError("out of credit")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        await world.done("half", job.id)
+        world.pull_requests.end(PullRequestState.CLOSED)
+        await world.done("continue", job.id)
+        listed = git(world.bare, "ls-tree", "-r", "--name-only", f"pagehand/{job.id}-2").split()
+        assert listed == ["docs/start.md", "new.md"]
+
+
+async def test_it_can_be_discarded(tmp_path: Path) -> None:
+    """The next instruction starts from what was pushed before."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("half")
+        assert partial_files(await world.store.discard("docs", job.id)) is None
+        again = await world.done("continue", job.id)
+        assert again.details is not None
+        assert again.details.summary == "Found: nothing."
+        assert world.branches() == {"main"}
+
+
+async def test_a_job_at_work_keeps_it(tmp_path: Path) -> None:
+    """It lies in the copy already."""
+
+    async def wait(task: EditTask, progress: Progress) -> EditResult | None:
+        if task.prompt == "continue":
+            assert partial_files(await world.store.discard("docs", task.workspace.copy.parent.name)) is None
+        return await half(task, progress)
+
+    async with executing(tmp_path, ScriptedEditor(wait)) as world:
+        job = await world.done("half")
+        again = await world.done("continue", job.id)
+        assert again.details is not None
+        assert again.details.summary == "Found: new."
+
+
+async def test_a_failure_without_any_change_keeps_nothing(tmp_path: Path) -> None:
+    """Nothing is said of it."""
+
+    async def edit(task: EditTask, progress: Progress) -> None:
+        raise EditError("its key is not valid")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        assert job.details is not None
+        assert (job.details.reason, job.details.partial_work) == ("its key is not valid", None)
+
+
+async def test_what_could_not_be_pushed_is_kept_too(tmp_path: Path) -> None:
+    """The branch is protected at its host until somebody allows it."""
+    async with executing(tmp_path) as world:
+        git(world.bare, "config", "receive.hideRefs", "refs/heads/pagehand")
+        job = await world.done("one")
+        assert (job.status, partial_files(job)) == (Status.FAILED, 1)
+        git(world.bare, "config", "--unset", "receive.hideRefs")
+        await world.done("two", job.id)
+        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+
+
+async def test_it_goes_with_the_job(tmp_path: Path) -> None:
+    """Retention forgets the job, and what was kept of its work with it."""
+    async with executing(tmp_path, ScriptedEditor(half)) as world:
+        job = await world.done("half")
+        retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
+        await retention.sweep()
+        assert kept_refs(world) == [f"refs/pagehand/partial/{job.id}"]
+        world.ahead = timedelta(days=31)
+        await retention.sweep()
+        world.ahead = timedelta(days=31 + 91)
+        await retention.sweep()
+        assert kept_refs(world) == []
+
+
+def test_it_is_told_as_a_number_of_files() -> None:
+    """The wire has it beside the details that a client knows."""
+    assert PartialWork(files=3).model_dump(by_alias=True) == {"files": 3}
