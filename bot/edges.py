@@ -112,9 +112,7 @@ def _slack_edges(
     session: aiohttp.ClientSession,
 ) -> Edges:
     names = projects.names
-    message_context = MessageContext(
-        config.command, config.admin, identity.bot_user_id, several_projects=len(names) > 1, workspace=identity.team
-    )
+    message_context = _message_context(config, projects, identity)
     ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
     directory = UserDirectory(client)
     people = SlackPeople(client, directory=directory)
@@ -153,6 +151,11 @@ def _reading(
         SlackConversations(client, identity, people),
         SlackFiles(client, session),
     )
+
+
+def _message_context(config: Config, projects: Projects, identity: Identity) -> MessageContext:
+    several = len(projects.names) > 1
+    return MessageContext(config.command, config.admin, identity.bot_user_id, several, identity.team)
 
 
 def _telling(projects: Projects, channel_id: str) -> Telling:

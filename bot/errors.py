@@ -13,6 +13,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     │   ├── NoSuchProject        404 to a create: tell the person
     │   ├── JobGone              404 to a message or a get
     │   └── JobApiUncertain      may have arrived: never repeat a create or message by itself
+    │       ├── JobApiFailed     5xx: the server itself says that it failed
     │       └── JobApiUnreadable the answer is not an Agent job
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: try again
@@ -94,6 +95,10 @@ class JobGone(JobApiError):
 
 class JobApiUncertain(JobApiError):
     """It may have arrived: a timeout after sending, a connection cut while waiting, a 5xx."""
+
+
+class JobApiFailed(JobApiUncertain):
+    """A 5xx: the server failed, before it took the request or after."""
 
 
 class JobApiUnreadable(JobApiUncertain):

@@ -23,7 +23,7 @@ async def choose_project(
     """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
     if start is not None and not action.text:
-        await ask_for_project(tx, thread, action, ProjectQuestion(terms.projects.names))
+        await ask_for_project(tx, thread, action, _offered(thread, terms.projects.names))
         return None
     if start is None or project is None:
         return ActionAnswer.PROJECT_SETTLED
@@ -62,14 +62,22 @@ async def _switch_project(
 
 @dataclass(frozen=True)
 class ProjectQuestion:
-    """Which of these a request is for. `said` is the name that was given and is none; empty: none was."""
+    """Which of these a request is for. `said` is the name that was given and is none; empty: none was. `current` is the
+    project that it has, and would leave; empty: it has none, and waits.
+    """
 
     names: tuple[str, ...]
     said: str = ""
+    current: str = ""
+
+
+def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
+    """All of them, but for the one that the job has."""
+    return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
 
 
 async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
     """Asks somebody, privately, which project a job is for."""
     text = beginning(thread.prompt, MAX_QUOTED)
-    asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text)
+    asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text, question.current)
     await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))

@@ -190,6 +190,15 @@ OPEN_STATES = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestS
 NOT_SENT_YET = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING})
 
 
+class Doubt(StrEnum):
+    """Why it is not known whether the job API took a request."""
+
+    NO_ANSWER = "no_answer"
+    """None came, or none that tells."""
+    SERVER_FAILED = "server_failed"
+    """It answered that it failed, which it may have done before or after."""
+
+
 class RejectionReason(StrEnum):
     """Why a request was not sent, not accepted, or accepted to no purpose."""
 

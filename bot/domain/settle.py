@@ -19,7 +19,7 @@ from bot.domain.observe import (
     with_problem,
 )
 from bot.domain.poll_pace import Polling, next_poll_in
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.stopping import (
     CANCEL_AGAIN,
     STOP_PATIENCE,
@@ -66,6 +66,7 @@ class Uncertain:
 
     why: str
     ask_again: bool = False
+    doubt: Doubt = Doubt.NO_ANSWER
 
 
 SendOutcome = Accepted | Cancelled | NothingToStop | Rejected | JobApiUnavailable | Uncertain
@@ -237,7 +238,8 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
     else:
         job_ended = state.job is not None and state.job.ended
         state = open_round(state, now, polling)  # if it arrived after all, what comes of it is news
-    notice = NewNotice(keys.request_uncertain(request), RequestUncertain(summary(request), job_ended=job_ended))
+    told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt)
+    notice = NewNotice(keys.request_uncertain(request), told)
     reaction = _problem_reaction(request)
     return Settlement(RequestState.UNCERTAIN, state, (notice,), reaction, problem=outcome.why, uncertain=True)
 

@@ -11,6 +11,7 @@ import httpx
 from bot.errors import (
     JobApiBusy,
     JobApiError,
+    JobApiFailed,
     JobApiNotAllowed,
     JobApiRejected,
     JobApiUncertain,
@@ -137,7 +138,8 @@ def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
     # long: repeating a create on that ground could start a second job.
     if httpx.codes.is_client_error(status) and status != Status.REQUEST_TIMEOUT:
         return JobApiRejected(f"The job API refused this ({status}).", words=words)
-    return JobApiUncertain(f"The job API failed ({status}).", words=words)
+    kind = JobApiFailed if httpx.codes.is_server_error(status) else JobApiUncertain
+    return kind(f"The job API failed ({status}).", words=words)
 
 
 def _redirected(response: httpx.Response) -> str:

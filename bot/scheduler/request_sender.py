@@ -8,12 +8,13 @@ from dataclasses import replace
 from bot.domain.merging import as_one
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import JobApiAbilities
-from bot.domain.requests import RejectionReason, Request, Requester, RequestKind, RequestState
+from bot.domain.requests import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.stopping import Cancelled
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import (
     JobApiError,
+    JobApiFailed,
     JobApiNotAllowed,
     JobApiRejected,
     JobApiUnreachable,
@@ -159,7 +160,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return Rejected(_reason(error), error.words)
             case _:
                 self.record_no_answer(project, error, only_this_item=True)
-                return Uncertain(str(error), ask_again=self._may_repeat(request, thread))
+                doubt = Doubt.SERVER_FAILED if isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
+                return Uncertain(str(error), ask_again=self._may_repeat(request, thread), doubt=doubt)
 
     async def _settle(self, tx: SenderTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)

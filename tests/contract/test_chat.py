@@ -298,7 +298,7 @@ def told(world: SlackWorld) -> Notice:
 async def test_one_person_is_told_in_the_channel(world: SlackWorld) -> None:
     await world.chat.tell(world.thread, told(world))
     (message,) = world.workspace.people["ana"].ephemerals("docs")
-    assert message.text == "It is being sent again."
+    assert message.text == "Sending it again."
     assert world.workspace.people["ben"].ephemerals("docs") == []
 
 

@@ -15,14 +15,22 @@ from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.requests import Requester, RequestKind, UploadedFile
 from bot.domain.threads import ThreadState
-from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.errors import (
+    JobApiBusy,
+    JobApiError,
+    JobApiFailed,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+    JobGone,
+)
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 from bot.store.migrations.messages_of_0004 import state_text
 
 LINK = "https://example.org/pull/1"
-NO_LONGER = "no longer knows this job"
+NO_LONGER = "no longer has this job"
 
 
 async def card_of(world: CoreWorld, ts: str) -> str:
@@ -117,8 +125,18 @@ async def test_a_refusal_for_other_reasons_is_the_apis_own(world: CoreWorld) -> 
     await world.step(world.request_sender)
     await world.pass_time(30)
     refused = (await words_of(world, ts))[-1]
-    assert 'refused this follow-up ("More"). Change it and send it again.' in refused
+    assert 'Your follow-up ("More") was refused. Change it and send it again.' in refused
     assert ">too vague" in refused
+
+
+async def test_a_server_that_fails_is_not_said_to_be_silent(world: CoreWorld) -> None:
+    """It answered, and what it did before that nobody knows."""
+    world.job_api.faults = [JobApiFailed("The job API failed (500).")]
+    ts = await world.started()
+    (told,) = await words_of(world, ts)
+    assert "The agent's server failed, so I can't tell if this started." in told
+    assert "press *Send again*" in told
+    assert "I can't tell if this started" in await card_of(world, ts)
 
 
 async def test_an_address_that_leads_elsewhere_is_no_fault_of_the_request(world: CoreWorld) -> None:
@@ -126,7 +144,7 @@ async def test_an_address_that_leads_elsewhere_is_no_fault_of_the_request(world:
     ts = await world.started()
     (refused,) = await words_of(world, ts)
     assert "redirects to another address" in refused
-    assert "ask whoever installed Pagehand" in refused
+    assert "Ask whoever installed Pagehand" in refused
     assert "Change it" not in refused
 
 
@@ -159,12 +177,12 @@ async def test_a_start_that_meets_a_used_up_allowance_says_so_in_thread_and_card
     await world.settle()
     (told,) = await words_of(world, ts)
     for shown in (told, await card_of(world, ts)):
-        assert "hourly allowance is used up, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
+        assert "hourly limit is used up, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
         assert "100 uses an hour &amp; no more" in shown
-        assert "reached" not in shown
+        assert "can't reach" not in shown
     await world.pass_time(1_300)
     assert world.chat.said(ts) == ["outage_started", "outage_ended", "job_started"]
-    assert "allowance" not in await card_of(world, ts)
+    assert "limit" not in await card_of(world, ts)
 
 
 async def test_a_service_that_is_busy_is_no_used_up_allowance(world: CoreWorld) -> None:
@@ -173,8 +191,8 @@ async def test_a_service_that_is_busy_is_no_used_up_allowance(world: CoreWorld) 
     await world.settle()
     for shown in (*await words_of(world, ts), await card_of(world, ts)):
         assert "busy, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
-        assert "allowance" not in shown
-        assert "reached" not in shown
+        assert "limit" not in shown
+        assert "can't reach" not in shown
 
 
 async def test_a_job_that_may_not_be_looked_at_for_long_says_so(world: CoreWorld) -> None:
@@ -182,18 +200,18 @@ async def test_a_job_that_may_not_be_looked_at_for_long_says_so(world: CoreWorld
     world.job_api.faults = [JobApiBusy("429", words="slow down", retry_after=600.0) for _ in range(9)]
     await world.pass_time(1_000)
     for shown in ((await words_of(world, ts))[-1], await card_of(world, ts)):
-        assert "allowance is used up, at least until <!date^" in shown
+        assert "limit is used up, at least until <!date^" in shown
         assert "slow down" in shown
-        assert "reached" not in shown
+        assert "can't reach" not in shown
 
 
 async def test_the_card_follows_the_reason_as_it_changes(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiBusy("429", words="100 an hour", retry_after=300.0), JobApiUnreachable("down")]
     ts = await world.started()
     await world.settle()
-    assert "allowance" in await card_of(world, ts)
+    assert "limit" in await card_of(world, ts)
     await world.pass_time(302)
-    assert "cannot be reached" in await card_of(world, ts)
+    assert "can't reach" in await card_of(world, ts)
     assert "100 an hour" not in await card_of(world, ts)
 
 

@@ -260,10 +260,10 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
         reply, ben.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
     )
     await ben.edit("docs", reply.ts, "Add a page called Late with the text: Two.")
-    offer = await _told_alone(shared, "docs", "Do you want to send that as a follow-up?", "ben")
+    offer = await _told_alone(shared, "docs", "Send the new one as a follow-up?", "ben")
     assert "Add a page called Late" in offer.text
     assert (await ben.press("docs", offer.ts, "send_new_words")).ok
-    await _told_alone(shared, "docs", "on their way", "ben")
+    await _told_alone(shared, "docs", "The new version is on its way", "ben")
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed", nth=1)
     assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
     assert list(reply.reactions) == ["white_check_mark"]
@@ -280,7 +280,7 @@ async def test_a_file_goes_to_the_agent_itself(shared: Demo) -> None:
     await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
     assert list(sent.reactions) == ["white_check_mark"]
     said = "".join(message.text for message in shared.workspace.channels.thread("docs", card.ts))
-    assert "link only" not in said
+    assert "Only a link" not in said
     uploads = shared.repository.parent / "jobserver" / "uploads"
     assert picture.content in [path.read_bytes() for path in uploads.iterdir()]
 
@@ -314,7 +314,7 @@ async def test_a_channel_shared_with_partners_is_off(shared: Demo) -> None:
     await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
     await _told_alone(shared, "partners", "people of other organizations are in this channel")
     await people["emil"].say("partners", "@pagehand Add a page called Theirs with the text: No.")
-    await _told_alone(shared, "partners", "only people of the workspace", "emil")
+    await _told_alone(shared, "partners", "only members of ", "emil")
     assert _jobs(shared) == jobs
 
 
@@ -325,7 +325,7 @@ async def test_a_guest_sees_why_nothing_starts(shared: Demo) -> None:
     await gia.say("docs", "@pagehand By a mention")
     for words in ("By a command", "By a mention"):
         told = await _told_alone(shared, "docs", words, "gia")
-        assert "guests of this workspace may not" in told.text
+        assert "guests of this workspace can't" in told.text
     await gia.say("pagehand", "By a direct message")
     await _told_alone(shared, "pagehand", "By a direct message", "gia")
     assert _jobs(shared) == jobs

@@ -137,7 +137,7 @@ async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk)
     await mine.get_by_role("button", name="Edit message").click()
     await page.get_by_label("Edit message").fill("@pagehand bring it back, with examples")
     await page.keyboard.press("Enter")
-    await page.get_by_role("button", name="Send the new words").click()
+    await page.get_by_role("button", name="Send the new version").click()
     await world.steered(created.job_id, "bring it back, with examples")
 
 
@@ -177,6 +177,6 @@ async def test_a_guest_is_refused_politely(world: WaysInWorld, desk: Desk) -> No
     jobs = len(world.job_api.created)
     page = await desk.open(GIA, DOCS)
     await write(page, "/docs Fix it as a guest")
-    told = messages(page).filter(has_text="guests of this workspace may not use Pagehand")
+    told = messages(page).filter(has_text="guests of this workspace can't use Pagehand")
     await expect(told).to_contain_text("Fix it as a guest")
     assert len(world.job_api.created) == jobs

@@ -11,9 +11,9 @@ from bot.domain.projects import ProjectReason
 from bot.domain.requests import WayIn
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
+from bot.slack.rendering.card_facts import duration
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import duration
 
 CONTEXT = MessageContext(bot_user_id="U0BOT")
 SEVERAL = replace(CONTEXT, several_projects=True)
@@ -51,13 +51,13 @@ def test_every_way_in_is_told_after_the_state(way_in: WayIn) -> None:
     """Who asked, and how, follows what is most worth knowing."""
     message = card(replace(THREAD, options=ThreadOptions(way_in)), CONTEXT)
     assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
-    assert "asked: Fix the guides\n" in message.text
+    assert ": Fix the guides\n" in message.text
     assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
 
 
 def test_a_retry_says_that_it_is_one() -> None:
     """The request is the same, so that its words alone do not tell."""
-    assert "wanted this tried again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
+    assert "asked to try this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
 
 
 @pytest.mark.parametrize("reason", ProjectReason)
@@ -117,11 +117,15 @@ def test_durations_are_words(seconds: float, words: str) -> None:
         (ThreadState(), "Follow-ups: 2 sent, 1 waiting for the job to begin"),
         (
             ThreadState(Job("j1", "active"), problem=Problem.RATE_LIMITED, problem_until=int(NOON)),
-            f"Follow-ups: 2 sent, 1 waiting for the job API's hourly allowance, at least until {MOMENT}",
+            f"Follow-ups: 2 sent, 1 waiting for the agent's hourly limit, at least until {MOMENT}",
         ),
         (
             ThreadState(Job("j1", "active"), problem=Problem.OUT_OF_REACH),
-            "Follow-ups: 2 sent, 1 waiting for the job API to be reached again",
+            "Follow-ups: 2 sent, 1 waiting for the agent to be back",
+        ),
+        (
+            ThreadState(problem=Problem.UNCERTAIN),
+            "Follow-ups: 2 sent, 1 waiting until it's clear that this started",
         ),
     ],
 )
@@ -138,7 +142,7 @@ def test_without_follow_ups_nothing_is_counted() -> None:
 def test_who_muted_a_job_is_told_with_what_that_means() -> None:
     """And it can be undone in the menu."""
     muted = with_state(Job("j1", "active"), muted_by="U0BEN")
-    assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies are not sent")
+    assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies aren't sent")
     assert "Unmute" in menu_of(muted)
     assert "Mute" not in menu_of(muted)
     assert "Follow up…" not in labels_of(muted)
@@ -191,7 +195,7 @@ def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:
     """A certain failure can be retried at once."""
     stop = card(with_state(Job("j1", "active")), CONTEXT).blocks[-1]["elements"][0]
     assert (stop["action_id"], stop["value"]) == ("stop_job", "th1")
-    assert "stop what it is at" in stop["confirm"]["text"]["text"]
+    assert "What it has changed so far stays" in stop["confirm"]["text"]["text"]
     retry = card(with_state(problem=Problem.UNCERTAIN), CONTEXT).blocks[-1]["elements"][0]
     assert "done twice" in retry["confirm"]["text"]["text"]
     assert "confirm" not in card(with_state(Job("j1", "failed")), CONTEXT).blocks[-1]["elements"][1]

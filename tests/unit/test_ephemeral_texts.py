@@ -50,7 +50,7 @@ def test_what_is_missing_is_named() -> None:
 def test_a_direct_message_between_people_has_no_room_for_a_job() -> None:
     thread = Thread("th1", "T1", "D0BOTH", "U1", "Fix <it>", "", 0.0)
     text = card_not_posted(thread, CardNotPosted("U1", "channel_not_found"), CONTEXT).text
-    assert "not part of this direct message, so no job was started" in text
+    assert "No job was started: I'm not part of this direct message." in text
     assert "in a channel" in text
     assert "/invite" not in text
     assert ">Fix &lt;it&gt;" in text

@@ -120,9 +120,9 @@ def test_what_has_no_room_in_the_question_is_said() -> None:
 
     usual = asked(*(f"project-{number:02}" for number in range(MOST_PROJECTS)))
     assert len(usual.blocks[1]["elements"][0]["options"]) == MOST_PROJECTS
-    assert "no room" not in usual.text
+    assert "don't fit" not in usual.text
     long = asked(*(f"{'a' * 56}{number}" for number in range(MOST_PROJECTS)))
     left_out = MOST_PROJECTS - len(long.blocks[1]["elements"][0]["options"])
-    assert f"{left_out} more have no room here. To choose one, ask again with `project:NAME` in front." in long.text
+    assert f"{left_out} more don't fit here. To choose one of them, ask again with `project:NAME`" in long.text
     assert 0 < left_out < MOST_PROJECTS // 2
     assert len(str(long.blocks)) < 20_000

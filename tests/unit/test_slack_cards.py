@@ -51,7 +51,7 @@ from bot.domain.notices.posts import (
 from bot.domain.notices.questions import RequestRefused
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
-from bot.domain.requests import RejectionReason, RequestKind, WayIn
+from bot.domain.requests import Doubt, RejectionReason, RequestKind, WayIn
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
@@ -279,12 +279,12 @@ def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = Fa
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (held(1, "plan.pdf", words_sent=True), "Your words go to the agent, but not 1 file (plan.pdf):"),
-        (held(3, "a.png", "b & <c>.png"), "holds 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more) and no words"),
-        (held(1), "holds 1 file and no words"),
-        (held(0, forwarded=True), "holds a forwarded message and no words"),
-        (held(1, "a", forwarded=True), "holds 1 file (a) and a forwarded message and no words"),
-        (held(0), "your reply holds no words for the agent. Write what"),
+        (held(1, "plan.pdf", words_sent=True), "Your text goes to the agent, but not 1 file (plan.pdf):"),
+        (held(3, "a.png", "b & <c>.png"), "holds only 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more),"),
+        (held(1), "holds only 1 file,"),
+        (held(0, forwarded=True), "holds only a forwarded message,"),
+        (held(1, "a", forwarded=True), "holds only 1 file (a) and a forwarded message,"),
+        (held(0), "your reply has no words for the agent. Reply with what"),
     ],
 )
 def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, words: str) -> None:
@@ -296,33 +296,33 @@ def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, word
 @pytest.mark.parametrize(
     ("cut", "words"),
     [
-        (ContextCut("U0ANA", ("a&b.png",)), "The agent gets the link only, not the content, of a&amp;b.png."),
+        (ContextCut("U0ANA", ("a&b.png",)), "Only a link, not the content: a&amp;b.png."),
         (
             ContextCut("U0ANA", name_only=("<c>.pdf", "")),
-            "neither the content of &lt;c&gt;.pdf, a file nor a link: paste",
+            "Neither content nor link: &lt;c&gt;.pdf, a file. Reply with what",
         ),
-        (ContextCut("U0ANA", thread_unread=True), "Slack did not give the thread's messages: write what matters"),
+        (ContextCut("U0ANA", thread_unread=True), "Slack didn't give me its messages. Reply with what matters."),
     ],
 )
 def test_what_does_not_go_along_is_told_with_what_to_do(cut: ContextCut, words: str) -> None:
     """A link is promised only where there is one."""
     (message,) = say(cut)
-    assert message.text.startswith("<@U0ANA> Your request goes to the agent. ")
+    assert message.text.startswith("<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• ")
     assert words in message.text
 
 
 @pytest.mark.parametrize(
     ("earlier", "words"),
     [
-        (EarlierWords.ACCEPTED, "after it was sent: the agent has the earlier words"),
-        (EarlierWords.UNCERTAIN, "if it arrived, the agent has the earlier words"),
-        (EarlierWords.REJECTED, "a reply that was not taken"),
+        (EarlierWords.ACCEPTED, "the agent has the earlier version. Send the new one"),
+        (EarlierWords.UNCERTAIN, "a reply that the agent may already have. Send"),
+        (EarlierWords.REJECTED, "a reply that wasn't sent. Send the new version?"),
     ],
 )
 def test_an_offer_tells_what_became_of_the_earlier_words(earlier: EarlierWords, words: str) -> None:
     (message,) = say(ReplyEdited("U0ANA", "r1", "Fix <b> & c", earlier))
     assert words in message.text
-    assert ">Fix &lt;b&gt; &amp; c\n" in message.text
+    assert message.text.endswith("\n>Fix &lt;b&gt; &amp; c")
     (button,) = message.blocks[1]["elements"]
     assert (button["action_id"], button["value"]) == ("send_new_words", "r1")
 
@@ -439,27 +439,27 @@ def test_a_link_that_is_no_address_is_text() -> None:
     ("state", "words"),
     [
         (ThreadState(), "Waiting to be sent"),
-        (ThreadState(problem=Problem.OUT_OF_REACH), "cannot be reached"),
+        (ThreadState(problem=Problem.OUT_OF_REACH), "I can't reach the agent"),
         (ThreadState(problem=Problem.NOT_ALLOWED), "<@U0ADMIN>"),
         (ThreadState(problem=Problem.REJECTED, problem_text="prompt too <long>"), ">prompt too &lt;long&gt;"),
-        (ThreadState(problem=Problem.UNCERTAIN), "not known whether"),
+        (ThreadState(problem=Problem.UNCERTAIN), "I can't tell if this started"),
         (ThreadState(job=job("active")), "Active"),
         (ThreadState(job=job("completed")), "Finished without a pull request"),
         (ThreadState(job=job("failed")), "Failed"),
         (ThreadState(job=job("archived")), "Archived"),
         (ThreadState(job=job("pondering <deeply>")), "Status: pondering &lt;deeply&gt;"),
-        (ThreadState(job=job("active"), problem=Problem.OUT_OF_REACH), "may have changed since"),
-        (ThreadState(job=job("archived")), "no more follow-ups are sent to it"),
-        (ThreadState(problem=Problem.RATE_LIMITED), "hourly allowance is used up*\nIt is sent"),
+        (ThreadState(job=job("active"), problem=Problem.OUT_OF_REACH), "may be out of date"),
+        (ThreadState(job=job("archived")), "follow-ups are no longer sent"),
+        (ThreadState(problem=Problem.RATE_LIMITED), "hourly limit is used up*\nIt goes out"),
         (ThreadState(problem=Problem.RATE_LIMITED, problem_text="100 <an> hour"), ">100 &lt;an&gt; hour"),
-        (ThreadState(problem=Problem.BUSY), "the job API is busy"),
-        (ThreadState(problem=Problem.FAULTY), "does not answer properly"),
+        (ThreadState(problem=Problem.BUSY), "the agent is busy"),
+        (ThreadState(problem=Problem.FAULTY), "isn't answering properly"),
         (
             ThreadState(job=job("active"), problem=Problem.RATE_LIMITED),
-            "allowance is used up, so this may have changed",
+            "limit is used up, so this may be out of date",
         ),
-        (ThreadState(job=job("active"), problem=Problem.BUSY), "busy, so this may have changed since"),
-        (ThreadState(job=job("active"), problem=Problem.FAULTY), "does not answer properly, so this may"),
+        (ThreadState(job=job("active"), problem=Problem.BUSY), "busy, so this may be out of date"),
+        (ThreadState(job=job("active"), problem=Problem.FAULTY), "isn't answering properly, so this may"),
         (ThreadState(job=job("failed"), problem=Problem.GONE), "When last seen: Failed"),
     ],
 )
@@ -472,12 +472,12 @@ def test_the_state_in_honest_words(state: ThreadState, words: str) -> None:
 def test_a_card_tells_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
     words = state_line(ThreadState(job=found, problem=problem, problem_until=1_700_000_040), CONTEXT)
     assert ", at least until <!date^1700000040^{time}|22:14 UTC>" in words
-    assert "cannot be reached" not in words
+    assert "can't reach" not in words
 
 
 def test_the_card_of_a_job_that_is_gone_has_one_truth() -> None:
     words = state_line(ThreadState(job=job("active"), problem=Problem.GONE), CONTEXT)
-    assert words == "*The job API no longer knows this job*"
+    assert words == "*The agent no longer has this job*"
 
 
 def test_a_finished_job_mentions_the_asker_and_has_its_link_twice() -> None:
@@ -499,7 +499,7 @@ def test_sending_again_asks_first() -> None:
     (button,) = message.blocks[1]["elements"]
     assert (button["action_id"], button["value"]) == ("send_again", "r1")
     assert "twice" in button["confirm"]["text"]["text"]
-    assert "this follow-up" in message.text
+    assert "your follow-up" in message.text
 
 
 LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
@@ -519,33 +519,43 @@ LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
 )
 def test_a_follow_up_is_named_by_its_first_words(message: NoticeMessage) -> None:
     words = said(message)
-    assert 'his follow-up ("Shorter &lt;b&gt;please&lt;/b&gt;, and longer' in words
+    assert 'our follow-up ("Shorter &lt;b&gt;please&lt;/b&gt;, and longer' in words
     assert '…")' in words
 
 
 def test_a_used_up_allowance_is_told_in_the_apis_words_with_its_end() -> None:
     limited = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1_700_000_040, waiting=START)
     words = said(limited)
-    assert "hourly allowance is used up, at least until <!date^1700000040^{time}|22:14 UTC>." in words
+    assert "hourly limit is used up, at least until <!date^1700000040^{time}|22:14 UTC>." in words
     assert ">100 &lt;an&gt; hour" in words
-    assert "cannot be reached" not in words
+    assert "can't reach" not in words
     busy = said(replace(limited, problem=Problem.BUSY))
     assert "busy, at least until" in busy
-    assert "allowance" not in busy
-    assert "There is room" in said(OutageEnded(Problem.RATE_LIMITED))
+    assert "limit" not in busy
+    assert "takes requests again" in said(OutageEnded(Problem.RATE_LIMITED))
     assert "until" not in said(replace(limited, until=None))
 
 
 def test_an_uncertain_start_is_not_watched_for_in_vain() -> None:
     words = said(RequestUncertain(START))
     assert "wait" not in words.lower()
-    for state in ("this thread cannot show it", "dashboard", "pull requests", "twice"):
-        assert state in words
+    assert "Look for a new pull request; if there is none, press *Send again*." in words
 
 
 def test_an_uncertain_follow_up_tells_what_its_thread_can_show() -> None:
-    assert "this thread shows that" in said(RequestUncertain(FOLLOW_UP, job_ended=True))
-    assert "this thread cannot show" in said(RequestUncertain(FOLLOW_UP, job_ended=False))
+    assert "If nothing happens here in a few minutes" in said(RequestUncertain(FOLLOW_UP, job_ended=True))
+    assert "See what it does next" in said(RequestUncertain(FOLLOW_UP, job_ended=False))
+
+
+@pytest.mark.parametrize("request_", [START, FOLLOW_UP])
+@pytest.mark.parametrize("job_ended", [True, False])
+def test_a_server_that_failed_is_told_apart_from_an_answer_that_did_not_come(
+    request_: RequestSummary, *, job_ended: bool
+) -> None:
+    """And only from a server that said so."""
+    failed = RequestUncertain(request_, job_ended, Doubt.SERVER_FAILED)
+    assert "The agent's server failed, so I can't tell if" in said(failed)
+    assert "server" not in said(replace(failed, doubt=Doubt.NO_ANSWER))
 
 
 @pytest.mark.parametrize(
@@ -560,7 +570,7 @@ def test_an_uncertain_follow_up_tells_what_its_thread_can_show() -> None:
 def test_what_no_change_of_words_would_mend_is_not_to_be_changed(reason: RejectionReason) -> None:
     words = said(rejected(reason))
     assert "Change it" not in words
-    assert "Start a new one with `/docs`" in words or "start a new one with `/docs`" in words
+    assert "Start a new one with `/docs`" in words or "start a new job with `/docs`" in words
 
 
 @pytest.mark.parametrize(
@@ -585,16 +595,11 @@ def test_a_request_of_which_little_is_known_is_told_of_all_the_same() -> None:
     """An earlier version noted no more of it."""
     unknown = RequestSummary("", "", None)
     outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
-    assert "What you asked for is kept and sent" in said(outage)
-    assert "What you asked for is kept" in said(AccessDenied(401, unknown))
-    assert said(OutageEnded()).startswith("The job API answers again.")
+    assert "What you asked for goes out by itself" in said(outage)
+    assert "what you asked for waits" in said(AccessDenied(401, unknown))
+    assert said(OutageEnded()).startswith("The agent is back.")
     assert "There is a new pull request" in said(PullRequestFound(LINK, changed=True))
-    assert "this request" in said(RequestUncertain(START))
-
-
-def test_who_replies_below_an_uncertain_start_learns_that_it_waits() -> None:
-    assert "Replies in this thread are kept" in said(RequestUncertain(START))
-    assert "Replies" not in said(RequestUncertain(FOLLOW_UP))
+    assert "if this started" in said(RequestUncertain(START))
 
 
 def test_only_a_refusal_for_age_can_be_sent_again() -> None:
@@ -628,24 +633,24 @@ def test_cannot_post_tells_how_to_invite_and_keeps_the_request() -> None:
 def test_a_missing_scope_is_told_with_whom_to_ask() -> None:
     missing = CardNotPosted("U0ASKER", "missing_scope", ("groups:history",))
     words = said(missing)
-    assert "has not granted Pagehand the scope groups:history, so no job was started" in words
+    assert "No job was started: Slack hasn't granted me groups:history." in words
     assert "<@U0ADMIN>" in words
     in_doubt = said(replace(missing, may_be_posted=True))
-    assert "should the card be there, it stands for nothing" in in_doubt
+    assert "so I can't see if the job's card arrived; if it did, ignore it" in in_doubt
     assert in_doubt.endswith("Fix it")
 
 
 def test_what_may_be_in_the_thread_already_is_told_with_that_doubt() -> None:
     doubtful = PostNotDelivered("U0ASKER", JobFinished(LINK), may_be_posted=True)
     (told,) = say(doubtful)
-    assert told.text.startswith("It is not known whether this has reached the job's thread:\n<@U0ASKER> Finished.")
+    assert told.text.startswith("I can't tell if this reached the job's thread:\n<@U0ASKER> Finished.")
     assert_sendable(told)
     (plain,) = say(doubtful, without_blocks=True)
     assert (plain.text, plain.blocks) == (told.text, ())
     (certain,) = say(replace(doubtful, may_be_posted=False))
     (posted,) = say(JobFinished(LINK))
     assert certain == posted
-    assert "not known" not in posted.text
+    assert "can't tell" not in posted.text
 
 
 def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
@@ -673,16 +678,16 @@ def test_who_asked_for_too_much_is_told_when_they_may_ask_again() -> None:
     """In their own zone; where it is not known, in a while."""
     refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
     words = said(refused)
-    assert words.startswith("No job was started: you have asked for 5 things within the last hour")
-    assert "Please ask again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;" in words
-    assert "Please ask again in a while." in said(replace(refused, free_at=None))
+    assert words.startswith("No job was started: you've reached the limit of 5 requests an hour.")
+    assert "Please try again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;" in words
+    assert "Please try again in a while." in said(replace(refused, free_at=None))
 
 
 @pytest.mark.parametrize("why", Refusal)
 def test_whoever_is_refused_learns_why_and_what_to_do(why: Refusal) -> None:
     """No braces are left, and it ends as a sentence."""
     words = said(RequestRefused("U0ANA", why, RequestKind.FOLLOW_UP))
-    assert words.startswith("Your reply was not sent: ")
+    assert words.startswith("Your reply wasn't sent: ")
     assert words.endswith(".")
     assert "{" not in words.replace("{time}", "")
 

@@ -86,7 +86,7 @@ def test_what_waits_for_this_person_stands_first() -> None:
 
 def test_what_is_not_sent_yet_says_why() -> None:
     """In the card's words; the steps of a plan stay with the card."""
-    assert "the job API is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
+    assert "the agent is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
     plan = Progress(plan=(PlanStep("Read the guides", StepStatus.PENDING),))
     blocks = shown(HomeContent("U1", jobs=[thread(job=Job("j", "active"), progress=plan)]))
     assert "Active: the agent is at work" in blocks

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from bot.domain.job_details import JobReport
 from bot.domain.jobs import Problem
-from bot.domain.requests import RejectionReason, RequestKind
+from bot.domain.requests import Doubt, RejectionReason, RequestKind
 
 
 class Delivery(StrEnum):
@@ -206,12 +206,13 @@ class RequestRejected(_InThread):
 
 @dataclass(frozen=True)
 class RequestUncertain(_InThread):
-    """It is not known whether a request was accepted; a person can send it again. `job_ended`: the job was not at work,
-    so that it would be seen to take a follow-up up.
+    """It is not known whether a request was accepted, for the reason in `doubt`; a person can send it again.
+    `job_ended`: the job was not at work, so that it would be seen to take a follow-up up.
     """
 
     request: RequestSummary
     job_ended: bool = True
+    doubt: Doubt = Doubt.NO_ANSWER
     kind: Literal["request_uncertain"] = field(default="request_uncertain", kw_only=True)
 
 

@@ -37,14 +37,15 @@ class ReplyHeld(ToPerson):
 
 @dataclass(frozen=True)
 class ProjectAsked(ToPerson):
-    """A job waits for the choice of its project. `said` is the name that was given and is none; `text` is how the
-    request begins.
+    """Which project is a job for? `said` is the name that was given and is none; `text` is how the request begins;
+    `current` is the project that it would leave. Empty: it has none, and waits.
     """
 
     thread_id: str
     projects: tuple[str, ...]
     said: str
     text: str
+    current: str = ""
     kind: Literal["project_asked"] = field(default="project_asked", kw_only=True)
 
 

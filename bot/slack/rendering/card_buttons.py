@@ -19,6 +19,7 @@ from bot.slack.rendering.blocks import (
     menu_value,
 )
 from bot.slack.rendering.text import safe_url
+from bot.slack.rendering.words import card as words
 
 _NOT_STARTED = frozenset(
     {
@@ -37,16 +38,16 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     job, made = thread.state.job, []
     url = safe_url(job.pr_link) if job else None
     if url is not None:
-        made.append(link_button("Open the pull request", OPEN_PULL_REQUEST, url))
+        made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url))
     if several_projects and is_undecided(thread):
-        made.append(button("Choose the project…", ASK_FOR_PROJECT, thread.id))
+        made.append(button(words.CHOOSE_PROJECT, ASK_FOR_PROJECT, thread.id))
     if can_be_stopped(thread):
-        made.append(button("Stop", STOP_JOB, thread.id, confirm=_STOP))
+        made.append(button(words.STOP, STOP_JOB, thread.id, confirm=_STOP))
     if takes_follow_ups(thread):
-        made.append(button("Follow up…", FOLLOW_UP, thread.id))
+        made.append(button(words.FOLLOW_UP, FOLLOW_UP, thread.id))
     if can_be_retried(thread):
         twice = thread.state.job is None and thread.state.problem is Problem.UNCERTAIN
-        made.append(button("Retry", RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
+        made.append(button(words.RETRY, RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
     return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
 
 
@@ -78,27 +79,17 @@ def can_switch_project(thread: Thread) -> bool:
 
 
 def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
-    made = {"Show the whole request": menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
+    made = {words.SHOW_REQUEST: menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
     if several_projects and can_switch_project(thread):
-        made["Switch project…"] = menu_value(MenuItem.PROJECT, thread.id)
+        made[words.SWITCH_PROJECT] = menu_value(MenuItem.PROJECT, thread.id)
     if thread.state.muted_by:
-        made["Unmute"] = menu_value(MenuItem.UNMUTE, thread.id)
+        made[words.UNMUTE] = menu_value(MenuItem.UNMUTE, thread.id)
     else:
-        made["Mute"] = menu_value(MenuItem.MUTE, thread.id)
+        made[words.MUTE] = menu_value(MenuItem.MUTE, thread.id)
     if thread.state.job is not None:
-        made["Show the job's id"] = menu_value(MenuItem.JOB_ID, thread.id)
+        made[words.SHOW_JOB_ID] = menu_value(MenuItem.JOB_ID, thread.id)
     return made
 
 
-_STOP = confirmation(
-    "Stop this job?",
-    "The agent is told to stop what it is at. What it has changed so far stays as it is.",
-    "Stop it",
-    "Go on",
-)
-_TWICE = confirmation(
-    "Try it again?",
-    "The request may have arrived the first time; then it is done twice.",
-    "Try again",
-    "Leave it",
-)
+_STOP = confirmation(words.STOP_TITLE, words.STOP_MEANING, words.STOP_YES, words.STOP_NO)
+_TWICE = confirmation(words.RETRY_TITLE, words.RETRY_RISK, words.RETRY_YES, words.RETRY_NO)

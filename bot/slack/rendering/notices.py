@@ -101,7 +101,7 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
         case CardNotPosted():
             made = [personal_notices.card_not_posted(thread, message, message_context)]
         case ActionAnswered():
-            made = [personal_notices.answer(message)]
+            made = [personal_notices.answer(message, message_context)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
         case RequestRefused() | ReplyHeld() | ProjectAsked() | StopAsked() | HelpRequested() | StatusRequested():

@@ -25,40 +25,15 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.ephemeral_texts import word_meant
+from bot.slack.rendering.help import help_in_thread
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, moment, one_line, opening, quote
+from bot.slack.rendering.text import ELLIPSIS, Markup, moment, one_line, opening, quote
+from bot.slack.rendering.words import questions as words
 
 _LABEL = 75
 """Slack's limit for the words on a button."""
 _MAX_CHOICES = 9_000
 """Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
-_WHY = {
-    Refusal.GUEST: "guests of this workspace may not use Pagehand here. To change that, ask {ask} to allow guests.",
-    Refusal.OTHER_ORGANIZATION: "only people of the workspace that Pagehand belongs to may do that. Ask somebody there "
-    "to do it for you.",
-    Refusal.NOT_A_PERSON: "only people may do that, with an account that is not switched off.",
-    Refusal.SHARED_CHANNEL: "people of other organizations are in this channel, and Pagehand is not set up for that. "
-    "Do it in another channel, or ask {ask} to allow shared channels.",
-    Refusal.NOT_ON_THE_LIST: "only certain people may, and you are not among them. Ask {ask} to add you, or a user "
-    "group of yours.",
-    Refusal.CHANNEL_NOT_ON_THE_LIST: "Pagehand is for certain channels only, and this is none of them. Do it in one of "
-    "those, or ask {ask} to add this one.",
-    Refusal.TOO_MANY: "you have asked for {limit} things within the last hour, and that is as much as one person may. "
-    "Please ask again {later}.",
-    Refusal.PERSON_UNKNOWN: "Slack does not say who you are, so Pagehand cannot tell whether you may. Try again in a "
-    "while; if that does not help, ask {ask} to check that the app is granted the scope users:read.",
-    Refusal.CHANNEL_UNKNOWN: "Slack does not say what kind of channel this is, so Pagehand cannot tell whether it may "
-    "work here. Invite it with `/invite` {bot} and try again; if that does not help, ask {ask} to check that the app "
-    "is granted the scopes channels:read and groups:read.",
-    Refusal.NOT_A_PARTICIPANT: "only somebody who asked for this job or steered it can do that.",
-    Refusal.NOT_THE_WRITER: "only the person who wrote the reply can.",
-}
-_WANTED = {
-    RequestKind.START: "No job was started",
-    RequestKind.RETRY: "No job was started",
-    RequestKind.FOLLOW_UP: "Your reply was not sent",
-    RequestKind.SEND_NEW_WORDS: "Your new words were not sent",
-}
 
 
 def question(thread: Thread, message: Question, message_context: MessageContext) -> Message:
@@ -71,47 +46,54 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
         case ProjectAsked():
             return _which_project(message)
         case StopAsked():
-            return _whether_to_stop(thread)
+            return paragraph(words.STOP_AS_OUTSIDER, button(words.STOP_IT, STOP_JOB, thread.id))
         case HelpRequested(meant=ThreadWord() as meant):
             return paragraph(word_meant(meant))
         case HelpRequested():
-            return paragraph(_help(thread, message_context))
+            return paragraph(help_in_thread(thread, message_context))
         case _:
             assert_never(message)
 
 
 def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
-    later = "in a while" if message.free_at is None else f"after {moment(message.free_at)}"
-    why = _WHY[message.refusal].format(
-        ask=message_context.ask, bot=message_context.bot, limit=message.limit, later=later
+    what = words.REFUSED_KINDS.get(message.wanted, words.REFUSED_OTHERWISE)
+    refused = words.REFUSED(what=what, why=_why(message, message_context))
+    said = message.text.strip()
+    return paragraph(words.YOU_WROTE(why=refused, text=_quoted(message.text)) if said else refused)
+
+
+def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
+    if message.refusal is Refusal.OTHER_ORGANIZATION and message.wanted is RequestKind.FOLLOW_UP:
+        return words.OUTSIDER_REPLIES(workspace=message_context.home_workspace)
+    return words.REFUSALS[message.refusal](
+        ask=message_context.ask,
+        bot=message_context.bot,
+        later=words.IN_A_WHILE if message.free_at is None else words.AFTER(time=moment(message.free_at)),
+        limit=message.limit,
+        workspace=message_context.home_workspace,
     )
-    said = f"\nYou wrote:\n{_quoted(message.text)}" if message.text.strip() else ""
-    return paragraph(f"{_WANTED.get(message.wanted, 'That was not done')}: {why}{said}")
 
 
 def _held(message: ReplyHeld) -> Message:
     request = message.request_id[:MAX_VALUE]
     buttons = (
-        button("Send", SEND_HELD, request),
-        button("Send all of mine here", SEND_ALL_HELD, request),
-        button("No", DISCARD_HELD, request),
+        button(words.SEND, SEND_HELD, request),
+        button(words.SEND_ALL, SEND_ALL_HELD, request),
+        button(words.DO_NOT_SEND, DISCARD_HELD, request),
     )
-    ask = f"Send this to the agent?\n{_quoted(message.text)}"
-    return paragraph(ask, *buttons) if request else paragraph(ask)
-
-
-def _whether_to_stop(thread: Thread) -> Message:
-    return paragraph("Stop this job? You have not taken part in it.", button("Stop it", STOP_JOB, thread.id))
+    return paragraph(words.SEND_TO_AGENT(text=_quoted(message.text)), *(buttons if request else ()))
 
 
 def _which_project(message: ProjectAsked) -> Message:
-    said = f"There is no project called {one_line(message.said, 100)}. " if message.said.strip() else ""
-    words = f"{said}Which project is this for? It waits for your answer.\n{_quoted(message.text)}"
+    text = _quoted(message.text)
+    ask = words.SWITCH_PROJECT(text=text) if message.current else words.WHICH_PROJECT(text=text)
+    if message.said.strip():
+        ask = words.NO_SUCH_PROJECT(name=one_line(message.said, 100), ask=ask)
     choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
     fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
     if left_out := len(message.projects) - len(fitting):
-        words = f"{words}\n{left_out} more have no room here. To choose one, ask again with `project:NAME` in front."
-    return paragraph(words, *_choices(fitting)) if fitting else paragraph(words)
+        ask = words.PROJECTS_LEFT_OUT(ask=ask, count=left_out)
+    return paragraph(ask, *_choices(fitting)) if fitting else paragraph(ask)
 
 
 def _with_room(choices: dict[str, str]) -> dict[str, str]:
@@ -125,26 +107,13 @@ def _choices(values: dict[str, str]) -> tuple[Block, ...]:
     if len(values) <= len(CHOOSE_PROJECT_BUTTONS):
         ids = zip(CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
         return tuple(button(_label(name), action_id, value) for action_id, (name, value) in ids)
-    return (select(CHOOSE_PROJECT, "Choose a project", {_label(name): value for name, value in values.items()}),)
+    return (select(CHOOSE_PROJECT, words.CHOOSE_PROJECT, {_label(name): value for name, value in values.items()}),)
 
 
 def _label(name: str) -> str:
     return " ".join(displayable(name).split())[:_LABEL] or ELLIPSIS
 
 
-def _help(thread: Thread, message_context: MessageContext) -> str:
-    mention = f" that mention {message_context.bot}" if thread.origin == "conversation" else ""
-    return "\n".join(
-        (
-            f"*In this thread,* replies{mention} go to the agent. By themselves, these words are for Pagehand:",
-            "• `!status`: how the job is · `!stop`: stop it · `!retry`: start it again, if it failed",
-            "• `!mute`: send no replies, and tell only failures and pull requests · `!unmute`",
-            "• `!new` and a task: another job in this thread",
-            "• What begins with `//` stays between people.",
-        )
-    )
-
-
-def _quoted(text: str) -> str:
+def _quoted(text: str) -> Markup:
     shown, cut = opening(text, characters=300, lines=4)
     return quote(shown + (ELLIPSIS if cut else ""))

@@ -15,6 +15,7 @@ from bot.slack.rendering.hosts import ascii_host
 
 Markup = NewType("Markup", str)
 """Text in Slack's escaped form: our own words, or others' made harmless."""
+NOTHING = Markup("")
 ELLIPSIS = Markup("…")
 MAX_URL = 3_000
 """Slack's limit for the address of a button."""
@@ -131,16 +132,6 @@ def day_and_time(seconds: float) -> Markup:
     """
     utc = time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
     return Markup(f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}} ({{ago}})|{utc} UTC>")
-
-
-def duration(seconds: float) -> str:
-    """Returns a length of time in words, rounded down; its two largest units."""
-    minutes = int(seconds // 60)
-    if minutes < 1:
-        return "less than a minute"
-    days, hours, minutes = minutes // 1_440, minutes // 60 % 24, minutes % 60
-    counted = ((days, "day"), (hours, "hour"), (minutes, "minute"))
-    return " and ".join([f"{count} {unit}{'s' if count > 1 else ''}" for count, unit in counted if count][:2])
 
 
 def _head(text: str, limit: int) -> str:

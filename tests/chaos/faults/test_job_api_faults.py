@@ -331,10 +331,8 @@ async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: Ap
     await world.until_said("Lost", "started", "refused/1")
     await world.until_marked(reply, Reaction.PROBLEM)
     told = world.thread("Lost")[-1].text
-    assert '("More") was not sent: the job API no longer knows this job. Start a new one with `/docs`.' in told
-    await world.workspace.changes.wait_for(
-        lambda: "The job API no longer knows this job" in world.thread("Lost")[0].text
-    )
+    assert "wasn't sent: the agent no longer has this job. Start a new one with `/docs`." in told
+    await world.workspace.changes.wait_for(lambda: "The agent no longer has this job" in world.thread("Lost")[0].text)
     assert "Active" not in world.thread("Lost")[0].text
 
     later = await world.reply("Lost", "And more")
@@ -359,7 +357,7 @@ async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
     world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=job)
     await world.until_marked(await world.reply("Found", "More"), Reaction.PROBLEM)
     await world.until_said("Found", "started", "refused/1")
-    assert "the job API answered that it does not know this job. That may pass" in world.thread("Found")[-1].text
+    assert "the agent says it doesn't know this job. Write it again later" in world.thread("Found")[-1].text
     assert "Active: the agent is at work" in world.thread("Found")[0].text
     await world.reply("Found", "And more")
     await world.until_steered(job, "And more")
@@ -408,10 +406,10 @@ async def test_a_used_up_allowance_is_told_in_thread_and_card(sqlite_url: str) -
         await world.workspace.changes.wait_for(lambda: "out" in world.said("Running"))
         waiting = [message.text for name in ("First", "Second") for message in world.thread(name)]
         for words in (*waiting, world.thread("Running")[-1].text):
-            assert re.search(r"hourly allowance is used up, at least until <!date\^\d+\^{time}\|\d\d:\d\d UTC>", words)
+            assert re.search(r"hourly limit is used up, at least until <!date\^\d+\^{time}\|\d\d:\d\d UTC>", words)
             assert "100 &lt;uses&gt; an hour" in words
-            assert "reached" not in words
-        assert 'This follow-up ("More") is kept' in world.thread("Running")[-1].text
+            assert "can't reach" not in words
+        assert 'Your follow-up ("More") goes out by itself' in world.thread("Running")[-1].text
         assert world.fake_job_api.tried(Operation.CREATE, "Second") == world.fake_job_api.tried(Operation.MESSAGE) == 0
         assert "Active" in world.thread("Running")[0].text
         world.complete(running)

@@ -32,7 +32,7 @@ async def test_a_muted_job_takes_no_replies_and_tells_only_what_matters(world: W
     ended = await world.said("Finished.", thread_ts=job.ts)
     assert world.ana.mention not in ended.text
     await world.ben.say("docs", "!unmute", thread_ts=job.ts)
-    await world.told(world.ben, "not muted any more")
+    await world.told(world.ben, "No longer muted")
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
 
@@ -104,7 +104,7 @@ async def test_new_words_of_the_message_that_asked_are_offered(world: WaysInWorl
     created = await world.job("Fix the guides")
     await world.said("The agent has started", thread_ts=asked.ts)
     await world.ana.edit("docs", asked.ts, f"{world.bot} Fix the guides and the manual")
-    offer = await world.told(world.ana, "Do you want to send that as a follow-up?")
+    offer = await world.told(world.ana, "Send the new one as a follow-up?")
     assert (await world.ana.press("docs", offer.ts, SEND_NEW_WORDS)).ok
     await world.steered(created.job_id, "Fix the guides and the manual")
     assert len(world.job_api.created) == 1

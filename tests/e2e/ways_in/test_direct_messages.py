@@ -22,7 +22,7 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
 async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: WaysInWorld) -> None:
     """What is for nobody starts nothing."""
     await world.ana.say(DIRECT, "help")
-    await world.told(world.ana, "Pagehand hands a documentation task")
+    await world.told(world.ana, "Pagehand hands documentation tasks")
     await world.ana.say(DIRECT, ":tada:")
     await world.ana.say(DIRECT, "// a note to myself")
     await world.ana.say(DIRECT, "Fix the guides")

@@ -62,7 +62,7 @@ async def test_waiting_is_explained_once_and_the_card_counts(world: WaysInWorld)
     job = await world.begun()
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.MESSAGE)
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
-    told = await world.said("allowance is used up, at least until", thread_ts=job.ts)
+    told = await world.said("limit is used up, at least until", thread_ts=job.ts)
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.until(lambda: "Follow-ups: 2 waiting" in job.card.text, "both on the card")
     explained = [message for message in world.messages(thread_ts=job.ts) if "allowance" in message.text]

@@ -32,7 +32,7 @@ async def test_text_is_quoted_and_an_image_is_named_with_its_link(world: WaysInW
     assert "~~~\n# Ports\n\n8443, \N{EURO SIGN}\n" in prompt
     assert "look.png (http" in prompt
     assert "You get the link only" in prompt
-    told = await world.said("The agent gets the link only", thread_ts=asked.ts)
+    told = await world.said("Only a link, not the content", thread_ts=asked.ts)
     assert "look.png" in told.text
     assert "ports.md" not in told.text
 
@@ -57,7 +57,7 @@ async def test_what_was_pasted_as_a_secret_is_masked_in_files_and_said(world: Wa
     prompt = (await world.job("write that down")).prompt
     assert "> It needs [masked: GitHub token]" in prompt
     assert key not in prompt
-    await world.said("Masked, since it looked secret: GitHub token", thread_ts=root.ts)
+    await world.said("Hidden, because it looked secret: GitHub token", thread_ts=root.ts)
 
 
 async def test_without_the_scope_files_are_named_only(open_world: OpenWorld) -> None:
@@ -78,7 +78,7 @@ async def test_our_job_server_gets_the_file_itself(open_world: OpenWorld, tmp_pa
         assert "look.png" in ended.text
         branch = next(branch for branch in server.branches() if branch != "main")
         assert "look.png" in git(server.repository, "ls-tree", "--name-only", branch).split()
-        assert "link only" not in "".join(message.text for message in world.messages(thread_ts=asked.ts))
+        assert "Only a link" not in "".join(message.text for message in world.messages(thread_ts=asked.ts))
 
 
 async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: Path) -> None:

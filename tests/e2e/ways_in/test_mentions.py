@@ -101,6 +101,6 @@ async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: W
 async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -> None:
     """It starts nothing, and nobody else sees the help."""
     await world.ana.say("docs", world.bot)
-    await world.told(world.ana, "Pagehand hands a documentation task")
+    await world.told(world.ana, "Pagehand hands documentation tasks")
     assert world.ben.ephemerals("docs") == []
     assert world.job_api.created == []

@@ -52,7 +52,7 @@ async def test_a_project_can_be_told_by_words(world: WaysInWorld) -> None:
     """Whole words alone; a later job in the thread is for the same."""
     asked = await world.ana.say("docs", f"{world.bot} rewrite the Install  Guide")
     assert (await world.job("rewrite the Install  Guide")).project == "prj_guides"
-    await world.card("Project: guides (by words of the request)")
+    await world.card("Project: guides (by words in the request)")
     await world.ana.say("docs", f"{world.bot} new Translate it", thread_ts=asked.ts)
     assert (await world.job("Translate it")).project == "prj_guides"
     await world.card("Project: guides (as for the job before in this thread)")
@@ -93,7 +93,7 @@ async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> N
     """One has used up its allowance; the other's jobs start."""
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.CREATE, prompt="For the guides")
     await world.ana.command("docs", "/docs", "project:guides For the guides")
-    await world.card("hourly allowance is used up")
+    await world.card("hourly limit is used up")
     await world.ana.command("docs", "/docs", "project:api For the API")
     assert (await world.job("For the API")).project == "prj_api"
     assert [created.prompt for created in world.job_api.created] == ["For the API"]
@@ -108,7 +108,7 @@ async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: W
     asked = await world.told(world.ana, "Which project is this for?")
     assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[1])).ok
     other = await world.card("Project: api (chosen by")
-    assert "wanted this done for another project" in other.text
+    assert "asked for the same in another project" in other.text
     await world.until(lambda: len(world.job_api.created) == 2 or None, "the other job")
     assert [created.project for created in world.job_api.created] == ["prj_guides", "prj_api"]
     stopped = world.job_api.created[0].job_id

@@ -87,7 +87,7 @@ async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld
     """Also where shared channels are allowed: they can neither ask nor steer."""
     world = await open_world(PAGEHAND_ALLOW_SHARED_CHANNELS="true")
     await world.emil.say("partners", f"{world.bot} Fix it from outside")
-    await world.told(world.emil, "only people of the workspace")
+    await world.told(world.emil, "only members of ")
     job = await world.begun(channel="partners")
     await world.emil.say("partners", "And the manual", thread_ts=job.ts)
     await world.emil.press("partners", job.ts, STOP_JOB)
@@ -127,7 +127,7 @@ async def test_of_a_list_of_channels_only_those_count(open_world: OpenWorld) -> 
     """And direct messages."""
     world = await open_world(PAGEHAND_ALLOWED_CHANNELS="C0GENERAL")
     await world.ana.command("docs", "/docs", "Fix it here")
-    await world.told(world.ana, "certain channels only")
+    await world.told(world.ana, "Pagehand is for certain channels")
     await world.begun("Fix it there", channel="general")
     await world.ana.say("pagehand", "Fix it directly")
     await world.job("Fix it directly")
@@ -141,7 +141,7 @@ async def test_nobody_asks_for_more_in_an_hour_than_the_limit(open_world: OpenWo
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
     await world.ana.command("docs", "/docs", "One too many")
-    assert "2 things within the last hour" in (await world.told(world.ana, "No job was started")).text
+    assert "limit of 2 requests an hour" in (await world.told(world.ana, "No job was started")).text
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.steered(job.id, "And the manual", "And the index")
     assert len(world.job_api.created) == 1
