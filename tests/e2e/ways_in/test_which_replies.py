@@ -77,7 +77,7 @@ async def test_among_participants_a_no_sends_nothing(open_world: OpenWorld) -> N
     held = await world.ben.say("docs", "I would not do that", thread_ts=job.ts)
     asked = await world.told(world.ben, ASKED_FIRST)
     assert (await world.ben.press("docs", asked.ts, DISCARD_HELD)).ok
-    await world.told(world.ben, "was not sent")
+    await world.told(world.ben, "your reply wasn't sent")
     await world.ana.say("docs", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")
     assert not held.reactions

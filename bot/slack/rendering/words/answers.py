@@ -22,7 +22,7 @@ ANSWERS: Mapping[ActionAnswer, Template] = {
     ActionAnswer.HELD_ALL_SENT: Template(
         "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too."
     ),
-    ActionAnswer.HELD_DISCARDED: Template("OK, your reply stays between people."),
+    ActionAnswer.HELD_DISCARDED: Template("OK, your reply wasn't sent to the agent."),
     ActionAnswer.HELD_EXPIRED: Template(
         "Your reply wasn't sent: you didn't say within a week whether it's for the agent. Write it again if it still "
         "matters."
