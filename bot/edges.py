@@ -114,14 +114,18 @@ def _slack_edges(
     names = projects.names
     message_context = _message_context(config, projects, identity)
     ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
-    directory = UserDirectory(client)
-    people = SlackPeople(client, directory=directory)
-    permalinks = Permalinks(client)
-    reading = _reading(client, session, identity, directory, people)
+    directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
+    people = SlackPeople(client, directory=directory, channels=channels)
+    reading = SlackReading(
+        SlackMembers(directory, identity),
+        SlackGroups(client),
+        channels,
+        SlackConversations(client, identity, people),
+        SlackFiles(client, session),
+    )
     views = SlackViews(client, people, message_context, permalinks, projects=names)
     telling = partial(_telling, projects)
     chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people, telling=telling)
-    told_who_asked = any(each.project.abilities.requester for each in config.projects)
     return Edges(
         store,
         job_api,
@@ -133,23 +137,7 @@ def _slack_edges(
         people,
         reading,
         ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
-        SlackRequesters(permalinks, people) if told_who_asked else None,
-    )
-
-
-def _reading(
-    client: AsyncWebClient,
-    session: aiohttp.ClientSession,
-    identity: Identity,
-    directory: UserDirectory,
-    people: SlackPeople,
-) -> SlackReading:
-    return SlackReading(
-        SlackMembers(directory, identity),
-        SlackGroups(client),
-        SlackChannels(client),
-        SlackConversations(client, identity, people),
-        SlackFiles(client, session),
+        SlackRequesters(permalinks, people) if projects.told_who_asks else None,
     )
 
 

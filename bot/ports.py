@@ -108,10 +108,12 @@ class Chat(Protocol):
 
 
 class People(Protocol):
-    """The people of the workspace."""
+    """The people of the workspace, and its channels and user groups."""
 
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """The names by which people go, by id; without those whose name cannot be had in a moment. Never raises."""
+        """The names by which they go, by id, or words in the place of one that is not for everybody; without those that
+        cannot be had in a moment. Never raises.
+        """
 
 
 class Requesters(Protocol):

@@ -30,8 +30,8 @@ class Rule:
 
 
 def unescape_keeping_mentions(text: str) -> str:
-    """The words for recording, as people see them: nothing hides in them. People without a name are marked, to be named
-    later (bot.domain.mentions).
+    """The words for recording, as people see them: nothing hides in them. Whoever and whatever is mentioned without a
+    name is marked, to be named later (bot.domain.mentions).
     """
     words = _REFERENCE.sub(_referred, without_misleading(_UNPRINTABLE.sub("", text)))
     for entity, character in _ENTITIES:
@@ -40,7 +40,7 @@ def unescape_keeping_mentions(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The words for reading at once: people without a name keep their id."""
+    """The words for reading at once: what is mentioned without a name keeps its id."""
     return with_names(unescape_keeping_mentions(text), {})
 
 
@@ -53,8 +53,8 @@ def _referred(reference: re.Match[str]) -> str:
     return reference[0]
 
 
-def _person(target: re.Match[str], label: str) -> str:
-    return f"@{label.removeprefix('@')}" if label else mention(target[1])
+def _mentioned(sign: str) -> Callable[[re.Match[str], str], str]:
+    return lambda target, label: f"{sign}{label.removeprefix(sign)}" if label else mention(target[1])
 
 
 def _named(sign: str) -> Callable[[re.Match[str], str], str]:
@@ -89,9 +89,9 @@ def _labelled(address: str, label: str) -> str:
 
 
 RULES = (
-    Rule(re.compile(r"@([UW][A-Z0-9]{1,30})"), _person),
-    Rule(re.compile(r"#([CDG][A-Z0-9]{1,30})"), _named("#")),
-    Rule(re.compile(r"!subteam\^(S[A-Z0-9]{1,30})"), _named("@")),
+    Rule(re.compile(r"@([UW][A-Z0-9]{1,30})"), _mentioned("@")),
+    Rule(re.compile(r"#([CDG][A-Z0-9]{1,30})"), _mentioned("#")),
+    Rule(re.compile(r"!subteam\^(S[A-Z0-9]{1,30})"), _mentioned("@")),
     Rule(re.compile(r"!date\^([0-9]*)(?:\^.*)?"), _date),
     Rule(re.compile(r"!([a-z_]{1,30})"), _named("@")),
     Rule(re.compile(r"https?://(.*)"), _web),

@@ -88,6 +88,11 @@ class Projects:
         """The ids of all channels that are set up."""
         return frozenset(self.channels).union(*(project.channels for project in self.all))
 
+    @property
+    def told_who_asks(self) -> bool:
+        """Whether any project's job API takes that."""
+        return any(project.abilities.requester for project in self.all)
+
     def following(self, known_as: Mapping[str, str]) -> "Projects":
         """Returns the same with channels set up under the ids, too, that some of theirs are known as."""
         moved = {known_as[each]: settings for each, settings in self.channels.items() if each in known_as}

@@ -9,7 +9,7 @@ import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs import Problem
-from bot.domain.mentions import mention
+from bot.domain.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
 from bot.domain.notices.messages import (
     EarlierWords,
     Notice,
@@ -103,6 +103,57 @@ async def test_a_slow_answer_is_not_waited_for() -> None:
 async def test_a_text_full_of_people_asks_for_some_of_them(world: SlackWorld) -> None:
     await world.people.names([f"U{number}" for number in range(1_000)])
     assert world.lookups == 20
+
+
+async def test_channels_and_groups_have_names_but_no_private_one_tells_its_own(world: SlackWorld) -> None:
+    """Whether Pagehand is in it or not; what Slack does not know is told in the same words. Nothing is asked twice."""
+    known, client = world.workspace.channels, world.client
+    await world.workspace.people["ana"].invite("leads", "pagehand")
+    general, leads = known["general"].id, known["leads"].id
+    direct, ana = known["ana"].id, world.id("ana")
+    ids = [general, leads, "C0NOWHERE", direct, "S0WRITERS", "S0NONE", ana]
+    told = {
+        general: "general",
+        leads: PRIVATE_CHANNEL,
+        "C0NOWHERE": PRIVATE_CHANNEL,
+        direct: DIRECT_MESSAGE,
+        "S0WRITERS": "writers",
+        "S0NONE": USER_GROUP,
+        ana: "ana",
+    }
+    for _ in range(3):
+        assert await world.people.names(ids) == told
+    asked = [call.method for call in world.workspace.web_api.calls]
+    assert (asked.count("conversations.info"), asked.count("usergroups.list")) == (3, 1)
+    assert (await client.conversations_info(channel=leads))["channel"]["name"] == "leads"
+
+
+async def test_without_the_scope_a_group_is_called_so() -> None:
+    """Which of them it is cannot be had by waiting."""
+    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"usergroups:read"}), names_within=2.0) as world:
+        assert await world.people.names(["S0WRITERS", world.id("ana")]) == {
+            "S0WRITERS": USER_GROUP,
+            world.id("ana"): "ana",
+        }
+
+
+async def test_while_slack_is_away_channels_keep_their_ids_and_what_is_known_its_name(world: SlackWorld) -> None:
+    """Till it is asked again."""
+    general, docs = (world.workspace.channels[name].id for name in ("general", "docs"))
+    assert await world.people.names([general]) == {general: "general"}
+    world.workspace.faults.server_error(method="conversations.info")
+    for _ in range(2):
+        assert await world.people.names([general, docs]) == {general: "general"}
+    world.now[0] = 31.0
+    assert await world.people.names([general, docs]) == {general: "general", docs: "docs"}
+
+
+async def test_what_was_said_in_a_thread_names_groups(world: SlackWorld) -> None:
+    """Slack sends them without a name, and channels with one."""
+    docs = world.workspace.channels["docs"].id
+    root = await world.workspace.people["ana"].say("docs", "See #general, ask @writers")
+    (told,) = await world.conversations.thread(docs, root.ts)
+    assert told.text == "See #general, ask @writers"
 
 
 @pytest.mark.parametrize(

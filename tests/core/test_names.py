@@ -6,10 +6,12 @@ from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.commands import FollowUp, Start, parse_reply, parse_slash
-from bot.domain.mentions import with_names
+from bot.domain.mentions import PRIVATE_CHANNEL, with_names
+from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestRejected
-from bot.domain.requests import Reply, Request, RequestState
+from bot.domain.requests import Attachments, Reply, Request, RequestState, WayIn
+from bot.domain.slack_files import ForwardedMessage
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.starts import request_id
 
@@ -42,6 +44,20 @@ async def test_a_start_and_a_follow_up_tell_the_agent_names(world: CoreWorld) ->
     assert world.job_api.created == ["Ask @Ana Silva and @ben, not @U2"]
     assert world.job_api.messages["job-1"] == ["and @Ben Okafor, and @Ana Silva again"]
     assert world.people.asked == ["U1", "U2", "U1"]
+
+
+async def test_channels_and_groups_reach_the_agent_by_their_names(world: CoreWorld) -> None:
+    """Also in what somebody forwards."""
+    world.people.state = {"C1": "guides", "C2": PRIVATE_CHANNEL, "S1": "writers"}
+    shared = ForwardedMessage("Ben", written("as in <#C1>"))
+    prompt = asked("As <!subteam^S1> say in <#C1> and <#C2>")
+    await world.service.start(
+        NewJob(ANA, "C1", prompt, "k1", WayIn.MENTION, attachments=Attachments(forwarded=(shared,)))
+    )
+    await world.settle()
+    (created,) = world.job_api.created
+    assert created.startswith("As @writers say in #guides and a private channel\n")
+    assert "> as in #guides" in created
 
 
 async def test_without_a_name_the_id_has_to_do_and_nothing_is_late(world: CoreWorld) -> None:

@@ -33,6 +33,7 @@ USED = {
     "users.info": "users:read",
     "conversations.info": "channels:read",
     "files.info": "files:read",
+    "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",
     "views.open": None,
     "views.update": None,

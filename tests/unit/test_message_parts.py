@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.mentions import mention
+from bot.domain.mentions import mention, with_names
 from bot.domain.slack_files import FileMode, ForwardedMessage, SlackFile
 from bot.domain.thread_messages import LinkPreview
 from bot.slack.message_parts.attachments import forwarded_of, only_forwarded_of, previews_of
@@ -265,3 +265,15 @@ def test_blocks_within_blocks_are_read_to_a_depth() -> None:
     for _ in range(5_000):
         deep = {"elements": [deep]}
     assert block_text([deep]) == ""
+
+
+def test_channels_and_groups_of_blocks_are_marked_as_people_are() -> None:
+    """Their names are looked up."""
+    parts = [
+        {"type": "text", "text": "see "},
+        {"type": "channel", "channel_id": "C1"},
+        {"type": "text", "text": " or ask "},
+        {"type": "usergroup", "usergroup_id": "S1"},
+    ]
+    told = block_text([{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": parts}]}])
+    assert with_names(told, {"C1": "docs", "S1": "writers"}) == "see #docs or ask @writers"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.mentions import mentioned, with_names
+from bot.domain.mentions import PRIVATE_CHANNEL, keeping_names, mentioned, same_words, with_names
 from bot.domain.message_text import RULES, unescape, unescape_keeping_mentions
 
 SENT_AND_TOLD = [
@@ -95,6 +95,16 @@ def test_a_person_without_a_name_can_be_named_later() -> None:
 @pytest.mark.parametrize("typed", ["\x02U012AB3CD\x03", "@U012AB3CD", "&lt;@U012AB3CD&gt;", "<@U1|\x02U2\x03>"])
 def test_nobody_can_type_what_stands_for_a_person(typed: str) -> None:
     assert mentioned(unescape_keeping_mentions(typed)) == ()
+
+
+def test_a_channel_and_a_group_without_a_name_can_be_named_later() -> None:
+    """By a name, or by words where that is not for everybody; a person can be called whatever they like."""
+    told = unescape_keeping_mentions("see <#C1>, <#C2|> and <#C3|docs>; ask <!subteam^S1> or <@U1>, not #C1 or @S1")
+    assert mentioned(told) == ("C1", "C2", "S1", "U1")
+    names = {"C1": "general", "C2": PRIVATE_CHANNEL, "S1": "writers", "U1": PRIVATE_CHANNEL}
+    read = "see #general, a private channel and #docs; ask @writers or @a private channel, not #C1 or @S1"
+    assert with_names(told, names) == with_names(keeping_names(told, names), {}) == read
+    assert same_words(keeping_names(told, names), told)
 
 
 def test_an_old_row_reads_as_before() -> None:

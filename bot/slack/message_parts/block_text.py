@@ -9,6 +9,7 @@ from bot.runtime.misleading_characters import displayable
 
 _DEEPEST = 10
 _PARTS = ("title", "text", "fields", "elements", "rows")
+_SIGNS = {"user": "@", "channel": "#", "usergroup": "!subteam^"}
 _ON_ONE_LINE = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote"})
 
 
@@ -44,8 +45,8 @@ def _own_words(part: dict[str, Any]) -> str | None:
             return displayable(text)
         case "link":
             return displayable(text or text_at(part, "url"))
-        case "user":
-            return unescape_keeping_mentions(f"<@{text_at(part, 'user_id')}>")
+        case "user" | "channel" | "usergroup" as kind:
+            return unescape_keeping_mentions(f"<{_SIGNS[kind]}{text_at(part, f'{kind}_id')}>")
         case "emoji":
             return displayable(f":{text_at(part, 'name')}:")
         case _:

@@ -27,9 +27,13 @@ class ExpiringCache(Generic[T]):
         """How many values are kept."""
         return len(self._kept)
 
+    def is_fresh(self, key: str) -> bool:
+        """Returns whether the value of a key is known."""
+        return key in self._kept and self._monotonic() < self._kept[key][1]
+
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
         """Returns the value of a key: at once where it is known, else by `fetch`, once for all who wait."""
-        if key in self._kept and self._monotonic() < self._kept[key][1]:
+        if self.is_fresh(key):
             return self._kept[key][0]
 
         async def fetch_and_keep(key: str) -> T:

@@ -1,0 +1,73 @@
+"""The names of channels and user groups that texts mention, by conversations.info and usergroups.list.
+
+A text is read by others than who wrote it: a private channel keeps its name to itself.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.channels import Channel
+from bot.domain.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
+from bot.errors import ChatRejected
+from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.misleading_characters import displayable
+from bot.slack.sending.expiring_cache import ExpiringCache
+from bot.slack.sending.web_api import call
+from bot.slack_ports import Channels
+
+_KEPT = 300.0
+"""Seconds for which a name counts as known."""
+_LONGEST_NAME, _MOST_GROUPS = 80, 5_000
+_ALL_GROUPS = "all"
+
+
+class MentionedPlaces:
+    """One for a process. `channels` are those that others ask about as well; `monotonic` tells the time in seconds."""
+
+    def __init__(
+        self, client: AsyncWebClient, channels: Channels, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._channels = channels
+        self._names = ExpiringCache[str](seconds=_KEPT, monotonic=monotonic)
+        self._groups = ExpiringCache[Mapping[str, str]](seconds=_KEPT, monotonic=monotonic)
+
+    def is_fresh(self, place_id: str) -> bool:
+        """Returns whether Slack need not be asked about a channel or user group."""
+        return (self._groups if _is_group(place_id) else self._names).is_fresh(_key(place_id))
+
+    async def name(self, place_id: str) -> str:
+        """Returns the name of a channel or user group, or words that say what it is. Raises ChatError."""
+        if _is_group(place_id):
+            return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(place_id) or USER_GROUP
+        return await self._names.get(place_id, self._fetch_channel)
+
+    async def _fetch_channel(self, channel_id: str) -> str:
+        try:
+            return _shown(await self._channels.channel(channel_id))
+        except ChatRejected:
+            return PRIVATE_CHANNEL  # as far as anybody can tell from here
+
+    async def _fetch_groups(self, _: str) -> Mapping[str, str]:
+        try:
+            answer = await call(self._client.usergroups_list(include_disabled=True))
+        except ChatRejected:
+            return {}
+        groups = objects_at(answer, "usergroups")[:_MOST_GROUPS]
+        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
+
+
+def _shown(channel: Channel) -> str:
+    if channel.is_direct:
+        return DIRECT_MESSAGE
+    return channel.name if channel.name and not channel.is_private else PRIVATE_CHANNEL
+
+
+def _is_group(place_id: str) -> bool:
+    return place_id.startswith("S")
+
+
+def _key(place_id: str) -> str:
+    return _ALL_GROUPS if _is_group(place_id) else place_id
