@@ -24,6 +24,7 @@ _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAn
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
 _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
 """Of the ways in that replace a job."""
+_CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
 class FollowingTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
@@ -69,12 +70,17 @@ async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
 
 
 async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
-    """Has a job be as it was before another one, for which there is no room, was to follow or replace it."""
+    """Has a job be as it was before another one, which came to nothing, was to follow or replace it. What went along is
+    for it again, if it lives.
+    """
     followed = await tx.threads.get(thread.follows) if thread.follows else None
-    if followed is None:
+    before = await tx.requests.find_start(followed.id) if followed is not None else None
+    if followed is None or before is None:
         return
-    await tx.requests.move(await tx.requests.unsent(thread.id), followed.id)
-    if await _replaced_by(tx, thread) is not None:
+    replaced = await _replaced_by(tx, thread) is not None
+    if before.state not in _CAME_TO_NOTHING:
+        await tx.requests.move(await tx.requests.unsent(thread.id), followed.id)
+    if replaced:
         state = replace(followed.state, replaced_by="")
         await tx.threads.save_state(followed.id, state, poll_in=None if state.job is None else 0.0)
     if followed.card_ts is not None:
@@ -82,8 +88,8 @@ async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
 
 
 async def keep_followed(tx: FollowingTransaction, thread: Thread) -> None:
-    """Has a job be as it was before one that ended before its card, and was to replace it."""
-    if thread.card_ts is None and await _replaced_by(tx, thread) is not None:
+    """Has a job be as it was before one that is ended before it began, unless it was replaced already."""
+    if thread.card_ts is None or await _replaced_by(tx, thread) is None:
         await give_back(tx, thread)
 
 

@@ -80,8 +80,8 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
 
 
 async def newest_in(tx: HasThreads, channel_id: str, ts: str) -> Thread | None:
-    """The job of a Slack thread that replies there are for, locked: the newest, but for a retry or a switch that was
-    stopped before it could replace the job that lives.
+    """The job of a Slack thread that replies there are for, locked: the newest, but for one that was taken back before
+    it began, where the job before it lives.
     """
     thread = newest = await tx.threads.find_newest(channel_id, ts)
     while thread is not None and (followed := await _not_replaced_by(tx, thread)) is not None:
@@ -90,7 +90,7 @@ async def newest_in(tx: HasThreads, channel_id: str, ts: str) -> Thread | None:
 
 
 async def _not_replaced_by(tx: HasThreads, thread: Thread) -> Thread | None:
-    if thread.options.way_in not in {WayIn.RETRY, WayIn.SWITCH} or not never_began(thread):
+    if not thread.follows or not never_began(thread):
         return None
     followed = await tx.threads.get(thread.follows)
     return None if followed is None or followed.state.replaced_by == thread.id else followed

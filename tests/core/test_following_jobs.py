@@ -12,7 +12,7 @@ from bot.domain.notices.posts import RequestRejected
 from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests import Person, Reply, RequestKind, RequestState
+from bot.domain.requests import Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
@@ -501,6 +501,50 @@ async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
     await world.reply(ts, "and the end", at(120), BEN)
     await world.pass_time(10)
     assert world.job_api.messages["job-2"] == ["and the end"]
+
+
+def told_instead(world: CoreWorld) -> list[tuple[str, str]]:
+    """What was refused, and told privately since there was no room: the words, and why."""
+    posts = [message.post for message in world.chat.told_as(PostNotDelivered)]
+    return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
+
+
+async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_before_it(world: CoreWorld) -> None:
+    """The one before was stopped before it began: nothing waits for it."""
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(0), "Fix it", mentions_us=True))
+    await world.prepare()
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "", word=ThreadWord.STOP))
+    await world.pass_time(10)
+    world.chat.fault = no_room
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(12), "Fix that", mentions_us=True))
+    await world.service.receive(Reply(BEN, "C1", ROOT, at(13), "and the index", mentions_us=True))
+    await world.pass_time(60)
+    assert world.job_api.created == []
+    assert told_instead(world) == [("and the index", "not_started")]
+
+
+@pytest.mark.parametrize("has_card", [False, True])
+async def test_what_went_along_to_another_job_that_is_stopped_before_it_began_is_for_the_one_before(
+    world: CoreWorld, *, has_card: bool
+) -> None:
+    """So is what is written afterwards: that job lives in the thread, and nothing else does."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    new = "Mend the guide and the manual" if has_card else "Mend the guide"  # it waits for the choice of a project
+    await world.service.receive(
+        Reply(ANA, "C1", ts, at(1), f"project:what {new}" if has_card else new, word=ThreadWord.NEW)
+    )
+    await world.service.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
+    await (world.pass_time(5) if has_card else world.prepare())
+    assert (await newest(world, ts)).options.way_in is WayIn.REPLY
+    await world.service.receive(Reply(ANA, "C1", ts, at(10), "", word=ThreadWord.STOP))
+    await world.prepare()
+    await world.pass_time(10)
+    await world.reply(ts, "and the cover", at(25), BEN)
+    await world.service.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True))
+    await world.pass_time(10)
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+    assert world.job_api.messages["job-1"] == ["and the index", "and the cover", "and the end"]
 
 
 async def test_a_project_that_is_chosen_for_a_request_without_room_for_its_card_starts_nothing(
