@@ -319,7 +319,6 @@ async def _call_slack(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
     assert (await store.transact(lambda tx: tx.slack_calls.take("users.info", 2, SLACK_LIMITS))).calls == 2
     await refuse(store, "chat.postMessage", "C9", 1.0)
-    clock.advance(2.0)
 
 
 async def _poll(store: Store, clock: FakeClock) -> None:
