@@ -1,5 +1,6 @@
 """Puts the job server's parts together as the settings say."""
 
+import asyncio
 import contextlib
 import os
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.addresses import displayed_repository, short_name
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.refusals import IS_SHALLOW
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
@@ -74,22 +77,23 @@ class Composition:
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         uploads = Uploads(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
-        keeper = _pull_requests(settings, github, local, base)
+        keeper = _pull_requests(settings, github, local, base.name)
         runner = await self._start_runner(mirror, base, keeper, database, uploads)
 
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
-        template = JobTemplate(displayed_repository(settings.repository), base, settings.shown_model)
+        shown = displayed_repository(settings.repository)
         states = PullRequestStates(keeper, ProposalStore(database, now=_now))
         self._stack.push_async_callback(states.stop)
         api = JobApi(
-            settings, jobs, uploads, template,
+            settings, jobs, uploads,
+            template=lambda: JobTemplate(shown, base.name, settings.shown_model),
             wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
         )  # fmt: skip
         login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
-        return Parts(api, pages, base)
+        return Parts(api, pages, base.name)
 
-    async def _local_pull_requests(self, mirror: Mirror, base: str, public_url: str) -> LocalPullRequests:
+    async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
         path, settings = self._data / "pull_requests.sqlite3", self._settings
         return await self._stack.enter_async_context(
             open_local_pull_requests(
@@ -99,7 +103,7 @@ class Composition:
         )  # fmt: skip
 
     async def _start_runner(
-        self, mirror: Mirror, base: str, pull_requests: PullRequests, database: Database, uploads: Uploads
+        self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests, database: Database, uploads: Uploads
     ) -> JobRunner:
         settings = self._settings
         limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
@@ -158,15 +162,17 @@ def _upload_limits(settings: JobServerSettings) -> UploadLimits:
     return UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
 
 
-async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> str:
+async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> BaseBranch:
     try:
         branch = settings.base_branch or await git.default_branch(data)
         exists = await git.has_branch(data, branch)
     except GitError as error:
         raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
+    if await asyncio.to_thread(git.is_shallow):
+        raise JobServerError(f"the repository {settings.repository} cannot be used: {IS_SHALLOW}")
     if not exists:
         raise JobServerError(f"the repository {settings.repository} has no branch {branch}")
-    return branch
+    return BaseBranch(branch, is_default=settings.base_branch is None)
 
 
 def _now() -> datetime:

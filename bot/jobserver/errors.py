@@ -2,7 +2,8 @@
 
 JobServerError                    the words are for whoever runs the server
 ├── GitError                      git ended with an error; its words are kept, its addresses are not
-│   └── PushRejectedError         somebody else pushed to the branch meanwhile: start again from there
+│   ├── PushRejectedError         somebody else pushed to the branch meanwhile: start again from there
+│   └── NoSuchBranchError         the repository has no branch of this name
 ├── CodeHostError                 GitHub did not do what was asked: the words say why, and what to do
 │   └── NothingToProposeError     a branch holds nothing that its base does not hold
 ├── EditError                     the editor could not do its work: the job fails with this reason
@@ -30,6 +31,10 @@ class GitError(JobServerError):
 
 class PushRejectedError(GitError):
     """The branch has commits that the pushed one does not build on."""
+
+
+class NoSuchBranchError(GitError):
+    """A branch is not in the repository."""
 
 
 class CodeHostError(JobServerError):

@@ -17,6 +17,7 @@ from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import LIST_LENGTH, LocalPullRequests
 from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.pull_requests.local.table import STEPS
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.settings import JobServerSettings
@@ -57,7 +58,7 @@ async def opened(repository: Path, data: Path) -> AsyncIterator[Kept]:
     settings = JobServerSettings(repository=str(repository), api_key=SecretStr(KEY))
     mirror, clock = Mirror(Git.for_settings(settings), data / "mirror.git"), Clock()
     async with open_local_pull_requests(
-        mirror, data / "pulls.sqlite3", base="main", public_url="http://here", now=clock, keep_ended=KEPT
+        mirror, data / "pulls.sqlite3", base=BaseBranch("main"), public_url="http://here", now=clock, keep_ended=KEPT
     ) as pull_requests:
         yield Kept(pull_requests, clock, mirror.directory)
 

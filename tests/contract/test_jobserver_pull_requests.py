@@ -15,6 +15,7 @@ from support.worlds.github_world import connected
 from bot.jobserver.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
 from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.settings import JobServerSettings
@@ -39,7 +40,7 @@ async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
         open_local_pull_requests(
             Mirror(Git.for_settings(settings), tmp_path / "mirror.git"),
             tmp_path / "pulls.sqlite3",
-            base="main",
+            base=BaseBranch("main"),
             public_url="http://127.0.0.1:8765",
             now=lambda: datetime.now(UTC),
             keep_ended=timedelta(days=1),

@@ -12,6 +12,7 @@ from support.worlds.jobserver_world import git, make_bare
 
 from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.models import ChangeKind
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.interface import Collected, StartingPoint
@@ -40,7 +41,9 @@ class World:
         git(tmp_path, "clone", "--quiet", str(self.bare), str(self.theirs))
         settings = JobServerSettings(repository=str(self.bare), api_key="planted-key-of-sixteen")
         self.mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-        self.repository = GitRepository(self.mirror, "main", ChangeLimits(max_files=20, max_file_bytes=1000))
+        self.repository = GitRepository(
+            self.mirror, BaseBranch("main"), ChangeLimits(max_files=20, max_file_bytes=1000)
+        )
         self.copy = tmp_path / "job" / "copy"
 
     async def checked_out(self) -> StartingPoint:

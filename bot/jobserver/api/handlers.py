@@ -57,8 +57,8 @@ class JobApi:
         settings: JobServerSettings,
         jobs: JobStore,
         uploads: Uploads,
-        template: JobTemplate,
         *,
+        template: Callable[[], JobTemplate],
         wake: Callable[[str], None],
         interrupt: Callable[[int], None],
         as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
@@ -155,7 +155,7 @@ class JobApi:
             return body
         asked = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
         try:
-            job = await self._jobs.submit(asked, self._template)
+            job = await self._jobs.submit(asked, self._template())
         except RequestRejectedError as error:
             return _rejected(request, error)
         self._wake(job.id)

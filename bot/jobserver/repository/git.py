@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError
@@ -181,6 +182,11 @@ class Git:
     async def has_branch(self, directory: Path, branch: str) -> bool:
         ref = self._ref(branch)
         return bool(await self.run(directory, "ls-remote", "--", self.address, ref))
+
+    def is_shallow(self) -> bool:
+        """Whether it is a directory here without its whole history; git takes nothing from such a one."""
+        place = Path(urlsplit(self.address).path if self.address.startswith("file:") else self.address)
+        return self.is_local and any((folder / "shallow").exists() for folder in (place, place / ".git"))
 
     async def clone(self, directory: Path) -> None:
         """Clones into an empty place, without a checkout, hooks, tags or submodules."""

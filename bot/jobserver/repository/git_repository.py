@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.jobserver.errors import GitError, PushRejectedError
+from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import Changes
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.changes import parse_changes
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.interface import Collected, StartingPoint
@@ -30,13 +31,13 @@ class _Merged:
 class GitRepository:
     """Implements `Repository` with git."""
 
-    def __init__(self, mirror: Mirror, base: str, limits: ChangeLimits) -> None:
+    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits) -> None:
         self._mirror = mirror
         self._base = base
         self._limits = limits
 
     async def start(self, branch: str) -> StartingPoint:
-        base = await self._mirror.fetch(self._base, branch)
+        base = await self._fetch(branch)
         head = await self._mirror.revision(branch)
         if head is None or await self._is_ancestor(head, base):
             return StartingPoint((base,), await self._tree_of(base), base)
@@ -44,15 +45,25 @@ class GitRepository:
             return StartingPoint((head,), await self._tree_of(head), base)
         return await self._brought_up_to_date(branch, head, base)
 
+    async def _fetch(self, branch: str) -> str:
+        try:
+            return await self._mirror.fetch(self._base.name, branch)
+        except NoSuchBranchError:
+            default = await self._mirror.git.default_branch(self._mirror.directory)
+            if default == self._base.name:
+                raise
+            self._base.follow(default)
+            return await self._mirror.fetch(self._base.name, branch)
+
     async def _brought_up_to_date(self, branch: str, head: str, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; where that is not clean, the branch stays as it is."""
         merged = await self._merge_tree(head, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
-            note = f"the branch is behind {self._base}, and both changed {named}: it was left as it is"
+            note = f"the branch is behind {self._base.name}, and both changed {named}: it was left as it is"
             return StartingPoint((head,), await self._tree_of(head), base, note)
-        commit = await self._commit_tree((head, base), merged.tree, f"Merge {self._base} into {branch}\n")
-        return StartingPoint((commit,), merged.tree, base, f"{self._base} was merged into the branch")
+        commit = await self._commit_tree((head, base), merged.tree, f"Merge {self._base.name} into {branch}\n")
+        return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
 
     async def _merge_tree(self, first: str, second: str) -> _Merged:
         result = await self._mirror.git.try_run(

@@ -4,14 +4,15 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bot.jobserver.errors import GitError
+from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import Git
 
 _MOST_LOOSE = 2_000
 """Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
 _MOST_PACKS = 20
 # Names the heading above a change instead of any line; git knows these two by itself.
-_ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n"
+# No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
+_ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
 
 
 class Mirror:
@@ -21,24 +22,31 @@ class Mirror:
         self.git = git
         self.directory = directory
         self._lock = asyncio.Lock()
+        self._has_attributes = False
 
     async def fetch(self, branch: str, *more: str) -> str:
         """Fetches branches and returns the first one's newest commit; those of `more` may be missing.
 
         Raises:
-            GitError: the repository is out of reach, or has no such branch.
+            NoSuchBranchError: the repository has no such branch.
+            GitError: it is out of reach.
         """
         async with self._lock:
             await self._ensure_made()
             # A pattern that matches nothing is no error to git; the branch that has to be there is named outright.
             refspecs = [_refspec(branch), *(_refspec(f"{name}*") for name in more)]
-            await self.run(
-                "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--prune",
-                "--", self.git.address, *refspecs,
-            )  # fmt: skip
+            try:
+                await self.run(
+                    "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--prune",
+                    "--", self.git.address, *refspecs,
+                )  # fmt: skip
+            except GitError as error:
+                if "couldn't find remote ref" in str(error):
+                    raise NoSuchBranchError(f"the branch {branch} is not in the repository") from None
+                raise
         commit = await self.revision(branch)
         if commit is None:
-            raise GitError(f"the branch {branch} is not in the repository")
+            raise NoSuchBranchError(f"the branch {branch} is not in the repository")
         return commit
 
     async def revision(self, branch: str) -> str | None:
@@ -65,14 +73,19 @@ class Mirror:
         return await self.git.run(self.directory, *arguments)
 
     async def _ensure_made(self) -> None:
-        if self.directory.exists():
-            return
-        with tempfile.TemporaryDirectory(dir=self.directory.parent, prefix="mirror-") as scratch:
-            made = Path(scratch) / "mirror.git"
-            await self.git.run(self.directory.parent, "init", "--quiet", "--bare", "--template=", str(made))
-            (made / "info").mkdir(exist_ok=True)
-            (made / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
-            made.rename(self.directory)
+        if not self.directory.exists():
+            with tempfile.TemporaryDirectory(dir=self.directory.parent, prefix="mirror-") as scratch:
+                made = Path(scratch) / "mirror.git"
+                await self.git.run(self.directory.parent, "init", "--quiet", "--bare", "--template=", str(made))
+                made.rename(self.directory)
+        if not self._has_attributes:
+            await asyncio.to_thread(self._write_attributes)
+            self._has_attributes = True
+
+    def _write_attributes(self) -> None:
+        """Also into one that an older version made."""
+        (self.directory / "info").mkdir(exist_ok=True)
+        (self.directory / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
 
 
 def _refspec(branch: str) -> str:

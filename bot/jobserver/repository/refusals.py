@@ -10,7 +10,14 @@ _NOT_LET_IN = (
 _MAY_NOT_WRITE = (
     "the token may not write to the repository: give it, or the App, the permission Contents: read and write for it"
 )
+IS_SHALLOW = (
+    "the repository is a shallow clone, without its whole history: run `git fetch --unshallow` in it, "
+    "or set PAGEHAND_JOBSERVER_REPOSITORY to what it was cloned from"
+)
 _REASONS = (
+    (("was archived so it is read-only", "repository is archived"),
+     "the repository is archived at its host: nobody can change it until it is unarchived there"),
+    (("shallow update not allowed", "shallow roots are not allowed", "from a shallow repository"), IS_SHALLOW),
     (("without `workflow` scope", "without `workflows` permission"),
      ("the change touches workflows of GitHub Actions, which this token may not change; "
      "let a person do that, or give it the permission Workflows")),

@@ -170,7 +170,9 @@ class GitHubServer:
         if name not in {self.repository.full_name, *self.repository.former_names}:
             return web.Response(status=404, text="Repository not found.\n")
         is_push = "git-receive-pack" in request.rel_url.path_qs
-        if is_push and ("contents:write" not in permissions or self.repository.archived):
+        if is_push and self.repository.archived:
+            return web.Response(status=403, text="This repository was archived so it is read-only.\n")
+        if is_push and "contents:write" not in permissions:
             return web.Response(status=403, text=f"Permission to {name}.git denied to pagehand-bot.\n")
         if is_push and request.method == "POST":
             self.before_push()

@@ -76,7 +76,7 @@ class RepositoryRecord:
             "owner": {"login": self.owner},
             "html_url": f"{url}/{self.full_name}",
             "clone_url": f"{url}/{self.full_name}.git",
-            "default_branch": "main",
+            "default_branch": self.git.git("symbolic-ref", "--short", "HEAD"),
             "archived": self.archived,
             "private": True,
             "permissions": {"admin": False, "push": True, "pull": True},

@@ -19,6 +19,7 @@ from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
 from bot.jobserver.models import AgentJob, Requester, Status
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import Mirror
@@ -48,7 +49,7 @@ class ExecutorWorld:
         self.pull_requests = FakePullRequests()
         git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
         mirror = Mirror(git_of, self.data / "mirror.git")
-        self.repository = GitRepository(mirror, "main", ChangeLimits(max_files=100, max_file_bytes=10_000))
+        self.repository = GitRepository(mirror, BaseBranch("main"), ChangeLimits(max_files=100, max_file_bytes=10_000))
         self.folders = JobFolders(self.data)
         self.folders.prepare()
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)

@@ -137,11 +137,20 @@ class GitHubPullRequests:
         try:
             answer = await self._repository.post("/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
         except RefusedError as error:
-            if not draft or "Draft pull requests are not supported" not in error.said:
+            if draft and "Draft pull requests are not supported" in error.said:
+                logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
+                return await self._post(new, text, draft=False)
+            if not await self._follows_base(error):
                 raise
-            logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
-            answer = await self._repository.post("/pulls", OPEN, {**body, "draft": False}, is_repeatable=False)
+            return await self._post(new, text, draft=draft)
         return parse(PullRequestPayload, answer)
+
+    async def _follows_base(self, error: RefusedError) -> bool:
+        """Whether the base branch has another name by now, which is used from here on."""
+        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or "'base'" not in error.said:
+            return False
+        before, self._base = self._base, (await self._repository.describe()).default_branch
+        return self._base != before
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
         before = found.body or ""

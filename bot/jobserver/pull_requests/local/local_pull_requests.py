@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from bot.jobserver.errors import GitError, MergeError
+from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError
 from bot.jobserver.models import Requester
 from bot.jobserver.pull_requests.interface import (
     Extra,
@@ -21,6 +21,7 @@ from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.table import PullRequestRow, PullRequestTable, StateCounts
 from bot.jobserver.pull_requests.recent_states import RecentStates
+from bot.jobserver.repository.base_branch import BaseBranch
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
@@ -55,7 +56,7 @@ class LocalPullRequests:
     """
 
     def __init__(
-        self, table: PullRequestTable, history: History, reader: ContentsReader, *, base: str, public_url: str
+        self, table: PullRequestTable, history: History, reader: ContentsReader, *, base: BaseBranch, public_url: str
     ) -> None:
         self.reader = reader
         self._table = table
@@ -87,9 +88,9 @@ class LocalPullRequests:
             newest = await self._table.find(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
-            base, head = await self._history.fetch(self._base), await self._history.fetch(new.branch)
+            base, head = await self._history.fetch(self._base.name), await self._history.fetch(new.branch)
             start = await self._history.merge_base(base, head)
-            row = await self._table.insert(new, base=self._base, base_commit=start, head_commit=head)
+            row = await self._table.insert(new, base=self._base.name, base_commit=start, head_commit=head)
             await self._history.keep_commits(row.number, head)
             return self._as_pull_request(row)
 
@@ -161,7 +162,7 @@ class LocalPullRequests:
             if row.head_commit != head:
                 raise MergeError("The branch has changed since you opened this page. Look at it again, then merge.")
             message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
-            await self._history.merge(row.head_commit, row.base, message)
+            await self._history.merge(row.head_commit, await self._base_of(row), message)
             await self._table.end(row.number, PullRequestState.MERGED, by=by)
 
     async def delete_ended(self, age: timedelta) -> int:
@@ -178,7 +179,7 @@ class LocalPullRequests:
         if row.state is not PullRequestState.OPEN:
             return row
         try:
-            base = await self._history.fetch(row.base)
+            base = await self._history.fetch(await self._base_of(row))
         except GitError:
             return row
         head = await self._newest_head(row)
@@ -189,6 +190,14 @@ class LocalPullRequests:
         if merged:
             await self._table.end(row.number, PullRequestState.MERGED, by=None)
         return await self._table.get(row.number)
+
+    async def _base_of(self, row: PullRequestRow) -> str:
+        """Returns the branch that it is for; where that is gone, the base as it is called now."""
+        try:
+            await self._history.fetch(row.base)
+        except NoSuchBranchError:
+            return self._base.name
+        return row.base
 
     async def _newest_head(self, row: PullRequestRow) -> str:
         """Returns the branch's newest commit; the last one known where somebody deleted the branch."""

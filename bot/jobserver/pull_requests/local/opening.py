@@ -12,6 +12,7 @@ from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.mirror import Mirror
 from bot.jobserver.pull_requests.local.table import STEPS, PullRequestTable
+from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.store.database import Database
 from bot.runtime.tasks import BackgroundTasks
 
@@ -21,7 +22,13 @@ _MAX_PAUSE_S = 60.0
 
 @asynccontextmanager
 async def open_local_pull_requests(
-    mirror: Mirror, database: Path, *, base: str, public_url: str, now: Callable[[], datetime], keep_ended: timedelta
+    mirror: Mirror,
+    database: Path,
+    *,
+    base: BaseBranch,
+    public_url: str,
+    now: Callable[[], datetime],
+    keep_ended: timedelta,
 ) -> AsyncIterator[LocalPullRequests]:
     """Opens the database, and closes it at the end; meanwhile what ended `keep_ended` ago is forgotten."""
     async with Database(database, STEPS) as opened:

@@ -1,0 +1,100 @@
+"""What may be wrong with a repository: followed where that is safe, else said with what to do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from support.servers.github_server import github_server
+from support.servers.github_server_state import TOKEN
+from support.worlds.jobserver_world import git, make_bare, running
+
+from bot.jobserver.errors import JobServerError
+
+FILES = {"colours.md": "Every colour has a name.\n"}
+FIRST, SECOND = 'Replace "colour" with "color"', 'Replace "name" with "code"'
+AT_GITHUB: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
+
+
+def rename_base(repository: Path) -> None:
+    git(repository, "branch", "-m", "main", "trunk")
+
+
+async def test_a_base_branch_that_is_renamed_is_followed_on_the_own_pages(tmp_path: Path) -> None:
+    """Jobs of before go on, new ones start from it, and a merge goes there."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    async with running(bare, tmp_path / "data") as world:
+        job = await world.done(FIRST)
+        rename_base(bare)
+        (await world.message(job["id"], SECOND)).raise_for_status()
+        assert (await world.ended(job["id"]))["status"] == "completed"
+        await world.press(job["prLink"], "merge")
+        assert world.show("trunk", "colours.md") == "Every color has a code.\n"
+        assert (await world.done('Replace "Every" with "Each"'))["source"]["ref"] == "trunk"
+        assert "main" not in world.branches()
+
+
+async def test_a_base_branch_that_is_renamed_is_followed_at_github(tmp_path: Path) -> None:
+    """A pull request is opened for the branch as it is called now."""
+    async with github_server(tmp_path / "github") as server:
+        address = server.repository_url
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
+            rename_base(server.repository.git.path)
+            job = await world.done(FIRST)
+            assert (job["status"], job["details"]["reason"]) == ("completed", None)
+            assert server.pull_request(1).base == "trunk"
+
+
+async def test_a_base_branch_that_a_setting_names_is_not_guessed(tmp_path: Path) -> None:
+    """Somebody chose it: the reason says which setting, and what the default branch is called."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    async with running(bare, tmp_path / "data", base_branch="main") as world:
+        rename_base(bare)
+        job = await world.done(FIRST)
+        reason = job["details"]["reason"]
+        assert job["status"] == "failed"
+        assert "the base branch main is not in the repository any more; its default branch is trunk" in reason
+        assert "set PAGEHAND_JOBSERVER_BASE_BRANCH" in reason
+
+
+async def test_an_archived_repository_says_so(tmp_path: Path) -> None:
+    """It is no matter of the token's permissions."""
+    async with github_server(tmp_path / "github") as server:
+        address = server.repository_url
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
+            server.repository.archived = True
+            reason = (await world.done(FIRST))["details"]["reason"]
+    assert "the repository is archived at its host: nobody can change it until it is unarchived there" in reason
+    assert "permission" not in reason
+
+
+async def test_a_shallow_clone_is_refused_at_the_start_with_what_to_do(tmp_path: Path) -> None:
+    """Its history ends somewhere, so that git takes nothing from it."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    copy = tmp_path / "docs.git-copy"
+    (copy / "more.md").write_text("More.\n")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "More")
+    git(copy, "push", "--quiet", str(bare), "main")
+    git(tmp_path, "clone", "--quiet", "--depth=1", bare.as_uri(), "shallow")
+    with pytest.raises(JobServerError, match="is a shallow clone, without its whole history: run `git fetch --unsh"):
+        async with running(tmp_path / "shallow", tmp_path / "data"):
+            pass
+
+
+async def test_attributes_that_convert_files_keep_no_change_from_being_made(tmp_path: Path) -> None:
+    """An agent's `.gitattributes` may name any encoding; files are taken as they are, out and in."""
+    program = tmp_path / "edit.sh"
+    program.write_text(
+        "#!/bin/sh\nprintf '*.md working-tree-encoding=UTF-16\\n' > .gitattributes\nprintf 'Ol\\303\\251\\n' > new.md\n"
+    )
+    program.chmod(0o700)
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    async with running(bare, tmp_path / "data", editor="command", command=(str(program),)) as world:
+        job = await world.done("go")
+        assert (job["status"], job["details"]["reason"]) == ("completed", None)
+        branch = f"pagehand/{job['id']}"
+        assert world.show(branch, "new.md") == "Olé\n"
+        await world.press(job["prLink"], "merge")
+        again = await world.done("go")
+        assert again["details"]["reason"] == "The agent changed no files."
