@@ -20,6 +20,7 @@ from bot.projects.variables import ProjectSettings
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.chat import SlackChat
@@ -38,7 +39,7 @@ from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import new_client, new_session
 from bot.slack_ports import SlackReading
-from bot.startup import known_ids, newest_id, open_current_store, wait_for_identity
+from bot.startup import SharedBudget, known_ids, newest_id, open_current_store, wait_for_identity
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             base_url=address,
             missing_scopes=missing,
             channel_ids=ChannelIds(lambda channel_id: newest_id(store, channel_id)),
+            gate=CallGate(SharedBudget(store), timings.slack_limits),
             call_seconds=timings.slack_call,
         )
         identity = await wait_for_identity(client)

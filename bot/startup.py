@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.ports import Store
 from bot.runtime.backoff import Backoff
@@ -58,6 +59,21 @@ async def known_ids(store: Store, channel_ids: Collection[str]) -> Mapping[str, 
 async def newest_id(store: Store, channel_id: str) -> str:
     """Returns the id by which Slack knows a channel now."""
     return (await _all_ids(store, channel_id))[-1]
+
+
+class SharedBudget:
+    """What all processes on one database may call of Slack: bot.slack.sending.call_gate.CallBudget."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
+        """See CallBudget."""
+        return await self._store.transact(lambda tx: tx.slack_calls.take(method, wanted, limits))
+
+    async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
+        """See CallBudget."""
+        await self._store.transact(lambda tx: tx.slack_calls.refused(method, "", retry_after, limits))
 
 
 async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:

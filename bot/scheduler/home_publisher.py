@@ -7,7 +7,7 @@ from typing import Protocol
 from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
 from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
-from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
+from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
 from bot.people_store_ports import ClaimedHome
 from bot.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.runtime.health.report import ComponentStatus
@@ -68,6 +68,8 @@ class HomePublisher(Worker[ClaimedHome]):
         except ChatRejected as error:
             self._log_refusal(error)
             return None
+        except ChatBusy as error:  # it waits its turn, which is no failure
+            return error.retry_after or _AGAIN_AFTER_FAILURE
         except ChatError as error:
             after = error.retry_after if isinstance(error, ChatUnreachable) else None
             self.record_failure(error.reason, retry_after=after)

@@ -55,6 +55,8 @@ BUSY = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_
 def chat_error_from(error: Exception) -> ChatError:
     """Returns what a library's error means for the call that raised it."""
     match error:
+        case ChatError():
+            return error
         case SlackApiError():
             return _error_answered(error)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.InvalidURL():

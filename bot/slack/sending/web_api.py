@@ -9,8 +9,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.errors import ChatMissingScope, ChatUncertain
+from bot.errors import ChatBusy, ChatMissingScope, ChatUncertain
 from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
 from bot.slack.sending.scopes import MissingScopes
@@ -35,9 +36,16 @@ class _Client(AsyncWebClient):
     """
 
     def __init__(
-        self, *, missing_scopes: MissingScopes, channel_ids: ChannelIds, call_seconds: float, **options: Any
+        self,
+        *,
+        missing_scopes: MissingScopes,
+        channel_ids: ChannelIds,
+        gate: CallGate | None,
+        call_seconds: float,
+        **options: Any,
     ) -> None:
         super().__init__(timeout=int(call_seconds), **options)
+        self._gate = gate
         self._channel_ids = channel_ids
         self._missing_scopes = missing_scopes
         self._call_seconds = call_seconds
@@ -61,6 +69,8 @@ class _Client(AsyncWebClient):
         return await self._call(api_method, _with_channel(options, where, found))
 
     async def _call(self, api_method: str, options: Mapping[str, Any]) -> AsyncSlackResponse:
+        if self._gate is not None:
+            await self._gate.enter(api_method)
         try:
             async with asyncio.timeout(self._call_seconds + _GRACE_SECONDS):
                 response = await super().api_call(api_method, **options)
@@ -68,9 +78,16 @@ class _Client(AsyncWebClient):
             chat_error = chat_error_from(error)
             if isinstance(chat_error, ChatMissingScope):
                 self._missing_scopes.add(chat_error.scopes)
+            if isinstance(chat_error, ChatBusy):
+                raise await self._refused(api_method, chat_error) from None
             raise
         self._missing_scopes.remove_granted(response.headers)
         return response
+
+    async def _refused(self, api_method: str, error: ChatBusy) -> ChatBusy:
+        if self._gate is not None:
+            await self._gate.refused(api_method, error.retry_after)
+        return ChatBusy(error.reason, retry_after=error.retry_after, method=api_method)
 
 
 def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:
@@ -93,6 +110,7 @@ def new_client(
     base_url: str | None = None,
     missing_scopes: MissingScopes | None = None,
     channel_ids: ChannelIds | None = None,
+    gate: CallGate | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> AsyncWebClient:
     """Returns a client that never repeats a call by itself: a repeated post would be said twice, and the outbox knows
@@ -104,12 +122,14 @@ def new_client(
         base_url: Another address than Slack's own.
         missing_scopes: Is told what the answers show.
         channel_ids: Knows channels whose id Slack changed.
+        gate: Lets a call go when Slack's limits allow it.
         call_seconds: For how long each call may take.
     """
     quiet_libraries()
     client = _Client(
         missing_scopes=missing_scopes or MissingScopes(),
         channel_ids=channel_ids or ChannelIds(),
+        gate=gate,
         call_seconds=call_seconds,
         token=token,
         base_url=base_url or AsyncWebClient.BASE_URL,

@@ -1,0 +1,79 @@
+"""What is asked of Slack waits its turn, a little; what a person waits for within seconds does not."""
+
+import asyncio
+
+import pytest
+
+from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits
+from bot.errors import ChatBusy, StoreUnavailable
+from bot.slack.sending.call_gate import CallGate
+
+
+class FakeBudget:
+    """Grants what a test lays down, in turn; then anything."""
+
+    def __init__(self, *grants: Grant) -> None:
+        self._grants = list(grants)
+        self.wanted: list[tuple[str, int]] = []
+        self.refusals: list[tuple[str, float]] = []
+        self.away = False
+
+    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
+        await asyncio.sleep(0)
+        if self.away:
+            raise StoreUnavailable("away")
+        self.wanted.append((method, wanted))
+        return self._grants.pop(0) if self._grants else Grant(wanted)
+
+    async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
+        if self.away:
+            raise StoreUnavailable("away")
+        self.refusals.append((method, retry_after))
+
+
+async def test_many_that_wait_take_their_calls_together() -> None:
+    budget = FakeBudget()
+    gate = CallGate(budget)
+    await asyncio.gather(*(gate.enter("users.info") for _ in range(20)))
+    assert len(budget.wanted) <= 2
+    assert sum(wanted for _, wanted in budget.wanted) == 20
+
+
+async def test_a_short_wait_is_waited_and_a_long_one_is_said() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    await CallGate(FakeBudget(Grant(0, 1.0), Grant(1)), sleep=sleep).enter("users.info")
+    assert slept == [1.0]
+    with pytest.raises(ChatBusy) as busy:
+        await CallGate(FakeBudget(Grant(0, 30.0)), sleep=sleep).enter("conversations.info")
+    assert (busy.value.retry_after, busy.value.method) == (30.0, "conversations.info")
+
+
+@pytest.mark.parametrize("method", ["views.open", "views.update", "chat.postMessage", "reactions.add", "auth.test"])
+async def test_what_has_its_call_or_has_three_seconds_waits_for_nothing(method: str) -> None:
+    budget = FakeBudget(Grant(0, 60.0))
+    gate = CallGate(budget)
+    await gate.enter(method)
+    await gate.refused(method, 5.0)
+    assert (budget.wanted, budget.refusals) == ([], [])
+
+
+async def test_a_429_is_told_to_all_processes_and_ends_what_was_taken() -> None:
+    budget = FakeBudget(Grant(5), Grant(0, 60.0))
+    gate = CallGate(budget)
+    await gate.enter("users.info")
+    await gate.refused("users.info", 7.0)
+    assert budget.refusals == [("users.info", 7.0)]
+    with pytest.raises(ChatBusy):
+        await gate.enter("users.info")
+
+
+async def test_a_database_that_is_away_keeps_nobody_from_calling() -> None:
+    budget = FakeBudget()
+    budget.away = True
+    gate = CallGate(budget, SLACK_LIMITS)
+    await gate.enter("users.info")
+    await gate.refused("users.info", None)
