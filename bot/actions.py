@@ -8,8 +8,9 @@ from dataclasses import replace
 from bot.action_terms import ActionTerms, ActionTransaction, keep_polling, note_steering
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
-from bot.domain.edits import with_new_words
+from bot.domain.edits import MAX_QUOTED, with_new_words
 from bot.domain.home import can_be_retried
+from bot.domain.mentions import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     CARD_CHANGED,
@@ -25,6 +26,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.observe import with_problem
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.surfaces import surface_of
 from bot.domain.threads import Thread
 from bot.following_jobs import alive
 from bot.holds import ask_again
@@ -54,8 +56,13 @@ _ABOUT_REPLIES = frozenset(
 
 async def writer_of(tx: ActionTransaction, action: Request) -> str:
     """Who wrote the reply that an action is about; empty where it is about none that is known."""
+    reply = await _reply_of(tx, action)
+    return reply.person_id if reply else ""
+
+
+async def _reply_of(tx: ActionTransaction, action: Request) -> Request | None:
     reply = await tx.requests.get(action.text) if action.kind in _ABOUT_REPLIES else None
-    return "" if reply is None or reply.thread_id != action.thread_id else reply.person_id
+    return None if reply is None or reply.thread_id != action.thread_id else reply
 
 
 async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
@@ -65,7 +72,9 @@ async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, term
         if action.kind is RequestKind.SHOW_STATUS:
             await ask_again(tx, thread, action)
     elif (answer := await _answer(tx, thread, action, terms)) is not None:
-        told = ActionAnswered(action.person_id, answer)
+        reply = await _reply_of(tx, action)
+        about = beginning(reply.text, MAX_QUOTED) if reply else ""
+        told = ActionAnswered(action.person_id, answer, about, asked_on=surface_of(action.source_key))
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
         if answer in _AUDITED:
             await note(tx, _AUDITED[answer], action, thread)

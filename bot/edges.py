@@ -127,7 +127,9 @@ def _slack_edges(
     )
     views = SlackViews(client, people, message_context, permalinks, projects=names)
     telling = partial(_telling, projects)
-    chat = SlackChat(client, identity, message_context, ephemeral_sender, people=people, telling=telling)
+    chat = SlackChat(
+        client, identity, message_context, ephemeral_sender, people=people, telling=telling, permalinks=permalinks
+    )
     return Edges(
         store,
         job_api,

@@ -15,6 +15,7 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.stopping import is_at_work
+from bot.domain.surfaces import surface_of
 from bot.domain.threads import Thread
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.start_endings import StartEnding, end_start
@@ -115,5 +116,5 @@ async def _replaced_by(tx: FollowingTransaction, thread: Thread) -> tuple[Thread
 
 
 async def _answer(tx: FollowingTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
-    told = ActionAnswered(start.person_id, answer)
+    told = ActionAnswered(start.person_id, answer, asked_on=surface_of(start.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.edits import (
+    MAX_QUOTED,
     came_back,
     for_the_agent,
     not_fully_sent,
@@ -17,6 +18,7 @@ from bot.domain.edits import (
     with_new_words,
 )
 from bot.domain.jobs import ARCHIVED, Problem
+from bot.domain.mentions import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
 from bot.domain.permissions import is_outsider
@@ -140,7 +142,7 @@ async def record_mention(tx: RequestTransaction, reply: Reply, modes: ReplyModes
 async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
     """Records a follow-up that is no message of the thread, so that it carries no mark."""
     if thread.state.muted_by:
-        told = ActionAnswered(person.id, ActionAnswer.REPLY_NOT_SENT_MUTED)
+        told = ActionAnswered(person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, beginning(text, MAX_QUOTED))
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), told))
         return
     request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text, way_in=WayIn.MODAL)

@@ -5,6 +5,8 @@ transaction in which the thread is locked.
 from dataclasses import replace
 from typing import assert_never
 
+from bot.domain.edits import MAX_QUOTED
+from bot.domain.mentions import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.notices.questions import HelpRequested
@@ -23,7 +25,7 @@ async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word
         request = new_request(thread, kind, source_key, reply.person, "", way_in=WayIn.WORD)
         await tx.requests.add(replace(request, written_at=reply.message_ts, recorded_at=tx.now))
     elif word is ThreadWord.NEW and not may_ask(reply.message_ts, reply.edited_at):
-        told = ActionAnswered(reply.person.id, ActionAnswer.EDITED_TOO_LATE)
+        told = ActionAnswered(reply.person.id, ActionAnswer.EDITED_TOO_LATE, beginning(reply.text, MAX_QUOTED))
         await tx.notices.add(thread.id, NewNotice(keys.edited_too_late(reply), told))
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))
@@ -38,7 +40,8 @@ def help_for(reply: Reply) -> HelpRequested:
 
 async def tell_that_muted(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
     """Tells somebody, once for each reply, that it is not sent since the job is muted."""
-    message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED)
+    about = beginning(reply.text, MAX_QUOTED)
+    message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
     await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
 
 

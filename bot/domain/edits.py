@@ -119,7 +119,8 @@ def taken_back(request: Request) -> NewNotice | None:
         return None
     if float(request.edited_at) - float(request.written_at) > TAKEN_BACK_FOR:
         return None
-    told = ActionAnswered(request.person_id, ActionAnswer.SENT_BEFORE_DELETED)
+    about = beginning(request.text, MAX_QUOTED)
+    told = ActionAnswered(request.person_id, ActionAnswer.SENT_BEFORE_DELETED, about)
     return NewNotice(keys.reply_taken_back(request), told)
 
 

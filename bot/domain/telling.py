@@ -11,6 +11,7 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     RecordDamaged,
 )
+from bot.domain.surfaces import Surface
 from bot.domain.threads import Thread
 
 MAX_MENTIONED = 10
@@ -25,6 +26,35 @@ class Telling:
 
     mention: bool = True
     broadcast: bool = False
+
+
+@dataclass(frozen=True)
+class InConversation:
+    """In the channel; with `thread_ts`, in that thread."""
+
+    thread_ts: str = ""
+
+
+@dataclass(frozen=True)
+class Directly:
+    """In the direct message with Pagehand."""
+
+
+PrivatePlace = InConversation | Directly
+"""Where one person is told something that nobody else sees."""
+
+
+def private_place(thread: Thread, asked_on: Surface) -> PrivatePlace:
+    """Where one person is told something about a job: in its thread, where Slack shows that, else in the channel."""
+    if asked_on is Surface.HOME:
+        return Directly()
+    return InConversation((thread.ts or thread.root_ts) if _is_active(thread) else "")
+
+
+def _is_active(thread: Thread) -> bool:
+    """Whether something stands below the first message: in any other thread, Slack shows private words to nobody."""
+    root = thread.ts or thread.root_ts
+    return bool(root) and (thread.has_replies or (thread.card_ts is not None and thread.card_ts != root))
 
 
 def people_told(thread: Thread, telling: Telling) -> tuple[str, ...]:

@@ -165,6 +165,7 @@ class Thread:
         options: What was settled when the job was asked for.
         state: Where the job stands.
         revision: Rises with each change of `state`.
+        has_replies: Something stands in the Slack thread below its first message; known of what is told privately only.
     """
 
     id: str
@@ -183,3 +184,4 @@ class Thread:
     options: ThreadOptions = field(default_factory=ThreadOptions)
     state: ThreadState = field(default_factory=ThreadState)
     revision: int = 0
+    has_replies: bool = False

@@ -4,6 +4,7 @@ Each kind is looked for by itself, along an index of its own, so that it costs n
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -29,6 +30,7 @@ from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
+from bot.store.thread_replies import HAS_REPLIES
 from bot.store_ports import ClaimedNotice
 
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
@@ -77,7 +79,7 @@ _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
 
 def _candidates(delivery: Delivery, condition: ColumnElement[bool]) -> Select[Any]:
     held = threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))
-    return candidates(notices, notices.c.delivery == delivery, condition, held, also=(_SENT, _WAITING))
+    return candidates(notices, notices.c.delivery == delivery, condition, held, also=(_SENT, _WAITING, HAS_REPLIES))
 
 
 _CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.items()}
@@ -141,4 +143,5 @@ def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
     notice = notice_from(now)
     # A card shows what is known of the job; anything else can be said without that.
     thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
+    thread = replace(thread, has_replies=bool(before[HAS_REPLIES]))
     return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))

@@ -23,6 +23,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import JobFinished, JobStarted
 from bot.domain.reactions import AddReaction, RemoveReaction
+from bot.domain.surfaces import Surface
 from bot.domain.telling import Telling
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
@@ -300,6 +301,42 @@ async def test_one_person_is_told_in_the_channel(world: SlackWorld) -> None:
     (message,) = world.workspace.people["ana"].ephemerals("docs")
     assert message.text == "Sending it again."
     assert world.workspace.people["ben"].ephemerals("docs") == []
+
+
+async def test_one_person_is_told_in_the_thread_where_slack_shows_that(world: SlackWorld) -> None:
+    """Where something stands in it; elsewhere in the channel, with the card's address."""
+    thread, ana = await world.posted(), world.workspace.people["ana"]
+    await world.chat.tell(thread, told(world))
+    await ana.say("docs", "and this", thread_ts=thread.ts)
+    await world.chat.tell(replace(thread, has_replies=True), told(world))
+    before, within = ana.ephemerals("docs")
+    assert (before.thread_ts, within.thread_ts) == (None, thread.ts)
+    assert (
+        before.text
+        == f"Sending it again.\n<{await world.permalinks.of(thread.channel_id, thread.ts or '')}|Go to the job>"
+    )
+    assert within.text == "Sending it again."
+
+
+async def test_what_was_asked_for_on_home_is_told_directly(world: SlackWorld) -> None:
+    """With the card's address."""
+    thread, ana = replace(await world.posted(), has_replies=True), world.workspace.people["ana"]
+    answer = ActionAnswered(ana.id, ActionAnswer.STARTED_AGAIN, asked_on=Surface.HOME)
+    await world.chat.tell(thread, notice(answer, "th1/told"))
+    message = world.workspace.channels.messages("ana")[-1]
+    assert message.text.endswith("|Go to the job>")
+    assert ana.ephemerals("docs") == []
+
+
+async def test_an_answer_names_the_reply_that_it_is_about(world: SlackWorld) -> None:
+    """As it was written, cut, and none of it markup."""
+    thread, ana = await world.posted(), world.workspace.people["ana"]
+    words = "<!channel> *shorter* " + "please " * 100
+    await world.chat.tell(thread, notice(ActionAnswered(ana.id, ActionAnswer.HELD_DISCARDED, words), "th1/told"))
+    (message,) = ana.ephemerals("docs")
+    assert "&lt;!channel&gt; " in message.text
+    assert "<!channel>" not in message.text
+    assert len(message.text) < 400
 
 
 async def test_a_response_url_reaches_people_where_the_bot_is_no_member(world: SlackWorld) -> None:

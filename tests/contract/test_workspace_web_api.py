@@ -275,6 +275,18 @@ async def test_ephemerals_are_for_one_person(workspace: WorkspaceServer, client:
     assert await error(call) == "user_not_in_channel"
 
 
+async def test_ephemerals_show_in_a_thread_only_where_somebody_has_replied(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
+    """Elsewhere they are taken, and seen by nobody."""
+    ana = workspace.people["ana"]
+    root = await ana.say("docs", "hi")
+    for words in ("before", "after"):
+        await client.chat_postEphemeral(channel=DOCS, user=ana.id, text=words, thread_ts=root.ts)
+        await ana.say("docs", "reply", thread_ts=root.ts)
+    assert [(m.text, m.thread_ts) for m in ana.ephemerals("docs")] == [("after", root.ts)]
+
+
 async def test_reactions(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
     said = await workspace.people["ana"].say("docs", "hi")
     target: dict[str, Any] = {"channel": DOCS, "timestamp": said.ts}

@@ -11,7 +11,7 @@ from bot.domain.notices.questions import HelpRequested, ReplyHeld, RequestRefuse
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
-from bot.domain.telling import Telling, people_told
+from bot.domain.telling import InConversation, Telling, people_told
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.thread_words import ThreadWord
 from bot.errors import JobApiRejected, JobApiUnreachable
@@ -259,6 +259,23 @@ async def test_what_was_probably_meant_as_a_word_is_asked_about_and_goes_nowhere
     await world.pass_time(5)
     assert world.job_api.messages == {}
     assert world.chat.told == [HelpRequested("UBEN", ThreadWord.STOP)]
+
+
+async def test_private_words_stand_in_a_thread_once_something_was_said_there(world: CoreWorld) -> None:
+    """Before, they stand in the channel: Slack shows none in a thread without replies."""
+    await world.start()
+    await world.step(world.outbox)
+    ts = world.chat.messages[-1].ts
+    thread = await world.thread(ts)
+    await world.press(RequestKind.SHOW_JOB_ID, BEN, "", key="p1", thread_id=thread.id)
+    await world.step(world.outbox)
+    await word(world, ts, ThreadWord.HELP, AT[0], BEN)
+    await world.step(world.outbox)
+    await word(world, ts, ThreadWord.STATUS, AT[1], BEN)
+    await world.settle()
+    await world.press(RequestKind.SHOW_JOB_ID, BEN, "", key="p2", thread_id=thread.id)
+    await world.settle()
+    assert world.chat.told_in == [*[InConversation()] * 2, *[InConversation(ts)] * 2]
 
 
 async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: CoreWorld) -> None:

@@ -48,6 +48,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     ReplyHeld: {"text"},
     ProjectAsked: {"text"},
     ReplyEdited: {"text"},
+    ActionAnswered: {"text"},
     PromptRequested: {"prompt"},
 }
 """Where people's texts are; all that is not listed is ours, or some machine's."""

@@ -17,7 +17,17 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     QuestionAsked,
 )
-from bot.domain.telling import MAX_MENTIONED, Telling, people_told, shown_in_channel, told_though_muted
+from bot.domain.surfaces import Surface, home_key, surface_of
+from bot.domain.telling import (
+    MAX_MENTIONED,
+    Directly,
+    InConversation,
+    Telling,
+    people_told,
+    private_place,
+    shown_in_channel,
+    told_though_muted,
+)
 from bot.domain.threads import Thread, ThreadOptions, ThreadState
 
 LINK = "https://git.example/pull/7"
@@ -26,6 +36,29 @@ THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "docs", 0.0, state=ThreadSt
 LOUD = Telling(broadcast=True)
 QUIET = replace(THREAD, options=ThreadOptions(quiet=True))
 MUTED = replace(THREAD, state=replace(THREAD.state, muted_by="U0BEN"))
+
+
+@pytest.mark.parametrize(
+    ("thread", "place"),
+    [
+        (replace(THREAD, ts="1.1", card_ts="1.1"), InConversation()),
+        (replace(THREAD, ts="1.1", card_ts="1.1", has_replies=True), InConversation("1.1")),
+        (replace(THREAD, ts="1.1", card_ts="2.1"), InConversation("1.1")),
+        (replace(THREAD, root_ts="1.1"), InConversation()),
+        (replace(THREAD, root_ts="1.1", has_replies=True), InConversation("1.1")),
+        (replace(THREAD, has_replies=True), InConversation()),
+    ],
+)
+def test_private_words_stand_in_the_thread_where_slack_shows_them(thread: Thread, place: InConversation) -> None:
+    """Where a reply or the card stands below its first message; what was asked for on Home is told directly."""
+    assert private_place(thread, Surface.CONVERSATION) == place
+    assert private_place(thread, Surface.HOME) == Directly()
+
+
+def test_a_retry_is_asked_for_where_its_button_is() -> None:
+    assert surface_of(home_key("T1/1.2")) is Surface.HOME
+    assert surface_of(f"retry/{home_key('T1/1.2')}") is Surface.HOME
+    assert surface_of("retry/click/T1/1.2") is Surface.CONVERSATION
 
 
 def test_who_asked_and_who_steered_are_told() -> None:

@@ -175,9 +175,10 @@ class StatusRequested(ToPerson):
 
 @dataclass(frozen=True)
 class ActionAnswered(ToPerson):
-    """A click, or a reply that is not sent, has its answer."""
+    """A click, or a reply that is not sent, has its answer. `text` is how the reply begins that it is about, if any."""
 
     answer: ActionAnswer
+    text: str = ""
     kind: Literal["action_answered"] = field(default="action_answered", kw_only=True)
 
 

@@ -34,9 +34,11 @@ from bot.domain.notices.posts import (
     RequestRejected,
     RequestSummary,
     RequestUncertain,
+    ToPerson,
     UnknownNotice,
 )
 from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.surfaces import Surface
 
 Change = Callable[[str], str]
 
@@ -97,6 +99,11 @@ def addressed_to(post: Post, person_id: str) -> Post:
             return about_the_job
 
 
+def asked_on(message: NoticeMessage) -> Surface:
+    """Where somebody asked for what they are told."""
+    return message.asked_on if isinstance(message, ToPerson) else Surface.CONVERSATION
+
+
 def texts_of(message: NoticeMessage) -> list[str]:
     """Returns each text of a message that people wrote."""
     texts: list[str] = []
@@ -117,14 +124,13 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | ReactionChanged()
             | CardNotPosted()
             | AnswerRequested()
-            | ActionAnswered()
             | JobIdRequested()
             | StatusRequested()
             | StopAsked()
             | HelpRequested()
         ):
             return message
-        case ReplyEdited() | RequestRefused() | ReplyHeld() | ProjectAsked():
+        case ReplyEdited() | ActionAnswered() | RequestRefused() | ReplyHeld() | ProjectAsked():
             return replace(message, text=change(message.text))
         case PromptRequested():
             return replace(message, prompt=change(message.prompt))

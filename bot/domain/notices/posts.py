@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from bot.domain.job_details import JobReport
 from bot.domain.jobs import Problem
 from bot.domain.requests import Doubt, RejectionReason, RequestKind
+from bot.domain.surfaces import Surface
 
 
 class Delivery(StrEnum):
@@ -43,10 +44,11 @@ class _InThread:
 
 @dataclass(frozen=True)
 class ToPerson:
-    """A message for one person only."""
+    """A message for one person only, told where they asked for it."""
 
     delivery: ClassVar = Delivery.EPHEMERAL
     person_id: str
+    asked_on: Surface = field(default=Surface.CONVERSATION, kw_only=True)
 
 
 @dataclass(frozen=True)

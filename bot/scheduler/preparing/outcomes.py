@@ -21,6 +21,7 @@ from bot.domain.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.reply_rules import mode_of
 from bot.domain.requests import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.surfaces import surface_of
 from bot.domain.threads import Thread
 from bot.following_jobs import keep_followed, take_place
 from bot.ports import HasPreferences, HasRequestParts
@@ -59,9 +60,10 @@ async def refuse(
     tx: PreparerTransaction, thread: Thread, request: Request, refused: Refused, *, hourly_limit: int
 ) -> None:
     """Ends a request whose person may not ask for it, and tells them, privately."""
-    text = beginning(request.text, MAX_QUOTED) if request.kind in {RequestKind.START, RequestKind.FOLLOW_UP} else ""
+    text = _words_of(request)
     free_at = None if refused.free_at is None else math.ceil(refused.free_at)
     message = RequestRefused(request.person_id, refused.reason, request.kind, text, hourly_limit, free_at)
+    message = replace(message, asked_on=surface_of(request.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
     await note(tx, AuditAction.REFUSED, request, thread, reason=refused.reason.value)
     await _end(tx, thread, request)
@@ -76,9 +78,16 @@ async def ask_whether_meant(tx: PreparerTransaction, thread: Thread, stop: Reque
 
 async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
     """Ends a request about which nothing could be found out for too long, and tells its person, privately."""
-    message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY)
+    asked_on = surface_of(request.source_key)
+    message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY, _words_of(request), asked_on=asked_on)
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
     await _end(tx, thread, request)
+
+
+def _words_of(request: Request) -> str:
+    """How what somebody wrote begins; of a press, nothing."""
+    wrote = request.kind in {RequestKind.START, RequestKind.FOLLOW_UP}
+    return beginning(request.text, MAX_QUOTED) if wrote else ""
 
 
 async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> None:

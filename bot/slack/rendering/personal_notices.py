@@ -24,7 +24,10 @@ _NOT_INVITED = frozenset(
 
 def answer(message: ActionAnswered, message_context: MessageContext) -> Message:
     """The answer to a click, or to a reply that is not sent."""
-    return paragraph(words.ANSWERS[message.answer](workspace=message_context.home_workspace))
+    told = words.ANSWERS[message.answer](workspace=message_context.home_workspace)
+    if not message.text:
+        return paragraph(told)
+    return paragraph(words.ABOUT(told=told, reply=quote(opening(message.text, characters=150, lines=2)[0])))
 
 
 def job_id(thread: Thread) -> Message:

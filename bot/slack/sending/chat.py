@@ -1,5 +1,7 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.Chat over Slack's Web API."""
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
@@ -9,21 +11,25 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.mentions import mentioned, with_names
 from bot.domain.notices.messages import Notice
-from bot.domain.notices.people import map_texts, person_of, texts_of
+from bot.domain.notices.people import asked_on, map_texts, person_of, texts_of
 from bot.domain.reactions import AddReaction, ReactionCall, RemoveReaction
-from bot.domain.telling import Telling, shown_in_channel
+from bot.domain.telling import Directly, InConversation, PrivatePlace, Telling, private_place, shown_in_channel
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports import Chat, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
+from bot.slack.rendering.private_places import leading_to
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.web_api import call
 
+_LINK_PATIENCE = 1.0
+"""Seconds that private words wait for the address of the thread that they are about."""
 EVENT_TYPE = "pagehand_notice"
 _CLOCK_DIFFERENCE = 2 * 3_600.0
 """Seconds by which our clock and Slack's may differ when a card is looked for."""
@@ -45,6 +51,7 @@ class SlackChat(Chat):
         *,
         people: People | None = None,
         telling: Callable[[str], Telling] = lambda _: Telling(),
+        permalinks: Permalinks | None = None,
     ) -> None:
         self._client = client
         self._identity = identity
@@ -52,6 +59,7 @@ class SlackChat(Chat):
         self._ephemeral_sender = ephemeral_sender
         self._people = people
         self._telling = telling
+        self._permalinks = permalinks
 
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -116,8 +124,31 @@ class SlackChat(Chat):
         person_id = person_of(notice.message)
         if not person_id:
             raise ChatRejected("nobody_to_tell")
+        place = private_place(thread, asked_on(notice.message))
         for message in await self._messages(thread, notice, follow_ups):
-            await self._ephemeral_sender.send(person_id, thread.channel_id, message)
+            await self._tell(thread, person_id, place, message)
+
+    async def _tell(self, thread: Thread, person_id: str, place: PrivatePlace, message: Message) -> None:
+        sender = self._ephemeral_sender
+        match place:
+            case Directly():
+                await sender.send_directly(person_id, leading_to(await self._link(thread), message))
+            case InConversation(thread_ts) if thread_ts:
+                await sender.send(person_id, thread.channel_id, message, thread_ts=thread_ts)
+            case InConversation():
+                await sender.send(person_id, thread.channel_id, leading_to(await self._link(thread), message))
+            case _:
+                assert_never(place)
+
+    async def _link(self, thread: Thread) -> str:
+        """Returns the address of the card, or of what it is to answer; empty where there is none, or not at once."""
+        ts = thread.card_ts or thread.ts or thread.root_ts
+        if not ts or self._permalinks is None:
+            return ""
+        with contextlib.suppress(ChatError, TimeoutError):
+            async with asyncio.timeout(_LINK_PATIENCE):
+                return await self._permalinks.of(thread.channel_id, ts)
+        return ""
 
     async def join(self, channel_id: str) -> None:
         """See Chat. Slack answers for a private channel as if it did not exist; and where joining is not granted, an

@@ -28,7 +28,9 @@ _REQUESTER = TypeAdapter(Requester)
 _CONTEXT = TypeAdapter(RequestContext)
 _OPTIONS = TypeAdapter(ThreadOptions)
 
-_THREAD_FIELDS = [threads.c[name] for name in Thread.__dataclass_fields__ if name not in {"options", "state"}]
+_THREAD_FIELDS = [
+    threads.c[name] for name in Thread.__dataclass_fields__ if name not in {"options", "state", "has_replies"}
+]
 _REQUEST_FIELDS = [
     requests.c[name] for name in Request.__dataclass_fields__ if name not in {"attachments", "context", "requester"}
 ]

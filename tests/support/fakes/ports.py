@@ -9,9 +9,10 @@ from typing import TypeVar
 from bot.domain.job_details import JobDetails
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
-from bot.domain.notices.people import person_of
+from bot.domain.notices.people import asked_on, person_of
 from bot.domain.reactions import AddReaction, ReactionCall
 from bot.domain.requests import Requester, UploadedFile
+from bot.domain.telling import PrivatePlace, private_place
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
 from bot.polling_ports import SeenJob
@@ -198,6 +199,8 @@ class FakeChat:
         self.all_reactions: dict[str, list[Reaction]] = {}
         """On each message, the newest last."""
         self.told: list[NoticeMessage] = []
+        self.told_in: list[PrivatePlace] = []
+        """Where each of these was told."""
         self.joined = {"C1"}
         self.public = {"C1", "C2"}
         self.calls: list[str] = []
@@ -243,6 +246,7 @@ class FakeChat:
         self.calls.append("tell")
         self.fault("tell", thread)
         self.told.append(notice.message)
+        self.told_in.append(private_place(thread, asked_on(notice.message)))
         self.after("tell", thread)
 
     async def join(self, channel_id: str) -> None:

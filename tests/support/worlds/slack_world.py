@@ -98,7 +98,7 @@ class SlackWorld:
     def chat(self) -> SlackChat:
         people = self.people if self.names_within is not None else None
         context = MessageContext(bot_user_id=self.identity.bot_user_id)
-        return SlackChat(self.client, self.identity, context, self.ephemeral, people=people)
+        return SlackChat(self.client, self.identity, context, self.ephemeral, people=people, permalinks=self.permalinks)
 
     @cached_property
     def thread(self) -> Thread:

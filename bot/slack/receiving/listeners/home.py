@@ -7,6 +7,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.actions import Action
 from bot.domain.requests import RequestKind
+from bot.domain.surfaces import home_key
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
@@ -58,7 +59,7 @@ def register(
 def retry(body: dict[str, Any], identity: Identity) -> Action:
     """Returns what the button Retry asks for."""
     thread_id = text_at(first_item_at(body, "actions"), "value")
-    source_key = f"click/{workspace_id(body)}/{text_at(body, 'trigger_id')}"
+    source_key = home_key(f"{workspace_id(body)}/{text_at(body, 'trigger_id')}")
     return Action(actor(body, identity), RequestKind.RETRY, source_key, thread_id=thread_id)
 
 

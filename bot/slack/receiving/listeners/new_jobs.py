@@ -56,7 +56,7 @@ async def _tell_once(message: PersonMessage, text: str, dependencies: Dependenci
     with suppress(StoreError):  # then rather twice than not at all
         if not await dependencies.service.is_first_answer(version):
             return
-    dependencies.recorder.tell_in_background(message.person, message.channel_id, text)
+    dependencies.recorder.tell_in_background(message.person, message.channel_id, text, thread_ts=message.thread_ts)
 
 
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:

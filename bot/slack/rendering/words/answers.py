@@ -113,3 +113,7 @@ SCOPES_MISSING_CARD_IN_DOUBT = Template(
     "it. Ask {ask} to grant it, then ask again."
 )
 YOU_ASKED = Template("{why}\nYou asked:\n{request}")
+ABOUT = Template("{told}\n{reply}")
+"""An answer that names the reply that it is about."""
+LINK_TO_JOB = Template("<{url}|Go to the job>")
+"""Below words that do not stand in the job's thread."""

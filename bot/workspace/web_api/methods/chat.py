@@ -36,6 +36,8 @@ def post_ephemeral(call: MethodCall) -> Json:
     message = Message(channel.id, "", call.bot_user_id, text, blocks, attachments, ephemeral_to=user)
     message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
     message.thread_ts = _thread(call)
+    if message.thread_ts and not call.state.conversation(channel).reply_count(message.thread_ts):
+        return {"message_ts": call.state.timestamps.next()}  # Slack shows it in active threads alone
     return {"message_ts": call.state.show_ephemeral(message).ts}
 
 
