@@ -35,6 +35,12 @@ logger = logging.getLogger(__name__)
 
 BATCH_WINDOW = 0.2
 """Seconds over which results are gathered into one transaction: one commit then serves many polls."""
+MOST_AT_ONCE = 50
+"""Results that one transaction saves; others may have their turn between two."""
+SPREAD = 0.25
+"""Seconds over which the polls of one claim begin."""
+MANY = 25
+"""Polls in one claim from which on jobs are claimed each SPREAD."""
 MAX_UNSAVED = 1_000
 """Polls that are under way or wait to be saved; then no more begin till some are saved."""
 
@@ -101,6 +107,22 @@ class JobPoller(JobApiWorker[DuePoll]):
             return [DuePoll(poll, tx.now) for poll in claimed]
 
         return await self._store.transact(work)
+
+    def claim_interval(self, claimed: int) -> float:
+        """Returns how long to wait for the next claim: less while there is much to do, which is then spread better."""
+        usual = super().claim_interval(claimed)
+        return min(SPREAD, usual) if claimed >= MANY else usual
+
+    async def begin(self, items: Sequence[DuePoll], claimed_at: float, *, free: int) -> None:
+        """Begins polls one by one over the time to the next claim, so that whatever else the loop has to do, like an
+        acknowledgement, waits for one of them and not for all. Where there may be more they begin as soon as they can.
+        """
+        gap = 0.0 if len(items) >= free else SPREAD / max(len(items), MANY)
+        for item in items:
+            if self._stopping:
+                return  # the claim is given back, as all are, or runs out
+            self.begin_one(item, claimed_at)
+            await asyncio.sleep(gap)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
         """Polls one job. When the process was paused for too long, the claim is left to run out."""
@@ -205,7 +227,8 @@ class JobPoller(JobApiWorker[DuePoll]):
         batch, self._batch = self._batch, []
         polls = [polled for polled, _ in batch]
         try:
-            await self._save_all(polls)
+            for start in range(0, len(polls), MOST_AT_ONCE):
+                await self._save_all(polls[start : start + MOST_AT_ONCE])
         finally:
             for _, saved in batch:
                 if not saved.done():

@@ -86,16 +86,30 @@ class Worker(ABC, Generic[Item]):
         """Returns how many more items can be claimed now."""
         return min(self._concurrency - len(self._tasks), self._at_once)
 
+    def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - others look at it
+        """Returns how long to wait for the next claim, unless woken, after one that found so much."""
+        return self._settings.claim_interval
+
+    async def begin(self, items: Sequence[Item], claimed_at: float, *, free: int) -> None:  # noqa: ARG002 - the same
+        """Begins to process what was claimed into `free` slots."""
+        for item in items:
+            self.begin_one(item, claimed_at)
+
+    def begin_one(self, item: Item, claimed_at: float) -> None:
+        """Begins to process one item, in a task."""
+        task = self._tasks.spawn(self._process(item, claimed_at), name=f"{type(self).__name__} item")
+        task.add_done_callback(lambda _: self._wake_if_slots_are_free())
+
     async def run(self) -> None:
         """Works until `stop`."""
         self._running = asyncio.current_task()
         while not self._stopping:
             self._woken.clear()
-            free, not_before = self.free_slots(), asyncio.get_running_loop().time() + MIN_CLAIM_INTERVAL
+            free, begun = self.free_slots(), asyncio.get_running_loop().time()
             claimed = await self._claim_and_process(free) if free > 0 else 0
             self._may_be_more = claimed >= free
             if claimed == 0 or not self._may_be_more:
-                await self._wait(not_before)
+                await self._wait(begun + MIN_CLAIM_INTERVAL, begun + self.claim_interval(claimed))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
         """Claims nothing more, and gives what is under way `timeout` seconds to end; then cancels it."""
@@ -158,9 +172,7 @@ class Worker(ABC, Generic[Item]):
         if isinstance(self._outage.reason, StoreError):
             self.record_success()
         self.end_outages()
-        for item in items:
-            task = self._tasks.spawn(self._process(item, claimed_at), name=f"{type(self).__name__} item")
-            task.add_done_callback(lambda _: self._wake_if_slots_are_free())
+        await self.begin(items, claimed_at, free=limit)
         return len(items)
 
     async def _process(self, item: Item, claimed_at: float) -> None:
@@ -180,9 +192,10 @@ class Worker(ABC, Generic[Item]):
         if self._may_be_more and self.free_slots() >= max(self._at_once // 4, 1):
             self.wake()
 
-    async def _wait(self, not_before: float) -> None:
+    async def _wait(self, not_before: float, until: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), self._settings.claim_interval)
+            async with asyncio.timeout_at(until):
+                await self._woken.wait()
         pause = not_before - asyncio.get_running_loop().time()
         if pause > 0 and not self._stopping:
             await asyncio.sleep(pause)

@@ -1,13 +1,14 @@
-"""The whole bot beside a bare Bolt app that only acknowledges: how long slash commands wait for their answer, how many
-starts a second are finished, and the CPU of each, side by side in one run.
+"""The whole bot beside a bare Bolt app that only acknowledges: how long slash commands wait for their answer, and the
+CPU of each, side by side in one run.
 
-    python tests/benchmarks/bench_bot.py [--rate 50] [--seconds 10] [--burst 100] [--rounds 2] [--database-url URL]
+    python tests/benchmarks/bench_bot.py [--rates 50 5] [--seconds 10] [--burst 100] [--jobs 0 10000] [--finished 0]
+                                         [--rounds 2] [--directory DIR]
 
 Commands arrive by a schedule over signed HTTP, whether those before were answered or not, and a latency counts from the
 scheduled time. Slack and the job API answer at once, from a process of their own, as does each app: only the apps'
-CPU is counted. A start is finished when its card was posted, its job created, its thread told and its card updated.
-The burst arrives at a rate that is too much on purpose; the best of the rounds is taken, so that a busy machine
-disturbs both alike.
+CPU is counted. Beside so many `--jobs`, all at rest and polled every 30 s, and with so many `--finished` ones in the
+database. How fast starts are carried out is a matter of Slack's limits, and not measured. The best of the rounds is
+taken, so that a busy machine disturbs both alike.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import asyncio
 import statistics
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,22 +31,20 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.servers.app_under_load import PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
+from support.worlds.active_jobs import fill_with_active_jobs
+from support.worlds.finished_jobs import fill
+
+from bot.store.database.engine import engine_for
+from bot.store.schema.migration import migrate
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Latencies in milliseconds; CPU in milliseconds a command; `rate` is finished starts a second."""
+    """Latencies in milliseconds; CPU in milliseconds a command."""
 
     p50: float
     p99: float
     cpu: float
-    rate: float = 0.0
-
-
-async def counts(session: aiohttp.ClientSession, address: str) -> dict[str, int]:
-    """What the world outside was asked so far."""
-    async with session.get(f"{address}/counts") as response:
-        return dict(await response.json())
 
 
 def bare(port: int, address: str) -> None:
@@ -64,88 +63,83 @@ def cpu_of(app: psutil.Process) -> float:
     return float(sum(app.cpu_times()[:2]))
 
 
-async def measure_bare(options: argparse.Namespace, address: str) -> Figures:
-    """Bare Bolt, at the schedule's rate."""
-    port = free_port()
-    async with (
-        process(port, __file__, "--bare", f"{port},{address}") as app,
-        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
-    ):
+async def measure(load: Load, app: psutil.Process, rate: float, count: int) -> Figures:
+    """So many commands at this rate."""
+    before = cpu_of(app)
+    latencies = await load.run(rate, count)
+    parts = statistics.quantiles(latencies, n=100)
+    return Figures(parts[49], parts[98], (cpu_of(app) - before) / count * 1000)
+
+
+async def measured(
+    options: argparse.Namespace, arguments: Sequence[str], port: int, env: dict[str, str] | None = None
+) -> list[Figures]:
+    """An app at each rate, and with the burst."""
+    connector = aiohttp.TCPConnector(limit=0)
+    async with process(port, *arguments, env=env) as app, aiohttp.ClientSession(connector=connector) as session:
         load = Load(session, port)
-        await load.run(20, 10)
-        before, count = cpu_of(app), int(options.rate * options.seconds)
-        latencies = await load.run(options.rate, count)
-        return _figures(latencies, (cpu_of(app) - before) / count * 1000)
+        await measure(load, app, 20, 10)
+        await asyncio.sleep(options.settle if env else 0.0)
+        figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2)) for rate in options.rates]
+        return [*figures, await measure(load, app, options.burst, options.burst * 3)]
 
 
-async def measure_bot(options: argparse.Namespace, address: str) -> tuple[Figures, Figures]:
-    """The bot at the schedule's rate, and with the burst."""
+async def measure_bare(options: argparse.Namespace, address: str) -> list[Figures]:
+    """Bare Bolt."""
+    port = free_port()
+    return await measured(options, (__file__, "--bare", f"{port},{address}"), port)
+
+
+async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> list[Figures]:
+    """The bot beside so many jobs."""
     port = free_port()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
-        env = environment(address, port, url, directory)
-        async with (
-            process(port, "-m", "bot", "run", env=env) as app,
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
-        ):
-            await finished(Load(session, port), session, address, app, 20, 10)
-            steady = await finished(
-                Load(session, port), session, address, app, options.rate, int(options.rate * options.seconds)
-            )
-            burst = await finished(Load(session, port), session, address, app, options.burst, options.burst * 6)
-        return steady, burst
+        url = f"sqlite:///{directory}/bench.sqlite3"
+        await migrate(url)
+        if options.finished:
+            engine = engine_for(url, statement_timeout=3600.0)
+            await fill(engine, options.finished)
+            await engine.dispose()
+        await fill_with_active_jobs(url, jobs, due_over=30.0)
+        polling = {"PAGEHAND_POLL_FASTEST": "2", "PAGEHAND_POLL_SLOWEST": "30"} if jobs else {}
+        env = environment(address, port, url, directory) | polling
+        return await measured(options, ("-m", "bot", "run"), port, env)
 
 
-async def finished(  # noqa: PLR0917 - what is measured
-    load: Load, session: aiohttp.ClientSession, address: str, app: psutil.Process, rate: float, count: int
-) -> Figures:
-    """Sends commands, and waits till all of their starts are finished."""
-    base = await counts(session, address)
-    cpu, begin = cpu_of(app), time.perf_counter()
-    latencies = await load.run(rate, count)
-    while True:
-        now = await counts(session, address)
-        done = min(now.get(what, 0) - base.get(what, 0) for what in ("chat.postMessage in a thread", "chat.update"))
-        if done >= count:
-            break
-        if time.perf_counter() - begin > 120:
-            raise SystemExit(f"{count - done} starts are not finished: {now}")
-        await asyncio.sleep(0.02)
-    took = time.perf_counter() - begin
-    return _figures(latencies, (cpu_of(app) - cpu) / count * 1000, count / took)
-
-
-def _figures(latencies: list[float], cpu: float, rate: float = 0.0) -> Figures:
-    parts = statistics.quantiles(latencies, n=100)
-    return Figures(parts[49], parts[98], cpu, rate)
+def better(one: Figures, other: Figures) -> Figures:
+    """The better of both in each."""
+    return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu))
 
 
 async def compare(options: argparse.Namespace) -> None:
+    best: dict[str, list[Figures]] = {}
     async with instant_servers() as address:
-        for number in range(options.rounds):
-            bolt = await measure_bare(options, address)
-            steady, burst = await measure_bot(options, address)
-            sys.stdout.write(f"round {number + 1}\n")
-            at = f"at {options.rate:g} commands a second"
-            sys.stdout.write(f"  bare Bolt {at}: p50 {bolt.p50:.1f} ms, p99 {bolt.p99:.1f} ms, {bolt.cpu:.1f} ms CPU\n")
+        for _ in range(options.rounds):
+            found = {"bare Bolt": await measure_bare(options, address)}
+            for jobs in options.jobs:
+                found[f"Pagehand beside {jobs} jobs"] = await measure_bot(options, address, jobs)
+            for name, figures in found.items():
+                best[name] = [better(*pair) for pair in zip(figures, best.get(name, figures), strict=True)]
+    for number, rate in enumerate([*options.rates, options.burst]):
+        sys.stdout.write(f"{rate:g} commands a second\n")
+        floor = best["bare Bolt"][number]
+        for name, all_of_it in best.items():
+            each = all_of_it[number]
             sys.stdout.write(
-                f"  Pagehand  {at}: p50 {steady.p50:.1f} ms (x{steady.p50 / bolt.p50:.1f}), p99 {steady.p99:.1f} ms "
-                f"(x{steady.p99 / bolt.p99:.1f}), {steady.cpu:.1f} ms CPU a start\n"
+                f"  {name:28} p50 {each.p50:6.1f} ms (x{each.p50 / floor.p50:.1f}), p99 {each.p99:6.1f} ms "
+                f"(x{each.p99 / floor.p99:.1f}), {each.cpu:6.1f} ms of CPU a command\n"
             )
-            sys.stdout.write(
-                f"  Pagehand, {options.burst * 6} commands at {options.burst:g} a second: p50 {burst.p50:.1f} ms, "
-                f"p99 {burst.p99:.1f} ms, {burst.rate:.0f} starts a second finished, {burst.cpu:.1f} ms CPU a start\n"
-            )
-            sys.stdout.flush()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--rates", type=float, nargs="+", default=[50.0, 5.0])
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--burst", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--database-url", default="")
+    parser.add_argument("--jobs", type=int, nargs="+", default=[0, 10_000])
+    parser.add_argument("--finished", type=int, default=0)
+    parser.add_argument("--settle", type=float, default=40.0, help="seconds in which each job is polled once before")
     parser.add_argument("--directory", help="where the database's file is made")
     parser.add_argument("--bare", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -22,23 +22,19 @@ from pydantic import SecretStr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sqlalchemy import insert, text
+from sqlalchemy import text
 from support.servers.instant_servers import instant_servers
-from support.worlds.store_world import JOB, a_thread
+from support.worlds.active_jobs import fill_with_active_jobs
+from support.worlds.store_world import JOB
 
-from bot.domain.notices import keys
 from bot.domain.poll_pace import Polling
-from bot.domain.threads import ThreadState
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.ports import Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings
-from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
-from bot.store.schema.rows import thread_values
-from bot.store.schema.tables import polls, threads
 from bot.store.store import open_store
 
 
@@ -48,19 +44,6 @@ class Figures:
 
     rate: float
     cpu: float
-
-
-async def fill(url: str, count: int) -> None:
-    """So many jobs that have been at rest for long, all due."""
-    now = time.time() - 10.0
-    state = ThreadState(job=JOB, changed_at=now - 3_600.0, announced=frozenset({keys.JOB_STARTED}))
-    everything = [a_thread(f"t{n}", ts=f"{n}.1", state=state, prompt="Do it. " * 20) for n in range(count)]
-    engine = engine_for(url)
-    async with engine.begin() as connection:
-        rows = [thread_values(thread) | {"updated_at": now} for thread in everything]
-        await connection.execute(insert(threads), rows)
-        await connection.execute(insert(polls), [{"thread_id": thread.id, "due_at": now} for thread in everything])
-    await engine.dispose()
 
 
 Ask = Callable[[int], Awaitable[object]]
@@ -84,7 +67,7 @@ async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/bench.sqlite3"
         await migrate(url)
-        await fill(url, options.jobs)
+        await fill_with_active_jobs(url, options.jobs)
         store = await open_store(url)
         settings = WorkerSettings("bench", SteadyClock(), lease=30.0, call_timeout=20.0, on_commit=lambda: None)
         concurrency = {} if options.in_flight is None else {"concurrency": options.in_flight}

@@ -135,6 +135,26 @@ async def test_what_somebody_waits_for_goes_first(store: Store) -> None:
 
 
 @on_sqlite
+async def test_what_somebody_waits_for_is_committed_before_anything_else_begins(unhurried: Store) -> None:
+    """Else it would be answered only with what shares its transaction, like many polls."""
+    answered, seen = threading.Event(), list[bool]()
+
+    async def long(tx: Transaction) -> None:
+        seen.append(answered.wait(10))
+
+    async def short(tx: Transaction) -> None:
+        pass
+
+    async with held(unhurried):
+        others = await asked(unhurried, long)
+        [urgent] = await asked(unhurried, short, urgent=True)
+    await urgent
+    answered.set()
+    await asyncio.gather(*others)
+    assert seen == [True]
+
+
+@on_sqlite
 async def test_a_flood_of_what_is_urgent_stops_nothing_else(store: Store) -> None:
     order: list[bool] = []
 

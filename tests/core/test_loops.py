@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -610,6 +611,20 @@ async def test_what_waits_to_be_saved_takes_no_place_from_what_is_polled(world: 
     await running
     world.restart("two")
     assert await world.job_poller.claim(10) == []
+
+
+async def test_between_the_beginnings_of_two_polls_all_else_has_its_turn(world: CoreWorld) -> None:
+    """Whatever is to be acknowledged waits for one of them, not for all that are due."""
+    await _at_rest(world, 30)
+    world.assemble()
+    running, seen = asyncio.create_task(world.job_poller.run()), [0]
+    async with asyncio.timeout(10):
+        while world.job_api.polls < 30:
+            await asyncio.sleep(0)
+            seen.append(world.job_api.polls)
+    await world.job_poller.stop(5.0)
+    await running
+    assert max(later - earlier for earlier, later in itertools.pairwise(seen)) <= 2
 
 
 async def test_no_more_is_polled_than_may_wait_to_be_saved(world: CoreWorld) -> None:

@@ -32,18 +32,25 @@ class _Queue:
 
     def next(self) -> UnitOfWork | None:
         """Takes out the next unit; None where none waits."""
+        if (unit := self.next_urgent()) is not None:
+            return unit
+        self.in_a_row = 0
+        return self.others.popleft() if self.others else None
+
+    def next_urgent(self) -> UnitOfWork | None:
+        """Takes out the next urgent unit; None where none waits, or one of the others has its turn."""
         if self.urgent and (not self.others or self.in_a_row < MOST_IN_A_ROW):
             self.in_a_row += 1
             return self.urgent.popleft()
-        self.in_a_row = 0
-        return self.others.popleft() if self.others else None
+        return None
 
 
 class SqliteThread:
     """Runs units of work in transactions of one connection, in a thread that starts with the first of them.
 
     Units that come in while others run, or while the disk is waited for, share the next transaction: each within a
-    savepoint of its own, so that one that fails takes back only what it did itself. None is answered before the commit.
+    savepoint of its own, so that one that fails takes back only what it did itself. None is answered before the commit:
+    so where people wait for it, nothing else comes into a transaction any more.
     """
 
     def __init__(self, engine: Engine, timings: StoreTimings) -> None:
@@ -61,8 +68,8 @@ class SqliteThread:
             end: The time on the loop's clock at which waiting for its turn ends with StoreUnavailable.
         """
         loop = asyncio.get_running_loop()
-        unit = UnitOfWork(work, loop.create_future())
-        self._add(unit, urgent=urgent)
+        unit = UnitOfWork(work, loop.create_future(), urgent)
+        self._add(unit)
         timer = loop.call_at(end, self._give_up, unit)
         try:
             return await unit.answer
@@ -83,10 +90,10 @@ class SqliteThread:
 
     # -- in the loop's thread -------------------------------------------------------------------------------------
 
-    def _add(self, unit: UnitOfWork, *, urgent: bool) -> None:
+    def _add(self, unit: UnitOfWork) -> None:
         queue = self._queue
         with queue.changed:
-            (queue.urgent if urgent else queue.others).append(unit)
+            (queue.urgent if unit.urgent else queue.others).append(unit)
             if self._thread is None:
                 queue.closing = False
                 self._thread = threading.Thread(target=self._work, name="sqlite", daemon=True)
@@ -143,7 +150,7 @@ class SqliteThread:
         try:
             until = time.monotonic() + self._timings.sharing
             connection.run(units[0], first=True)
-            while (unit := self._further(until)) is not None:
+            while (unit := self._further(until, units[-1])) is not None:
                 units.append(unit)
                 connection.run(unit)
             driver.execute("COMMIT")
@@ -151,11 +158,12 @@ class SqliteThread:
             connection.roll_back()
             self._one_by_one(connection, units, error)
 
-    def _further(self, until: float) -> UnitOfWork | None:
+    def _further(self, until: float, last: UnitOfWork) -> UnitOfWork | None:
+        """A unit that still comes into the transaction: after an urgent one only such."""
         if time.monotonic() > until:
             return None
         with self._queue.changed:
-            return self._queue.next()
+            return self._queue.next_urgent() if last.urgent else self._queue.next()
 
     def _fail_alike(self, units: list[UnitOfWork], error: Exception) -> None:
         """All that waits has waited for the same lock: each decides by itself whether to try again."""

@@ -48,10 +48,11 @@ Work = Callable[[ThreadConnection], Awaitable[Any]]
 
 @dataclass(eq=False)
 class UnitOfWork:
-    """A unit of work, and who waits for it. Once run, it has a result or an error."""
+    """A unit of work, and who waits for it. Once run, it has a result or an error. `urgent`: people wait for it."""
 
     work: Work
     answer: asyncio.Future[Any]
+    urgent: bool = False
     result: Any = None
     error: BaseException | None = None
 
