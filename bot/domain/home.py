@@ -12,10 +12,10 @@ JOBS_A_PAGE = 10
 
 @dataclass(frozen=True)
 class PartHealth:
-    """How one part of Pagehand is; `failing_seconds` is 0 while it works."""
+    """A part of Pagehand that does not work, for how long, and why."""
 
     name: str
-    failing_seconds: float = 0.0
+    failing_seconds: float
     reason: str = ""
 
 
@@ -31,7 +31,7 @@ class HomeContent:
         waiting: Jobs that wait for this person: the agent asks something.
         undecided: Jobs that wait for this person's choice of their project.
         preference: Their defaults.
-        health: The parts of Pagehand; empty for whoever is no administrator.
+        failing: For administrators: the parts of Pagehand that do not work; None for everybody else.
         updated_at: When this was found out, in seconds since the epoch.
     """
 
@@ -42,7 +42,7 @@ class HomeContent:
     waiting: Sequence[Thread] = ()
     undecided: Sequence[Thread] = ()
     preference: Preference = field(default_factory=Preference)
-    health: Sequence[PartHealth] = ()
+    failing: Sequence[PartHealth] | None = None
     updated_at: float = 0.0
 
 

@@ -54,8 +54,8 @@ class HomePublisher(Worker[ClaimedHome]):
 
     async def process(self, item: ClaimedHome, claimed_at: float) -> None:
         """Publishes one Home. Twice is as good as once: so it is tried again until Slack has it, or refuses it."""
-        health = await self._health(item.person_id)
-        content = await self._store.transact(lambda tx: _content(tx, item, health))
+        failing = await self._failing(item.person_id)
+        content = await self._store.transact(lambda tx: _content(tx, item, failing))
         if not self.lease_covers_call(claimed_at):
             return
         again_in = await self._publish(content)
@@ -83,17 +83,19 @@ class HomePublisher(Worker[ClaimedHome]):
             self._refusal_logged = True
             logger.warning("Slack does not take a Home (%s): it is shown when something changes there", error.reason)
 
-    async def _health(self, person_id: str) -> Sequence[PartHealth]:
-        """Returns the health where this is an administrator, as far as Slack says so."""
+    async def _failing(self, person_id: str) -> Sequence[PartHealth] | None:
+        """Returns what does not work where this is an administrator, as far as Slack says so."""
         try:
             member = await self._members.member(person_id)
         except ChatError:
-            return ()
-        parts = self._statuses() if member.is_admin else ()
-        return [PartHealth(part.name, part.failing_seconds, part.reason) for part in parts]
+            return None
+        if not member.is_admin:
+            return None
+        failing = (part for part in self._statuses() if part.failing_seconds)
+        return [PartHealth(part.name, part.failing_seconds, part.reason) for part in failing]
 
 
-async def _content(tx: HomeTransaction, item: ClaimedHome, health: Sequence[PartHealth]) -> HomeContent:
+async def _content(tx: HomeTransaction, item: ClaimedHome, failing: Sequence[PartHealth] | None) -> HomeContent:
     person_id, page = item.person_id, max(item.page, 0)
     jobs = await tx.threads.of_person(person_id, offset=page * JOBS_A_PAGE, limit=JOBS_A_PAGE + 1)
     newest = await tx.threads.of_person(person_id, offset=0, limit=_LOOKED_THROUGH)
@@ -105,7 +107,7 @@ async def _content(tx: HomeTransaction, item: ClaimedHome, health: Sequence[Part
         waiting=[thread for thread in newest if waits_for_person(thread)],
         undecided=await _undecided(tx, newest),
         preference=await tx.preferences.get(person_id),
-        health=health,
+        failing=failing,
         updated_at=tx.now,
     )
 

@@ -9,7 +9,7 @@ from support.fakes.ports import FakeClock
 from support.worlds.slack_world import slack_world
 from support.worlds.store_world import a_start, a_thread
 
-from bot.domain.home import HomeContent
+from bot.domain.home import HomeContent, PartHealth
 from bot.domain.jobs import Job
 from bot.domain.members import Member
 from bot.domain.mentions import mention
@@ -100,7 +100,8 @@ async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> N
     await world.service.open_home("UANA")
     (content,) = await world.work()
     assert content.person_id == "UANA"
-    assert not [*content.jobs, *content.waiting, *content.health]
+    assert not [*content.jobs, *content.waiting]
+    assert content.failing is None
     assert await world.work() == []
     await world.service.save_preference("UANA", Preference("guides", quiet=True))
     (content,) = await world.work()
@@ -143,16 +144,16 @@ async def test_a_job_whose_project_nobody_has_chosen_waits_for_its_person(world:
 
 
 async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> None:
-    """Nobody does while Slack does not say who is one."""
+    """They see what does not work; nobody does while Slack does not say who is one."""
     world.members.admins = frozenset({"UANA"})
-    for person, seen in (("UANA", 2), ("UBEN", 0)):
+    for person, seen in (("UANA", [PartHealth("job poller", 400.0, "status 500")]), ("UBEN", None)):
         await world.service.open_home(person)
         (content,) = await world.work()
-        assert len(content.health) == seen
+        assert content.failing == seen
     world.members.fault = ChatUncertain("away")
     await world.service.open_home("UANA")
     (content,) = await world.work()
-    assert content.health == ()
+    assert content.failing is None
 
 
 @pytest.mark.parametrize(
@@ -217,6 +218,6 @@ async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
         blocks = str(home.blocks)
         assert "*Ask @ben about ports*" in blocks
         assert f"/archives/C0DOCS001/p{str(card['ts']).replace('.', '')}" in blocks
-        assert "job poller gets nowhere for 6 minutes" in blocks
+        assert "Following jobs: failing for 6 minutes" in blocks
         calls = [call.method for call in slack.workspace.web_api.calls]
         assert (calls.count("views.publish"), calls.count("chat.getPermalink")) == (2, 1)

@@ -16,14 +16,9 @@ from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import MAX_PROMPT
-from bot.slack.rendering.modals import (
-    CHANNEL_MISSING,
-    COULD_NOT_OPEN,
-    NOT_RECORDED_HERE,
-    PROMPT_MISSING,
-    PROMPT_TOO_LONG,
-)
+from bot.slack.rendering.modals import PROMPT_TOO_LONG
 from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
+from bot.slack.rendering.words.forms import CHANNEL_MISSING, COULD_NOT_OPEN, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.slack.sending.views import ShownView
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
@@ -223,7 +218,7 @@ async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, a
     context = value(view, "context/message/0")
     assert "> The port is wrong, @ana. Key: [masked: GitHub token]" in context
     assert context.startswith("A message from Slack:\n\nben, ")
-    assert "Masked, so that it stays in Slack: GitHub token." in words(view.blocks)
+    assert "Hidden, so that it stays in Slack: GitHub token." in words(view.blocks)
     assert "Files that go along: a.md." in words(view.blocks)
     assert GITHUB not in str(world.workspace.web_api.calls[-1].args)
     await ana.views.enter("prompt", "Fix the port")
@@ -310,7 +305,7 @@ async def test_a_long_thread_fills_several_inputs_and_is_cut(world: SlackWorld, 
     assert len(texts) in {5, 6}
     assert "number 29 " in texts[-1]
     assert "number 0" not in "".join(texts)
-    assert "Not all of the conversation has room here" in words(view.blocks)
+    assert "The conversation is too long to go along as a whole" in words(view.blocks)
     await ana.views.enter("prompt", "Fix it")
     assert (await ana.views.submit()).ok
     assert world.service.started[0].context == RequestContext("\n".join(texts))
@@ -327,7 +322,7 @@ async def test_where_pagehand_is_no_member_the_message_alone_goes_along(world: S
     view = await handed_over(world, ana, reply.ts, "general")
     assert "scope" not in ids(view)
     assert "> The port is wrong" in value(view, "context/message/0")
-    assert "Pagehand is not in this channel" in words(view.blocks)
+    assert "I'm not in this channel" in words(view.blocks)
 
 
 async def test_drafts_of_messages_are_kept_apart(world: SlackWorld, ana: Actor) -> None:

@@ -44,7 +44,7 @@ async def home_says(world: AppWorld, person: Actor, *words: str) -> None:
 async def test_a_job_of_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: Actor) -> None:
     """Somebody with nothing sees how to begin; then their job, and how it goes."""
     await ana.views.open_home()
-    await home_says(world, ana, "You have not handed over a job yet", "How Pagehand is")
+    await home_says(world, ana, "You haven't asked for a job yet", "How Pagehand is")
     await ana.views.press("home_start")
     await shown(world, ana, "New job")
     await ana.views.enter("prompt", "Explain the ports\nin the guide")

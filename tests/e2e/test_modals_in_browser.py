@@ -18,7 +18,7 @@ from bot.domain.threads import Thread, ThreadState
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.home import HOME_DEFAULTS
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.modals import PROMPT_MISSING
+from bot.slack.rendering.words.forms import PROMPT_MISSING
 from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -59,10 +59,10 @@ async def test_a_job_is_asked_for_and_an_error_loses_nothing(desk: Desk, world: 
     await prompt.fill("   ")
     await shown.get_by_label("Project").select_option(label="api")
     await shown.get_by_label("channel").select_option(label="#docs")
-    await shown.get_by_label("Quietly").check()
+    await shown.get_by_label("Mention nobody").check()
     await shown.get_by_role("button", name="Start").click()
     await expect(prompt).to_have_accessible_description(
-        f"The agent gets these words as you write them. {PROMPT_MISSING}"
+        f"The agent gets your words exactly as you write them. {PROMPT_MISSING}"
     )
     await prompt.fill("Fix the @ben <guides> & *more*")
     await shown.get_by_role("button", name="Start").click()
@@ -99,14 +99,14 @@ async def test_a_message_is_handed_over_without_its_secret(desk: Desk, world: Sl
     shown = page.get_by_role("dialog", name="Hand to Pagehand")
     context = shown.get_by_label("Context, as the agent gets it")
     await expect(context).to_have_value(re.compile("masked: AWS key"))
-    await expect(shown).to_contain_text("Masked, so that it stays in Slack: AWS key.")
+    await expect(shown).to_contain_text("Hidden, so that it stays in Slack: AWS key.")
     await page.keyboard.type("Name the port")
     await shown.get_by_label("The whole thread").check()
     await expect(context).to_have_value(re.compile("8443, I think"))
     await expect(shown.get_by_label("What should be done?")).to_have_value("Name the port")
     await context.fill(f"Only this, with {AWS}")
     await shown.get_by_role("button", name="Start").click()
-    await expect(shown.get_by_text("looks like it holds a secret")).to_be_visible()
+    await expect(shown.get_by_text("looks like a secret")).to_be_visible()
     await context.fill("Only this")
     await shown.get_by_role("button", name="Start").click()
     await expect(shown).to_have_count(0)
@@ -131,7 +131,7 @@ async def test_home_keeps_what_somebody_prefers(desk: Desk, world: SlackWorld) -
     await page.get_by_role("button", name="Change").click()
     shown = page.get_by_role("dialog", name="Your defaults")
     await shown.get_by_label("Project").select_option(label="guides")
-    await shown.get_by_label("Quietly").check()
+    await shown.get_by_label("Mention nobody").check()
     await shown.get_by_role("button", name="Save").click()
     await expect(shown).to_have_count(0)
     assert world.service.preferences[ANA] == Preference("guides", quiet=True)

@@ -16,7 +16,7 @@ from support.worlds.browser_page import ANA, DOCS, GIA, Desk, messages, replies,
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
 
-from bot.slack.rendering.modals import PROMPT_MISSING
+from bot.slack.rendering.words.forms import PROMPT_MISSING
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SECRET = "ghp" + "_" + "a1B2" * 9
@@ -113,7 +113,7 @@ async def test_a_message_is_handed_over_with_its_secret_masked(world: WaysInWorl
     await page.get_by_role("menuitem", name="Hand to Pagehand").click()
     context = modal(page).get_by_label("Context, as the agent gets it")
     await expect(context).to_have_value(re.compile(r"My key is \[masked: GitHub token\]\."))
-    await expect(modal(page)).to_contain_text("Masked, so that it stays in Slack: GitHub token.")
+    await expect(modal(page)).to_contain_text("Hidden, so that it stays in Slack: GitHub token.")
     await modal(page).get_by_label("What should be done?").fill("Put the right port into the guide")
     await take_picture(page, pictures / "shortcut.png", 800)
     await modal(page).get_by_role("button", name="Start").click()

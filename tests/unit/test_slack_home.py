@@ -31,7 +31,7 @@ def shown(content: HomeContent, links: dict[str, str] | None = None, projects: t
 def test_somebody_with_nothing_sees_how_to_begin() -> None:
     """By an example; and a button to start."""
     blocks = shown(HomeContent("U1"))
-    assert "You have not handed over a job yet" in blocks
+    assert "You haven't asked for a job yet" in blocks
     assert "`/docs` Explain in the quick start" in blocks
     assert HOME_START in blocks
     assert "How Pagehand is" not in blocks
@@ -77,11 +77,11 @@ def test_what_waits_for_this_person_stands_first() -> None:
     assert not waits_for_person(thread(job=Job("j", "active")))
     blocks = shown(HomeContent("U1", jobs=[asked], waiting=[asked]), {"th1": "https://a.example/t"})
     assert blocks.index("Waiting for you") < blocks.index("Your jobs")
-    assert "• Fix the guides: the agent asks something · <https://a.example/t|answer it>" in blocks
+    assert "• Fix the guides: the agent has a question · <https://a.example/t|answer it>" in blocks
     assert "• …" in shown(HomeContent("U1", waiting=[asked] * 9))
     undecided = shown(HomeContent("U1", undecided=[asked, replace(asked, channel_id="D1")]))
-    assert "• Fix the guides: which project is it for? You were asked in <#C1>" in undecided
-    assert "You were asked in your direct messages" in undecided
+    assert "• Fix the guides: which project is it for? I asked you in <#C1>" in undecided
+    assert "I asked you in our direct messages" in undecided
 
 
 def test_what_is_not_sent_yet_says_why() -> None:
@@ -110,16 +110,18 @@ def test_defaults() -> None:
     assert "Project: api" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
     assert "Project: api" in shown(HomeContent("U1", preference=Preference("API")), projects=several)
     assert "nobody is mentioned" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
-    assert "by the channel and the words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
+    assert "by the channel or by words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
 
 
 def test_administrators_see_how_pagehand_is() -> None:
-    """What fails stands first."""
-    parts = [PartHealth("outbox"), PartHealth("job poller", 400.0, "status <500>"), PartHealth("x", 5.0, "y")]
-    blocks = shown(HomeContent("U1", health=parts))
-    assert ":warning: job poller gets nowhere for 6 minutes: status &lt;500&gt;" in blocks
-    assert ":warning: x gets nowhere since a moment ago: y" in blocks
-    assert blocks.index("job poller") < blocks.index(":white_check_mark: outbox")
+    """In one line, or what does not work."""
+    parts = [PartHealth("job poller", 400.0, "status <500>"), PartHealth("<x>", 5.0, "y")]
+    blocks = shown(HomeContent("U1", failing=parts))
+    assert ":warning: Following jobs: failing for 6 minutes (status &lt;500&gt;)" in blocks
+    assert ":warning: &lt;x&gt;: failing since a moment ago (y)" in blocks
+    assert "All well" not in blocks
+    assert ":white_check_mark: All well." in shown(HomeContent("U1", failing=[]))
+    assert "All well" not in shown(HomeContent("U1", failing=None))
 
 
 @given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 10), st.integers(0, 60))
@@ -136,7 +138,7 @@ def test_slack_takes_it_whatever_people_and_agents_wrote(prompt: str, words: str
         waiting=[finished] * jobs,
         undecided=[state] * jobs,
         preference=Preference(words),
-        health=[PartHealth(words, 1.0, prompt * 5)] * parts,
+        failing=[PartHealth(words, 1.0, prompt * 5)] * parts,
         updated_at=1.5,
     )
     links = {"th1": long, "th2": "https://a.example/" + "y" * 280}

@@ -29,7 +29,7 @@ from bot.slack.rendering.modals import (
     secret_found,
     settings_modal,
 )
-from bot.slack.rendering.text import width
+from bot.slack.rendering.text import Markup, width
 from bot.workspace.wire.views import checked_view
 
 TEXTS = st.text(max_size=60) | st.text(alphabet="😀a\n", max_size=40).map(lambda text: text * 200)
@@ -81,7 +81,7 @@ def test_a_modal_for_a_message_is_one_that_slack_takes(
 
 def test_loading_and_errors_are_views_too() -> None:
     """They have nothing to submit."""
-    for view in (loading_modal(), message_modal("It went wrong")):
+    for view in (loading_modal(), message_modal(Markup("It went wrong"))):
         checked_view(view, "modal")
         assert "submit" not in view
 
@@ -184,7 +184,7 @@ def test_drafts_are_kept_by_what_a_modal_is_about() -> None:
 def test_a_secret_is_named_at_its_field() -> None:
     """And what to do about it."""
     assert secret_found((SecretKind.AWS, SecretKind.JWT)) == (
-        "This looks like it holds a secret (AWS key, JSON Web Token). Please take it out: it would leave Slack."
+        "This looks like a secret (AWS key, JSON Web Token) and would leave Slack. Please take it out."
     )
 
 

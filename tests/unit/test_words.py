@@ -25,12 +25,8 @@ FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "UNITS"})
 """Lines of one message: the tests of the help fill them."""
 NOT_YET_MOVED = frozenset(
     {
-        "home.py",
         "job_notices.py",
         "job_report.py",
-        "modal_inputs.py",
-        "modals.py",
-        "notices.py",
     }
 )
 
@@ -51,7 +47,7 @@ def test_an_entry_is_short_and_plain(entry: Entry) -> None:
     assert len(SENTENCE.findall(entry.words)) <= 2 or entry.name in LONGER
     assert len(entry.words) <= LONGEST or entry.name in LONGER
     assert JARGON.search(entry.words) is None
-    assert entry.words == entry.words.strip() or entry.name == "BECAME"
+    assert entry.words == entry.words.strip()
     assert "  " not in entry.words
 
 

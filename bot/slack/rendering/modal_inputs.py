@@ -8,6 +8,7 @@ from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.blocks import Block, context_block, plain_text
 from bot.slack.rendering.text import ELLIPSIS, one_line, width
+from bot.slack.rendering.words import forms as words
 
 MAX_INPUT = 3_000
 """The largest bound that Slack takes for an input; without one, people can type more."""
@@ -35,7 +36,7 @@ class Telling(StrEnum):
     QUIET = "quiet"
 
 
-_TELLING = {Telling.MENTION: "Mention me when it ends", Telling.QUIET: "Quietly: nobody is mentioned"}
+_TELLING = {Telling.MENTION: words.MENTION_ME, Telling.QUIET: words.MENTION_NOBODY}
 
 
 def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
@@ -63,32 +64,32 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
     name = name_among(projects, chosen)
     unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
-        only = f"There is no project called {one_line(chosen, _MAX_OPTION)}. The job is for the only one there is."
+        only = words.NO_SUCH_PROJECT_BUT_ONE(name=one_line(chosen, _MAX_OPTION))
         return [context_block([only])] if unknown else []
     options = [option(each, each) for each in projects[:MOST_PROJECTS]]
     element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
-    element["placeholder"] = plain_text("By the channel, or by the words")
+    element["placeholder"] = plain_text(words.ANY_PROJECT)
     if name:
         element["initial_option"] = option(name, name)
-    block = _input(Input.PROJECT, "Project", element, optional=True)
-    hint = f"There is no project called {cut(chosen, _MAX_OPTION)}. Please choose one of these."
+    block = _input(Input.PROJECT, words.PROJECT, element, optional=True)
+    hint = words.NO_SUCH_PROJECT(name=cut(chosen, _MAX_OPTION))
     return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
 def telling_input(preference: Preference) -> Block:
     """Returns the choice of how one is told."""
-    options = {telling: option(words, telling) for telling, words in _TELLING.items()}
+    options = {telling: option(label, telling) for telling, label in _TELLING.items()}
     chosen = options[Telling.QUIET if preference.quiet else Telling.MENTION]
     element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
-    return _input(Input.TELLING, "Tell me how", element | {"initial_option": chosen})
+    return _input(Input.TELLING, words.TELL_ME, element | {"initial_option": chosen})
 
 
 def channel_input() -> Block:
     """Returns the choice of a channel."""
     offered = {"include": ["public", "private"], "exclude_bot_users": True}
     element: Block = {"type": "conversations_select", "action_id": Input.CHANNEL, "filter": offered}
-    element |= {"placeholder": plain_text("Choose a channel"), "default_to_current_conversation": True}
-    return _input(Input.CHANNEL, "Channel", element)
+    element |= {"placeholder": plain_text(words.CHOOSE_CHANNEL), "default_to_current_conversation": True}
+    return _input(Input.CHANNEL, words.CHANNEL, element)
 
 
 def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:

@@ -21,7 +21,8 @@ from bot.slack.rendering.modal_inputs import (
     text_input,
 )
 from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.text import one_line
+from bot.slack.rendering.text import Markup, channel, escape, one_line
+from bot.slack.rendering.words import forms as words
 
 View = Block
 
@@ -42,18 +43,8 @@ class Scope(StrEnum):
     THREAD = "thread"
 
 
-_SCOPES = {Scope.MESSAGE: "This message only", Scope.THREAD: "The whole thread"}
-_PROMPT_HINT = "The agent gets these words as you write them."
-
-PROMPT_MISSING = "Please write what the agent should do."
-PROMPT_TOO_LONG = f"This is too long: at most {MAX_PROMPT:,} characters can be sent. Please shorten it."
-CHANNEL_MISSING = "Please choose a channel: the job answers in a thread there."
-COULD_NOT_OPEN = "The form could not be opened. Please try again."
-COULD_NOT_FILL = "The form could not be filled in. Please close it and try again."
-NOT_RECORDED_HERE = (
-    "Pagehand could not note that down: its database is not available right now. Your text is still here; please press "
-    "the button again in a minute."
-)
+_SCOPES = {Scope.MESSAGE: words.THIS_MESSAGE, Scope.THREAD: words.WHOLE_THREAD}
+PROMPT_TOO_LONG = words.PROMPT_TOO_LONG(limit=MAX_PROMPT)
 MAX_CONTEXT_INPUTS = 6
 CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
 """How much of a conversation is shown for editing, and how wide it may be with what is said about it: the inputs have
@@ -92,58 +83,63 @@ class ShownContext:
 
 def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) -> View:
     """The modal for a new job; without a channel it asks for one."""
-    where = f"The job answers in a thread in <#{place.channel_id}>."
-    channel = context_block([where]) if place.channel_id else channel_input()
+    where = words.ANSWERS_IN(channel=channel(place.channel_id))
+    chosen = context_block([where]) if place.channel_id else channel_input()
     blocks = [
-        prompt_input("What should be done?", drafted.prompt, hint=_PROMPT_HINT),
+        prompt_input(words.WHAT_TO_DO, drafted.prompt, hint=words.PROMPT_HINT),
         *project_input(projects, drafted.preference.project),
-        channel,
+        chosen,
         telling_input(drafted.preference),
     ]
-    return _modal(Callback.NEW_JOB, "New job", "Start", place, blocks)
+    return _modal(Callback.NEW_JOB, words.NEW_JOB, words.START, place, blocks)
 
 
 def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
     """The modal for a message that is handed over: with the context as it will be sent, to be edited."""
     scope = Scope(place.scope or Scope.MESSAGE)
-    options = {each: option(words, each) for each, words in _SCOPES.items()}
-    choice = [choice_input(Input.SCOPE, "What goes along?", [*options.values()], options[scope])]
+    options = {each: option(label, each) for each, label in _SCOPES.items()}
+    choice = [choice_input(Input.SCOPE, words.WHAT_GOES_ALONG, [*options.values()], options[scope])]
     blocks = [
-        prompt_input("What should be done?", drafted.prompt, hint=_PROMPT_HINT),
+        prompt_input(words.WHAT_TO_DO, drafted.prompt, hint=words.PROMPT_HINT),
         *(choice if context.has_thread else []),
         *_context_inputs(scope, context.text),
-        *(context_block([words]) for words in _remarks(context)),
+        *(context_block([remark]) for remark in _remarks(context)),
         *project_input(projects, drafted.preference.project),
         telling_input(drafted.preference),
     ]
-    return _modal(Callback.HAND_OVER, "Hand to Pagehand", "Start", place, blocks)
+    return _modal(Callback.HAND_OVER, words.HAND_OVER, words.START, place, blocks)
 
 
 def follow_up_modal(place: ModalPlace, drafted: Drafted) -> View:
     """The modal in which to steer a job."""
-    blocks = [prompt_input("What should the agent do next?", drafted.prompt, hint=_PROMPT_HINT)]
-    return _modal(Callback.FOLLOW_UP, "Follow up", "Send", place, blocks)
+    blocks = [prompt_input(words.WHAT_NEXT, drafted.prompt, hint=words.PROMPT_HINT)]
+    return _modal(Callback.FOLLOW_UP, words.FOLLOW_UP, words.SEND, place, blocks)
 
 
 def settings_modal(preference: Preference, projects: Sequence[str]) -> View:
     """The modal for what somebody prefers."""
     blocks = [*project_input(projects, preference.project), telling_input(preference)]
-    return _modal(Callback.SETTINGS, "Your defaults", "Save", ModalPlace(), blocks)
+    return _modal(Callback.SETTINGS, words.YOUR_DEFAULTS, words.SAVE, ModalPlace(), blocks)
 
 
 def loading_modal() -> View:
     """What is there at once, till the rest is known."""
-    return message_modal("One moment…")
+    return message_modal(words.LOADING)
 
 
-def message_modal(text: str) -> View:
-    """A modal that says something, and can only be closed. `text` is escaped."""
-    return {"type": "modal", "title": plain_text("Pagehand"), "close": plain_text("Close"), "blocks": [section(text)]}
+def message_modal(text: Markup) -> View:
+    """A modal that says something, and can only be closed."""
+    return {
+        "type": "modal",
+        "title": plain_text(words.MESSAGE),
+        "close": plain_text(words.CLOSE),
+        "blocks": [section(text)],
+    }
 
 
 def secret_found(kinds: Sequence[str]) -> str:
     """The error at a context that holds secrets after it was edited."""
-    return f"This looks like it holds a secret ({', '.join(kinds)}). Please take it out: it would leave Slack."
+    return words.SECRET_FOUND(kinds=", ".join(kinds))
 
 
 def context_fields(text: str) -> list[str]:
@@ -162,28 +158,27 @@ def context_fields(text: str) -> list[str]:
 
 def _context_inputs(scope: Scope, text: str) -> list[Block]:
     fields = context_fields(text) if text else []
-    label = "Context, as the agent gets it"
-    labels = [
-        label if len(fields) == 1 else f"{label} ({number} of {len(fields)})" for number in range(1, 1 + len(fields))
-    ]
+    count = len(fields)
+    parts = [words.CONTEXT_PART(number=number, count=count) for number in range(1, 1 + count)]
+    labels = [words.CONTEXT] if count == 1 else parts
     return [
         text_input(f"{Input.CONTEXT}/{scope}/{number}", label, field, optional=True)
         for number, (label, field) in enumerate(zip(labels, fields, strict=True))
     ]
 
 
-def _remarks(context: ShownContext) -> list[str]:
+def _remarks(context: ShownContext) -> list[Markup]:
     """What the person should know of the context."""
     remarks = []
     if context.masked:
-        remarks.append(f"Masked, so that it stays in Slack: {', '.join(context.masked)}.")
+        remarks.append(words.MASKED(kinds=escape(", ".join(context.masked))))
     if context.unreadable:
-        remarks.append("Pagehand is not in this channel, so it cannot read the thread: only this message goes along.")
+        remarks.append(words.OUTSIDE_CHANNEL)
     if context.notes.messages_left_out or context.notes.words_left_out:
-        remarks.append("Not all of the conversation has room here: what came last is kept.")
+        remarks.append(words.CONTEXT_CUT)
     if context.file_names:
-        names = ", ".join(name or "one without a name" for name in context.file_names)
-        remarks.append(f"Files that go along: {one_line(names, 1_000)}.")
+        names = ", ".join(name or words.UNNAMED_FILE for name in context.file_names)
+        remarks.append(words.FILES(names=one_line(names, 1_000)))
     return remarks
 
 
@@ -193,7 +188,7 @@ def _modal(callback: Callback, title: str, submit: str, place: ModalPlace, block
         "callback_id": callback,
         "title": plain_text(title),
         "submit": plain_text(submit),
-        "close": plain_text("Cancel"),
+        "close": plain_text(words.CANCEL),
         "notify_on_close": True,
         "private_metadata": place.encoded(),
         "blocks": blocks,

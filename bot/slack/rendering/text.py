@@ -116,6 +116,11 @@ def person(user_id: str) -> Markup:
     return Markup(f"<@{user_id}>") if _PERSON.fullmatch(user_id) else one_line(user_id, 200)
 
 
+def channel(channel_id: str) -> Markup:
+    """Returns a link to a channel, by its id."""
+    return Markup(f"<#{one_line(channel_id, 50)}>")
+
+
 def addressing(user_ids: Iterable[str]) -> Markup:
     """Returns mentions of people, with the blank before what they are told; nothing for nobody."""
     return Markup("".join(f"{person(user_id)} " for user_id in user_ids))

@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld
 
-from bot.slack.rendering.modals import PROMPT_MISSING
+from bot.slack.rendering.words.forms import PROMPT_MISSING
 
 
 @pytest.mark.parametrize("options", ["quiet project:docs", "project:docs quiet"])

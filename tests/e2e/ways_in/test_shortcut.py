@@ -15,7 +15,7 @@ async def test_a_masked_secret_stays_in_slack_and_the_answer_comes_where_the_que
     view = await world.modal(world.ana, "Hand to Pagehand")
     shown = view.values["context/message/0"]["context/message/0"]["value"]
     assert "[masked: GitHub token]" in shown
-    assert "Masked, so that it stays in Slack: GitHub token." in str(view.blocks)
+    assert "Hidden, so that it stays in Slack: GitHub token." in str(view.blocks)
     await world.ana.views.enter("prompt", "Fix the port")
     await world.ana.views.enter("context/message/0", f"{shown}\nIt is 8443.")
     assert (await world.ana.views.submit()).ok

@@ -20,8 +20,6 @@ from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import (
-    COULD_NOT_FILL,
-    COULD_NOT_OPEN,
     Drafted,
     View,
     follow_up_modal,
@@ -31,6 +29,7 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
+from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 from bot.slack_ports import Conversations
 
