@@ -51,13 +51,13 @@ def test_every_way_in_is_told_after_the_state(way_in: WayIn) -> None:
     """Who asked, and how, follows what is most worth knowing."""
     message = card(replace(THREAD, options=ThreadOptions(way_in)), CONTEXT)
     assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
-    assert ": Fix the guides\n" in message.text
+    assert "asked: Fix the guides\n" in message.text
     assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
 
 
 def test_a_retry_says_that_it_is_one() -> None:
     """The request is the same, so that its words alone do not tell."""
-    assert "asked to try this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
+    assert "tried this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
 
 
 @pytest.mark.parametrize("reason", ProjectReason)

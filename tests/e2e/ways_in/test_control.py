@@ -54,7 +54,7 @@ async def test_a_word_retries_as_the_button_does(world: WaysInWorld) -> None:
     """And is refused in words while the job is at work."""
     job = await world.begun()
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
-    await world.told(world.ben, "was not started again")
+    await world.told(world.ben, "Retry is for jobs that failed")
     world.job_api.show(job.id, "completed", None)
     await world.said("Finished without a pull request", thread_ts=job.ts)
     await world.ben.say("docs", "!retry", thread_ts=job.ts)

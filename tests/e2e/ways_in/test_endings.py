@@ -65,5 +65,5 @@ async def test_waiting_is_explained_once_and_the_card_counts(world: WaysInWorld)
     told = await world.said("limit is used up, at least until", thread_ts=job.ts)
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.until(lambda: "Follow-ups: 2 waiting" in job.card.text, "both on the card")
-    explained = [message for message in world.messages(thread_ts=job.ts) if "allowance" in message.text]
+    explained = [message for message in world.messages(thread_ts=job.ts) if "limit is used up" in message.text]
     assert [message.ts for message in explained if message.ts != job.ts] == [told.ts]

@@ -105,10 +105,11 @@ async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: W
     assert (await world.job("Fix it")).project == "prj_guides"
     card = await world.card("Project: guides (named in the request)")
     assert (await world.ana.press("docs", card.ts, **menu_choice(card, "Switch project…"))).ok
-    asked = await world.told(world.ana, "Which project is this for?")
-    assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[1])).ok
+    asked = await world.told(world.ana, "Which project should this be for instead?")
+    assert labels(asked) == ["api"]
+    assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[0])).ok
     other = await world.card("Project: api (chosen by")
-    assert "asked for the same in another project" in other.text
+    assert "moved this to another project" in other.text
     await world.until(lambda: len(world.job_api.created) == 2 or None, "the other job")
     assert [created.project for created in world.job_api.created] == ["prj_guides", "prj_api"]
     stopped = world.job_api.created[0].job_id

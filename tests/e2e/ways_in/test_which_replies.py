@@ -45,7 +45,7 @@ async def test_among_participants_anybody_else_is_asked_first(open_world: OpenWo
     job = await world.begun()
     held = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
     asked = await world.told(world.ben, ASKED_FIRST)
-    assert labels(asked) == ["Send", "Send all I write here", "No"]
+    assert labels(asked) == ["Send", "Send all I write here", "Don't send"]
     assert ASKED_FIRST not in "".join(message.text for message in world.private(world.ana))
     await world.ana.say("docs", "Mine needs no question", thread_ts=job.ts)
     await world.steered(job.id, "Mine needs no question")

@@ -110,7 +110,7 @@ async def test_of_a_list_of_people_only_those_may(open_world: OpenWorld) -> None
     await world.begun("By a writer", person=world.ben)
     world = await _again(world, PAGEHAND_ALLOWED_PEOPLE="U0ANA0001", PAGEHAND_ALLOWED_GROUPS="")
     await world.ben.command("docs", "/docs", "By nobody on the list")
-    await world.told(world.ben, "only certain people may")
+    await world.told(world.ben, "only certain people can")
     await world.begun("By Ana")
     assert [created.prompt for created in world.job_api.created] == ["By a writer", "By Ana"]
 

@@ -78,9 +78,9 @@ ASKED_BY: Mapping[WayIn, Template] = {
     WayIn.SHORTCUT: Template("{who} handed over a message and asked:"),
     WayIn.MENTION: Template("{who} mentioned Pagehand and asked:"),
     WayIn.DIRECT_MESSAGE: Template("{who} wrote to Pagehand and asked:"),
-    WayIn.REPLY: Template("{who} asked for another job in this thread:"),
-    WayIn.RETRY: Template("{who} asked to try this again:"),
-    WayIn.SWITCH: Template("{who} asked for the same in another project:"),
+    WayIn.REPLY: Template("{who} started another job in this thread and asked:"),
+    WayIn.RETRY: Template("{who} tried this again, as first asked:"),
+    WayIn.SWITCH: Template("{who} moved this to another project, as first asked:"),
 }
 PROJECT = Template("Project: {name} ({why})")
 PROJECT_REASONS: Mapping[ProjectReason, Template] = {
