@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.database.engine import engine_for
-from bot.store.schema.migration import _config, migrate
+from bot.store.schema.migration import _config, known_versions, migrate
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -226,3 +227,10 @@ async def _rows(connection: AsyncConnection, table: str) -> Sequence[Any]:
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """By id, or whatever else is first among their keys: no two are equal there."""
     return sorted((dict(row) for row in rows), key=lambda row: str(row.get("id", row.get("thread_id"))))
+
+
+def test_the_versions_are_those_of_the_migrations_in_their_order() -> None:
+    """They are read off the files' names, so that a start need not import Alembic."""
+    script = ScriptDirectory.from_config(_config())
+    assert known_versions() == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert known_versions()[-1] == script.get_current_head()

@@ -16,7 +16,7 @@ from bot.ports import Store, Transaction
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.scheduler.database_check import DatabaseCheck
 from bot.store.database import sqlite_thread
-from bot.store.database.postgres import CONNECTIONS
+from bot.store.database.postgres_pool import CONNECTIONS
 from bot.store.database.unit_of_work import WorkSuspendedError
 from bot.store.store import SqlStore
 from bot.store.transaction import SqlTransaction

@@ -1,5 +1,6 @@
 """What a command line needs before any command is called: next to nothing."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from bot.cli.extras import MODULES, Extra
 from bot.cli.main import main
+from bot.store.schema.migration import migrate
 
 ROOT = Path(__file__).parents[2]
 LIGHT = {"bot", "bot.cli", "bot.cli.error_reporting", "bot.cli.extras", "bot.cli.main", "bot.errors"}
@@ -52,6 +54,25 @@ def test_help_imports_click_and_no_other_library(arguments: tuple[str, ...]) -> 
     imported = set(json.loads(ended.stderr))
     assert {name for name in imported if name.partition(".")[0] == "bot"} == LIGHT
     assert {name.partition(".")[0] for name in imported} - {"__main__"} == {"bot", "click"}
+
+
+OPENED = """
+import asyncio, sys
+import bot.cli.run
+from bot.store.store import open_store
+async def opened(url):
+    await (await open_store(url)).close()
+asyncio.run(opened(sys.argv[1]))
+print(sorted({"alembic", "asyncpg", "mako"} & set(sys.modules)))
+"""
+
+
+def test_a_start_with_sqlite_imports_neither_what_migrates_nor_what_talks_to_postgresql(tmp_path: Path) -> None:
+    """They take as long as half of all else that is imported."""
+    url = f"sqlite:///{tmp_path}/pagehand.sqlite3"
+    asyncio.run(migrate(url))
+    ended = python(OPENED, url)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
 
 
 def test_every_command_says_in_a_line_what_it_is_for() -> None:

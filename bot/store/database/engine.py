@@ -16,9 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from bot.errors import ConfigError
 from bot.runtime.private_files import owner_only
-from bot.store.database.postgres import STATEMENT_TIMEOUT, postgres_engine
 from bot.store.database.url import postgres_dsn, sqlite_path
 
+STATEMENT_TIMEOUT = 10.0
+"""Seconds; the server's own limit (`session.py`) is shorter, this one is for a network that swallows answers."""
 _SQLITE_PATIENCE = 2.0
 """Seconds that one try waits for another program's lock."""
 
@@ -38,7 +39,13 @@ def engine_for(url: str, *, statement_timeout: float = STATEMENT_TIMEOUT) -> Asy
         path = sqlite_path(url)
     except ValueError as error:
         raise ConfigError([f"DATABASE_URL {error}."]) from None
-    return postgres_engine(postgres_dsn(url), statement_timeout) if path is None else _sqlite(path)
+    return _postgres(postgres_dsn(url), statement_timeout) if path is None else _sqlite(path)
+
+
+def _postgres(dsn: str, statement_timeout: float) -> AsyncEngine:
+    from bot.store.database.postgres import postgres_engine  # noqa: PLC0415 - asyncpg is only imported where it is used
+
+    return postgres_engine(dsn, statement_timeout)
 
 
 def _sqlite(path: str) -> AsyncEngine:

@@ -3,11 +3,11 @@
 import asyncio
 import random
 import sqlite3
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import asyncpg
 from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -56,8 +56,6 @@ _CUT_OFF = (
     TimeoutError,
     InterfaceError,
     PoolTimeout,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # the server ended the connection between asyncpg's answer and its next question
 )
 
 
@@ -77,9 +75,17 @@ def classify(error: Exception) -> Failure | None:
         return _sqlite_failure(cause)
     if sqlstate is not None:
         return _postgres_failure(str(sqlstate), type(cause).__name__)
-    if isinstance(error, _CUT_OFF) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+    if _is_cut_off(error) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return Failure(StoreUnavailable(f"The database cannot be reached ({type(cause).__name__})."), transient=True)
     return Failure(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
+
+
+def _is_cut_off(error: Exception) -> bool:
+    asyncpg = sys.modules.get("asyncpg")  # not imported where SQLite is used
+    if asyncpg is None:
+        return isinstance(error, _CUT_OFF)
+    # The last: the server ended the connection between asyncpg's answer and its next question.
+    return isinstance(error, (*_CUT_OFF, asyncpg.InterfaceError, asyncpg.InternalClientError))
 
 
 def _unexpected(cause: object) -> StoreError:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import classify, retry_transient
-from bot.store.database.postgres import APPLICATION_NAME
+from bot.store.database.postgres_pool import APPLICATION_NAME
 from bot.store.database.url import existing_file
 
 RECENT = 60.0

@@ -15,20 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import await_only
 
 from bot.errors import ConfigError
+from bot.store.database.postgres_pool import APPLICATION_NAME, CONNECTIONS
 
 _FORM = (
     "The database's URL cannot be used. It looks like postgresql://user:password@host:5432/name, with special "
     "characters percent-encoded; files that it names, such as sslrootcert, have to exist."
 )
 _CONNECT_TIMEOUT = 5.0
-STATEMENT_TIMEOUT = 10.0
-"""Seconds; the server's own limit (`session.py`) is shorter, this one is for a network that swallows answers."""
-CONNECTIONS = 10
-"""The most that one process opens. What was opened is kept: a new one costs as much as many transactions, and has
-prepared nothing yet.
-"""
-APPLICATION_NAME = "pagehand"
-"""As the server lists our connections."""
 _KEPT = 100
 """Prepared statements that a connection keeps."""
 _NOT_FOR_THE_SERVER = {

@@ -8,11 +8,16 @@ from typing import TypeVar
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.errors import StoreUnavailable
-from bot.store.database.postgres import CONNECTIONS
 from bot.store.database.timings import StoreTimings
 
 T = TypeVar("T")
 
+CONNECTIONS = 10
+"""The most that one process opens. What was opened is kept: a new one costs as much as many transactions, and has
+prepared nothing yet.
+"""
+APPLICATION_NAME = "pagehand"
+"""As the server lists our connections."""
 RESERVED = 3
 """Connections that only urgent work may use."""
 
