@@ -53,10 +53,10 @@ class Limit:
         return now + retry_after + (self.burst - 1) * self.interval
 
 
-TIER_2, TIER_3, TIER_4 = Limit(20, 10), Limit(50, 25), Limit(100, 50)
+TIER_2, TIER_3, TIER_4 = Limit(20, 20), Limit(50, 50), Limit(100, 100)
 WORKSPACE_POSTS = Limit(300, 60)
 """Slack names no number for all channels together: several hundred a minute."""
-CHANNEL_POSTS = Limit(60, 4)
+CHANNEL_POSTS = Limit(60, 2)
 
 
 @dataclass(frozen=True)

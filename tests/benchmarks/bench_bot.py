@@ -28,7 +28,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.servers.app_under_load import PATH, SECRET, Load, environment, process
+from support.servers.app_under_load import BOT_WITHOUT_LIMITS, PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
 from support.worlds.active_jobs import fill_with_active_jobs
@@ -103,7 +103,7 @@ async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> l
         await fill_with_active_jobs(url, jobs, due_over=30.0)
         polling = {"PAGEHAND_POLL_FASTEST": "2", "PAGEHAND_POLL_SLOWEST": "30"} if jobs else {}
         env = environment(address, port, url, directory) | polling
-        return await measured(options, ("-m", "bot", "run"), port, env)
+        return await measured(options, (BOT_WITHOUT_LIMITS), port, env)
 
 
 def better(one: Figures, other: Figures) -> Figures:

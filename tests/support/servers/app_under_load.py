@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from urllib.parse import urlencode
 
 import aiohttp
@@ -17,6 +18,8 @@ from bot.slack.receiving.transports.http_signature import signature_of
 
 SECRET = "benchmark-signing-secret"
 PATH = "/slack/events"
+BOT_WITHOUT_LIMITS = str(Path(__file__).with_name("bot_without_limits.py"))
+"""What is run for figures of the bot by itself, which Slack would slow down."""
 
 
 class Load:

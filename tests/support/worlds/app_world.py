@@ -356,15 +356,21 @@ async def a_world(
     trigger_lifetime: float = 3.0,
     without: Sequence[str] = (),
     edge_timings: EdgeTimings | None = None,
+    rate_limited: bool = False,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
     """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`:
-    seconds for opening a modal. `without`: scopes that the app was not installed with.
+    seconds for opening a modal. `without`: scopes that the app was not installed with. `rate_limited`: Slack enforces
+    its limits.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))
     workspace = WorkspaceServer(
-        app, ack_timeout=redeliver_after, retry_delays=(0.05, 1.0, 30.0), trigger_lifetime=trigger_lifetime
+        app,
+        ack_timeout=redeliver_after,
+        retry_delays=(0.05, 1.0, 30.0),
+        trigger_lifetime=trigger_lifetime,
+        rate_limited=rate_limited,
     )
     fake_job_api = FakeJobApiServer()
     await fake_job_api.start()

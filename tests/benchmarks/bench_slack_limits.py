@@ -1,0 +1,137 @@
+"""The bot beside a Slack that enforces its limits: how much it refuses, and how long people wait for what they see.
+
+    python tests/benchmarks/bench_slack_limits.py [--replies 90] [--starts 10 60] [--seconds 60] [--database-url URL]
+
+The workspace counts calls as strictly as Slack's documentation can be read: so many of a method in any minute, by its
+tier, and three posts in any three seconds in a channel. The replies go to three jobs in a channel each, two people
+taking turns; the starts all to one channel. Printed is, of all calls, how many were refused and how many taken, the
+most tries of one call, and the wait in seconds: from a reply to its check mark, from a command to the words that its
+job has started. A reply is waited for up to three seconds on purpose, for others that go out with it as one.
+"""
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.worlds.app_world import AppWorld, a_world
+
+from bot.edge_timings import EdgeTimings
+from bot.store.schema.migration import migrate
+
+CHANNELS = ("docs", "general", "leads")
+PEOPLE = ("ana", "ben")
+PATIENCE = 240.0
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What became of the calls, and how long people waited."""
+
+    refused: int
+    taken: int
+    tries: int
+    waits: Sequence[float]
+
+    def line(self, name: str) -> str:
+        """One line of the table."""
+        median, worst = statistics.median(self.waits), max(self.waits)
+        return f"{name:<28}{self.refused:>8}{self.taken:>7}{self.tries:>7}{median:>9.1f}{worst:>8.1f}\n"
+
+
+@asynccontextmanager
+async def running(url: str) -> AsyncIterator[AppWorld]:
+    """The bot with a fresh database, beside a Slack with limits."""
+    await migrate(url)
+    async with a_world(
+        url,
+        edge_timings=EdgeTimings(),
+        rate_limited=True,
+        PAGEHAND_MERGE_SECONDS="3",
+        PAGEHAND_POLL_FASTEST="1",
+        PAGEHAND_POLL_SLOWEST="5",
+    ) as world:
+        await world.start()
+        yield world
+
+
+async def replies(url: str, count: int, seconds: float) -> Figures:
+    """Replies to jobs that are at work, at an even pace."""
+    async with running(url) as world:
+        world.workspace.channels.add_bot("leads")
+        for channel in CHANNELS:
+            await world.begin(f"Fix {channel}", channel=channel)
+        before, written = len(world.workspace.web_api.calls), {}
+        for number in range(count):
+            channel, person = CHANNELS[number % len(CHANNELS)], PEOPLE[number // len(CHANNELS) % 2]
+            said = await world.reply(f"Fix {channel}", f"Change {number}", channel=channel, person=person)
+            written[said.ts] = time.time()
+            await asyncio.sleep(seconds / count)
+        marked = await _until_marked(world, list(written))
+        return _figures(world, before, [marked[ts] - at for ts, at in written.items()])
+
+
+async def starts(url: str, count: int, seconds: float) -> Figures:
+    """Commands in one channel, at an even pace."""
+    async with running(url) as world:
+        asked = {}
+        for number in range(count):
+            await world.ask(f"Do {number} of them")
+            asked[f"Do {number} of them"] = time.time()
+            await asyncio.sleep(seconds / count)
+        waits = []
+        for prompt, at in asked.items():
+            await world.until_said(prompt, "started", seconds=PATIENCE)
+            waits.append(float(world.thread(prompt)[1].ts) - at)
+        return _figures(world, 0, waits)
+
+
+async def _until_marked(world: AppWorld, replies: Sequence[str]) -> dict[str, float]:
+    """When each reply got its check mark."""
+
+    def marked() -> dict[str, float]:
+        calls = world.workspace.web_api.calls
+        added = (call for call in calls if call.method == "reactions.add" and call.applied)
+        return {call.args["timestamp"]: call.at for call in added if call.args["name"] == "white_check_mark"}
+
+    await world.workspace.changes.wait_for(lambda: set(replies) <= set(marked()), PATIENCE)
+    return marked()
+
+
+def _figures(world: AppWorld, before: int, waits: Sequence[float]) -> Figures:
+    calls = world.workspace.web_api.calls[before:]
+    refused = sum(call.error == "ratelimited" for call in calls)
+    tries = Counter((call.method, call.args.get("timestamp"), call.args.get("name")) for call in calls)
+    marks = [count for (method, _, _), count in tries.items() if method.startswith("reactions.")]
+    return Figures(refused, sum(call.applied for call in calls), max(marks, default=1), waits)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--replies", type=int, default=90)
+    arguments.add_argument("--starts", type=int, nargs="*", default=[10, 60])
+    arguments.add_argument("--seconds", type=float, default=60.0)
+    arguments.add_argument("--database-url", help="an empty database; of more than one run the last is kept")
+    options = arguments.parse_args()
+    sys.stdout.write(f"{'':<28}{'refused':>8}{'taken':>7}{'tries':>7}{'median':>9}{'worst':>8}\n")
+    runs = [("replies", replies, options.replies)] if options.replies else []
+    runs += [("starts in one channel", starts, count) for count in options.starts]
+    for name, run, count in runs:
+        with tempfile.TemporaryDirectory() as directory:
+            url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
+            figures = asyncio.run(run(url, count, options.seconds))
+        sys.stdout.write(figures.line(f"{count} {name} in {options.seconds:.0f} s"))
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The bot as `pagehand run` runs it, beside a Slack that may be called as often as one likes: for benchmarks."""
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from support.fakes.slack_limits import ANY_NUMBER
+
+from bot import app
+from bot.config import load
+from bot.edges import Edges
+from bot.runtime.logging import configure_logging
+
+
+def lift(edges: Edges) -> None:
+    """Lets Slack be called as often as one likes."""
+    edges.timings = replace(edges.timings, slack_limits=ANY_NUMBER)
+
+
+def main() -> None:
+    config = load(os.environ)
+    configure_logging(config.log_level, config.secrets)
+    asyncio.run(app.run(config, decorate=lift))
+
+
+if __name__ == "__main__":
+    main()
