@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import SecretStr
@@ -32,6 +32,7 @@ from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
+from bot.slack.receiving.modals.admission import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
@@ -165,12 +166,13 @@ class App:
 
     def _build_receiver(self, config: Config) -> Receiver:
         edges = self._edges
+        admission = Admission(_rules(config, edges), edges.reading, edges.message_context)
         slack = SlackApp(
             self.service,
             identity=edges.identity,
             message_context=edges.message_context,
             ephemeral_sender=edges.ephemeral_sender,
-            modal_edges=edges.modals,
+            modal_edges=replace(edges.modals, admission=admission),
             recording_health=self._recording_health,
         )
         if config.slack_app_token is not None:

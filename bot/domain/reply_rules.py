@@ -85,7 +85,7 @@ def asks_for_a_job(reply: Reply) -> bool:
     if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at):
         return False
     to_us = (reply.mentions_us or in_direct_message(reply)) and not (is_emoji_alone(reply) or is_thanks_alone(reply))
-    return to_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments)
+    return to_us and reply.word in {None, ThreadWord.NEW} and bool(reply.text or reply.attachments.files)
 
 
 def in_direct_message(reply: Reply) -> bool:

@@ -67,6 +67,13 @@ def test_a_request_with_all_that_can_come_along() -> None:
     )
 
 
+def test_what_was_forwarded_without_words_stands_alone() -> None:
+    """There is no request above it."""
+    told = compose("", context_text((), (), (ForwardedMessage("Cem", "It is 8443"),)))
+    assert told.startswith("What follows")
+    assert "request above" not in told
+
+
 def test_without_context_a_request_is_the_persons_own_words() -> None:
     """And nothing besides."""
     assert compose("Fix it", context_text((), (), ())) == "Fix it"

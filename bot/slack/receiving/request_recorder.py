@@ -73,11 +73,11 @@ class RequestRecorder:
         self._background.spawn(self._tell_late_failure(task, person, channel_id), name="telling of a late failure")
         return RecordingOutcome.LATE
 
-    def tell_in_background(self, person: Person, channel_id: str, text: str, *, thread_ts: str = "") -> None:
+    def tell_in_background(self, person: Person, channel_id: str, words: str | Message, *, thread_ts: str = "") -> None:
         """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost.
         With `thread_ts` it is about something that they wrote in that thread.
         """
-        self._background.spawn(self._tell(person, channel_id, text, thread_ts), name="telling one person")
+        self._background.spawn(self._tell(person, channel_id, words, thread_ts), name="telling one person")
 
     def in_background(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
         """Does something that no acknowledgement waits for, and that may get lost."""
@@ -99,9 +99,10 @@ class RequestRecorder:
         if not await task:
             await self._tell(person, channel_id, NOT_RECORDED)
 
-    async def _tell(self, person: Person, channel_id: str, text: str, thread_ts: str = "") -> None:
+    async def _tell(self, person: Person, channel_id: str, words: str | Message, thread_ts: str = "") -> None:
+        message = words if isinstance(words, Message) else Message(words)
         try:
-            await self._ephemeral_sender.send(person.id, channel_id, Message(text), thread_ts=thread_ts)
+            await self._ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
         except ChatError as error:
             logger.warning("%s could not be told something: %s", person.id, error.reason)
 

@@ -5,6 +5,7 @@ Nothing of this is a notice: no row is owed to anybody, and often it is said bec
 
 from bot.domain.command_options import OptionName, WrongOption
 from bot.domain.thread_words import ThreadWord
+from bot.slack.rendering.blocks import HAND_OVER, Message, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, escape
 from bot.slack.rendering.words import at_once as words
@@ -39,6 +40,11 @@ def word_without_job(word: ThreadWord, message_context: MessageContext) -> Marku
 def word_meant(word: ThreadWord) -> Markup:
     """Answers what was probably meant as a word for Pagehand."""
     return words.NEW_MEANT if word is ThreadWord.NEW else words.WORD_MEANT(word=escape(word))
+
+
+def forwarded_alone(message_ts: str, thread_ts: str = "") -> Message:
+    """Asks what to do with a message that was forwarded to Pagehand without words."""
+    return paragraph(words.FORWARDED_ALONE, button("Write the task", HAND_OVER, f"{message_ts}/{thread_ts}"))
 
 
 def edited_too_late(message_context: MessageContext) -> Markup:

@@ -56,10 +56,15 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
 
 
 def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
-    what = words.REFUSED_KINDS.get(message.wanted, words.REFUSED_OTHERWISE)
-    refused = words.REFUSED(what=what, why=_why(message, message_context))
+    refused = refusal(message, message_context)
     said = message.text.strip()
     return paragraph(words.YOU_WROTE(why=refused, text=_quoted(message.text)) if said else refused)
+
+
+def refusal(message: RequestRefused, message_context: MessageContext) -> Markup:
+    """What did not happen, and why not."""
+    what = words.REFUSED_KINDS.get(message.wanted, words.REFUSED_OTHERWISE)
+    return words.REFUSED(what=what, why=_why(message, message_context))
 
 
 def _why(message: RequestRefused, message_context: MessageContext) -> Markup:

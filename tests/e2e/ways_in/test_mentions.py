@@ -1,8 +1,10 @@
 """Mentions: a job from a message of its own, in somebody else's thread, and beside another job."""
 
+import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld
 
 from bot.domain.thread_words import ThreadWord
+from bot.slack.rendering.blocks import HAND_OVER
 from bot.workspace.model.entities import Message
 
 
@@ -96,6 +98,22 @@ async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: W
     assert "> Look at this" in prompt
     assert "> The port is 8443" in prompt
     assert "A message of ben" in prompt
+
+
+@pytest.mark.parametrize(("channel", "seen_as"), [("docs", "docs"), ("pagehand", "ana")])
+async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWorld, channel: str, seen_as: str) -> None:
+    """Privately; its button opens the form, with the message along."""
+    said = await world.ben.say("general", "The port is 8443")
+    sent = await world.ana.forward("general", said.ts, channel, text=world.bot if channel == "docs" else "")
+    asked = await world.told(world.ana, "What should I do with this message?")
+    assert world.job_api.created == []
+    assert (await world.ana.press(channel, asked.ts, HAND_OVER)).ok
+    await world.modal(world.ana, "Hand to Pagehand")
+    await world.ana.views.enter("prompt", "Write that down")
+    assert (await world.ana.views.submit()).ok
+    assert "The port is 8443" in (await world.job("Write that down")).prompt
+    told = await world.said("The agent has started", channel=seen_as, thread_ts=sent.ts)
+    assert ("Mention" in told.text) is (channel == "docs")
 
 
 async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -> None:

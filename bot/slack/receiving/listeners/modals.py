@@ -26,7 +26,7 @@ from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, message_modal, secret_found
+from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, Scope, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.words.forms import CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.slack.sending.identity import Identity
@@ -60,6 +60,7 @@ class ModalListeners:
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
         app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
+        app.action(blocks.HAND_OVER)(self._on_hand_over_button)
 
     def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
@@ -88,7 +89,7 @@ class ModalListeners:
         asked = replace(
             _asked(body, person, place.channel_id, prompt, WayIn.SHORTCUT),
             thread_ts=place.thread_ts or place.message_ts,
-            origin=ThreadOrigin.CONVERSATION,
+            origin=_origin(place),
             attachments=Attachments(_files(place)),
             context=RequestContext("\n".join(displayable(text) for _, text in context)),
         )
@@ -147,6 +148,14 @@ class ModalListeners:
         self.opener.follow_up(text_at(body, "trigger_id"), actor(body, self.identity), place)
         await ack()
 
+    async def _on_hand_over_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        message_ts, _, thread_ts = text_at(first_item_at(body, "actions"), "value").partition("/")
+        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
+        if channel_id and message_ts:
+            place = ModalPlace(channel_id, thread_ts, message_ts, scope=Scope.MESSAGE)
+            self.opener.hand_over_forwarded(text_at(body, "trigger_id"), actor(body, self.identity), place)
+        await ack()
+
 
 def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity, options: Options) -> None:
     """Opens the modal for a job in answer to a slash command without a prompt, in the background. In a direct message,
@@ -165,6 +174,11 @@ def _asked(body: dict[str, Any], person: Person, channel_id: str, prompt: str, w
     quiet = choice_in(body, Input.TELLING) == Telling.QUIET
     project = choice_in(body, Input.PROJECT)
     return NewJob(person, channel_id, prompt, _source_key(body), way_in, project_said=project, quiet=quiet)
+
+
+def _origin(place: ModalPlace) -> ThreadOrigin:
+    """In a direct message all is meant for Pagehand; elsewhere the message is part of others' conversation."""
+    return ThreadOrigin.REQUEST if place.channel_id.startswith(_DIRECT_MESSAGE) else ThreadOrigin.CONVERSATION
 
 
 def _prompt_in(body: dict[str, Any]) -> str:

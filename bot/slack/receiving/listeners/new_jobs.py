@@ -12,7 +12,14 @@ from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreError
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import task_missing, word_meant, word_without_job, wrong_option
+from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.ephemeral_texts import (
+    forwarded_alone,
+    task_missing,
+    word_meant,
+    word_without_job,
+    wrong_option,
+)
 from bot.slack.rendering.help import help_text
 
 
@@ -27,12 +34,8 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
             return
         case Start(prompt, options):
             await _start(message, prompt, options, dependencies)
-        case Blank(options) if message.attachments:
-            await _start(message, "", options, dependencies)
-        case Blank(options) if options != NO_OPTIONS:
-            tell(message, task_missing(context), dependencies)
-        case Blank():
-            tell(message, help_text(context), dependencies)
+        case Blank(options):
+            await _without_task(message, options, dependencies)
         case Help(meant):
             tell(message, help_text(context, meant), dependencies)
         case WrongOption():
@@ -45,18 +48,37 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
             assert_never(asked)
 
 
-def tell(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
+async def _without_task(message: PersonMessage, options: Options, dependencies: Dependencies) -> None:
+    """Has a file speak for itself; of anything else its writer is asked what to do."""
+    context = dependencies.message_context
+    if is_forwarded_alone(message, dependencies):
+        tell(message, forwarded_alone(message.ts), dependencies)
+    elif message.attachments:
+        await _start(message, "", options, dependencies)
+    else:
+        tell(message, help_text(context) if options == NO_OPTIONS else task_missing(context), dependencies)
+
+
+def is_forwarded_alone(message: PersonMessage, dependencies: Dependencies) -> bool:
+    """Whether a message was forwarded without a word or a file, so that nobody knows what to do with it. Without modals
+    its writer cannot be asked.
+    """
+    held = message.attachments
+    return bool(held.forwarded) and not held.files and dependencies.opener is not None
+
+
+def tell(message: PersonMessage, words: str | Message, dependencies: Dependencies) -> None:
     """Tells a message's writer something privately, once, though the message can come again, to another process too."""
     if dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
-        dependencies.recorder.in_background(_tell_once(message, text, dependencies), name="answering a message")
+        dependencies.recorder.in_background(_tell_once(message, words, dependencies), name="answering a message")
 
 
-async def _tell_once(message: PersonMessage, text: str, dependencies: Dependencies) -> None:
+async def _tell_once(message: PersonMessage, words: str | Message, dependencies: Dependencies) -> None:
     version = MessageVersion(message.channel_id, message.ts, message.person.id, message.edited_at)
     with suppress(StoreError):  # then rather twice than not at all
         if not await dependencies.service.is_first_answer(version):
             return
-    dependencies.recorder.tell_in_background(message.person, message.channel_id, text, thread_ts=message.thread_ts)
+    dependencies.recorder.tell_in_background(message.person, message.channel_id, words, thread_ts=message.thread_ts)
 
 
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:

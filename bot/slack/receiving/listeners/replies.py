@@ -7,9 +7,16 @@ from bot.domain.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, pars
 from bot.domain.requests import Reply
 from bot.domain.thread_words import ThreadWord, UnclearWord, Word
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.listeners.new_jobs import tell
+from bot.slack.receiving.listeners.new_jobs import is_forwarded_alone, tell
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.ephemeral_texts import task_missing, unknown_job, word_meant, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import (
+    forwarded_alone,
+    task_missing,
+    unknown_job,
+    word_meant,
+    word_without_job,
+    wrong_option,
+)
 from bot.slack.rendering.help import help_text
 
 
@@ -44,15 +51,19 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
 
 async def _without_words(message: PersonMessage, dependencies: Dependencies) -> None:
     if message.attachments:
-        await _record(_reply(message, ""), message, dependencies)
+        known = await _record(_reply(message, ""), message, dependencies)
+        to_us = message.mentions_us or message.in_direct_message
+        if not known and to_us and not message.answers_us and is_forwarded_alone(message, dependencies):
+            tell(message, forwarded_alone(message.ts, message.thread_ts), dependencies)
     elif message.mentions_us:
         tell(message, help_text(dependencies.message_context), dependencies)
 
 
-async def _record(reply: Reply, message: PersonMessage, dependencies: Dependencies) -> None:
+async def _record(reply: Reply, message: PersonMessage, dependencies: Dependencies) -> bool:
     known = await dependencies.recorder.record_event(dependencies.service.receive(reply))
     if not known and message.answers_us:
         tell(message, unknown_job(dependencies.message_context), dependencies)
+    return known
 
 
 async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:

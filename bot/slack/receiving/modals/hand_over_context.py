@@ -42,7 +42,8 @@ class HandOverContext:
             return None
         whole = place.scope == Scope.THREAD
         messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
-        return await self._shown(messages, place, has_thread=True, unreadable=False) if messages else None
+        has_thread = whole or len(thread) > 1
+        return await self._shown(messages, place, has_thread=has_thread, unreadable=False) if messages else None
 
     async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
         """Returns the thread; None where Pagehand cannot read it, for want of membership most often."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from bot.domain.command_options import NO_OPTIONS, Options
 from bot.domain.preferences import Preference
-from bot.domain.requests import Person
+from bot.domain.requests import Person, RequestKind
 from bot.errors import ChatError, StoreError
 from bot.ports import People
 from bot.runtime.secrets.masking import SecretMasker
+from bot.slack.receiving.modals.admission import Admission
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
@@ -38,13 +39,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts."""
+    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts;
+    `admission` finds out who may: without it, that is found out when the request takes effect.
+    """
 
     views: SlackViews
     conversations: Conversations
     people: People
     projects: tuple[str, ...] = ()
     masker: SecretMasker = field(default_factory=SecretMasker)
+    admission: Admission | None = None
 
 
 class ModalOpener:
@@ -55,6 +59,7 @@ class ModalOpener:
         self._recorder = recorder
         self._views = edges.views
         self._projects = edges.projects
+        self._admission = edges.admission
         self.drafts = DraftKeeper(service, recorder)
         self._context = HandOverContext(edges.conversations, edges.people, edges.masker)
         self.masker = edges.masker
@@ -68,7 +73,7 @@ class ModalOpener:
             preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
             return new_job_modal(place, replace(drafted, preference=preference), self._projects)
 
-        self._open(trigger_id, person, place, view)
+        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 
     def follow_up(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
         """Opens the modal in which to steer a job."""
@@ -76,7 +81,7 @@ class ModalOpener:
         async def view() -> View:
             return follow_up_modal(place, await self._drafted(person, place))
 
-        self._open(trigger_id, person, place, view)
+        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
 
     def settings(self, trigger_id: str, person: Person) -> None:
         """Opens the modal for somebody's defaults."""
@@ -93,7 +98,18 @@ class ModalOpener:
             context = await self._context.of_message(place, message)
             return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
 
-        self._open(trigger_id, person, place, view)
+        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
+
+    def hand_over_forwarded(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
+        """Opens the same modal for a message that its writer was asked about."""
+
+        async def view() -> View:
+            context = await self._context.in_scope(place)
+            if context is None:
+                return message_modal(COULD_NOT_FILL)
+            return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
+
+        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 
     def change_scope(self, shown: ShownView, person: Person, place: ModalPlace) -> None:
         """Shows what goes along by the place's scope. What cannot be read leaves the modal as it is, and so does an
@@ -107,6 +123,17 @@ class ModalOpener:
                 await self._update(shown, hand_over_modal(place, drafted, self._projects, context))
 
         self._recorder.in_background(self._guarded(work), name="showing another context")
+
+    def _if_allowed(
+        self, person: Person, place: ModalPlace, wanted: RequestKind, view: Callable[[], Awaitable[View]]
+    ) -> Callable[[], Awaitable[View]]:
+        """The form, or why somebody may not have what it asks for."""
+
+        async def view_or_refusal() -> View:
+            found = await self._admission.refusal(person, place.channel_id, wanted) if self._admission else None
+            return message_modal(found) if found else await view()
+
+        return view_or_refusal
 
     def _open(self, trigger_id: str, person: Person, place: ModalPlace, fill: Callable[[], Awaitable[View]]) -> None:
         async def work() -> None:
