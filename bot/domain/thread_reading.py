@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from bot.domain.fetched_parts import ThreadPart
 from bot.domain.projects import ReplyMode
-from bot.domain.requests import Request, RequestKind
+from bot.domain.requests import Request, RequestKind, RequestState
 from bot.domain.threads import Thread, ThreadOrigin, ThreadState
+
+READING = 1.0
+"""Seconds before a follow-up is sent that are left for reading the thread."""
 
 
 def part_of_thread(
@@ -36,6 +39,20 @@ def _read_before(request: Request, state: ThreadState, on_their_way: Iterable[Re
     """Returns the `ts` up to which the thread will have been read when a request goes out."""
     earlier = (other for other in on_their_way if other.id != request.id and other.written_at < request.written_at)
     return max(state.read_until, *(read_until(other) for other in earlier), "")
+
+
+def seconds_for_others(
+    request: Request, on_their_way: Iterable[Request], now: float, *, settling: float, most: float
+) -> float:
+    """Returns how long the thread need not be read for a follow-up, which is sent once `settling` seconds have passed:
+    another of its person may follow that goes out with it. None does where one before it is about to go.
+    """
+    sent_with_another = any(
+        other.person_id == request.person_id and other.state is RequestState.WAITING for other in on_their_way
+    )
+    if request.kind is RequestKind.START or sent_with_another:
+        return 0.0
+    return min(max(request.recorded_at + settling - READING - now, 0.0), most)
 
 
 def read_until(request: Request) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
@@ -15,17 +15,15 @@ from bot.actions import carry_out, writer_of
 from bot.audit_trail import note
 from bot.domain.audit import AuditAction
 from bot.domain.fetched_parts import ThreadPart
-from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, Verdict, may
-from bot.domain.poll_pace import Polling
+from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
 from bot.domain.preferences import Preference
-from bot.domain.projects import Projects, ReplyMode, Route, Routed, route
+from bot.domain.projects import ReplyMode, Route, Routed, route
 from bot.domain.reply_rules import mode_of
 from bot.domain.requests import Request, RequestKind, RequestState, WayIn
-from bot.domain.thread_reading import part_of_thread
+from bot.domain.thread_reading import part_of_thread, seconds_for_others
 from bot.domain.threads import Thread
 from bot.ports import JobApi, People, Store, Transaction
 from bot.replies import SETTLING
-from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.found_out import FoundOut
 from bot.scheduler.preparing.outcomes import (
@@ -40,7 +38,8 @@ from bot.scheduler.preparing.outcomes import (
     refuse,
     wait_for_project,
 )
-from bot.scheduler.preparing.parts import FETCH_LIMITS, Fetch, FetchLimits, PartsFetcher
+from bot.scheduler.preparing.parts import Fetch, PartsFetcher
+from bot.scheduler.preparing.preparer_settings import PreparerSettings
 from bot.scheduler.preparing.slack_reading import (
     MAX_TRIES,
     NotToBeHadNow,
@@ -48,6 +47,7 @@ from bot.scheduler.preparing.slack_reading import (
     person_and_place,
     retry_delay,
 )
+from bot.scheduler.preparing.together import SharedThread, Together
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading
 from bot.stops import stop_unsent
@@ -62,20 +62,6 @@ _AT_ONCE = 8
 """Of these, so many are claimed with one transaction, and so many recorded at a time: no commit waits for more."""
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """With what others' words and files can go along."""
-
-
-@dataclass(frozen=True)
-class PreparerSettings:
-    """What requests are prepared by: who may, which projects there are, how jobs are polled, and for how many seconds a
-    follow-up waits before it is sent; and how secrets are taken out of what goes along.
-    """
-
-    rules: PermissionRules
-    projects: Projects
-    polling: Polling
-    settling: float = SETTLING
-    limits: FetchLimits = FETCH_LIMITS
-    masker: SecretMasker = field(default_factory=SecretMasker)
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
@@ -109,6 +95,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
         self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
         self._reading = reading
+        self._limits, self._together = prepared_by.limits, Together()
         self._fetcher = PartsFetcher(reading, prepared_by.limits)
         self._composer = ContextComposer(job_api, people, prepared_by.masker)
 
@@ -131,16 +118,29 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await self._try_later(item, NotToBeHadNow("no answer in time"))
             return
         self.record_success()  # whatever becomes of its files
+        if found.part is None or item.request.kind is RequestKind.START:
+            await self._go_on(item, found)
+            return
+        async with self._together.turn(item.thread.id, item.request.written_at, wait=found.wait) as shared:
+            found = await self._look(item, found.who_and_where)  # those before it may have taken a part along meanwhile
+            await self._go_on(item, found, shared)
+
+    async def _go_on(self, item: ClaimedRequest, found: FoundOut, shared: SharedThread | None = None) -> None:
         if found.kept is None:
             await self.record(partial(self._conclude, item, found))
             return
         files = item.request.attachments.files
-        fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept)
+        fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept, shared)
         if not (fetch.whole or fetch.parts.lasted(found.now)):
             await self.record(partial(self._keep_parts, item, fetch))
             return
         gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
         await self.record(partial(self._conclude, item, replace(found, gathered=gathered)))
+
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
+        """See Worker; what waits for others goes on at once."""
+        self._together.hurry()
+        await super().stop(timeout)
 
     async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
         """See Worker; a few at a time."""
@@ -152,7 +152,11 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _find_out(self, item: ClaimedRequest) -> FoundOut:
         """Who asks, and where, and what else there is to know before anything is fetched that goes along."""
         request, thread = item.request, item.thread
-        seen = await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
+        return await self._look(
+            item, await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
+        )
+
+    async def _look(self, item: ClaimedRequest, seen: PersonAndPlace) -> FoundOut:
         async with self._recording:
             return await self._store.transact(partial(self._known, item, seen))
 
@@ -166,9 +170,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
         project = project_of(where) if request.kind is RequestKind.START else thread.project
         if request.kind is RequestKind.START and not project:
             return replace(found, route=where)
-        part = await self._part_of_thread(tx, thread, request)
+        on_their_way = await tx.requests.on_their_way(thread.id)
+        part = part_of_thread(thread, request, self._mode(thread), on_their_way)
+        most = self._limits.together
+        wait = seconds_for_others(request, on_their_way, tx.now, settling=self._settling, most=most)
         kept = await tx.request_parts.fetched(request.id)
-        return replace(found, route=where, project=project, part=part, kept=kept)
+        return replace(found, route=where, project=project, part=part, kept=kept, wait=wait)
 
     def _route(self, thread: Thread, preference: Preference) -> Route:
         return route(

@@ -20,7 +20,8 @@ from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers

@@ -18,7 +18,8 @@ from bot.domain.slack_files import FileContent, FileMode, SlackFile
 from bot.domain.thread_messages import ThreadMessage
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
 from bot.scheduler.preparing.parts import FetchLimits
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.request_preparer import RequestPreparer
 
 NOTES = SlackFile("F1", "notes.md", "text/markdown", permalink="https://t.slack.com/files/F1")
 PICTURE = SlackFile("F2", "a.png", "image/png", permalink="https://t.slack.com/files/F2")

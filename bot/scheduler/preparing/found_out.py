@@ -12,7 +12,8 @@ from bot.scheduler.preparing.slack_reading import PersonAndPlace
 @dataclass(frozen=True)
 class FoundOut:
     """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
-    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before.
+    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before;
+    others may follow within `wait` seconds that share that part's reading.
     """
 
     who_and_where: PersonAndPlace
@@ -23,3 +24,4 @@ class FoundOut:
     part: ThreadPart | None = None
     kept: FetchedParts | None = None
     gathered: Gathered | None = None
+    wait: float = 0.0

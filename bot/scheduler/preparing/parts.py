@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from bot.domain.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
 from bot.domain.slack_files import FileMode, FileProblem, QuotedFile, SlackFile, quoted
 from bot.domain.thread_context import LIMITS
+from bot.domain.thread_messages import ThreadMessage
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
+from bot.scheduler.preparing.together import SharedThread
 from bot.slack_ports import SlackReading
 
 MAX_QUOTED_BYTES = 64 * 1024
@@ -20,10 +22,13 @@ _Result = FetchedThread | FetchedFile | NotToBeHadNow
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """In seconds: for each part, and for how long others are begun."""
+    """In seconds: for each part, for how long others are begun, and for how long a reply waits for others that may go
+    out with it.
+    """
 
     part: float = 8.0
     begin: float = 3.0
+    together: float = 2.0
 
 
 FETCH_LIMITS = FetchLimits()
@@ -49,14 +54,21 @@ class PartsFetcher:
         self._turns = asyncio.Semaphore(_AT_A_TIME_OF_ALL)
 
     async def fetch(
-        self, channel_id: str, part: ThreadPart | None, files: Sequence[SlackFile], kept: FetchedParts
+        self,
+        channel_id: str,
+        part: ThreadPart | None,
+        files: Sequence[SlackFile],
+        kept: FetchedParts,
+        shared: SharedThread | None = None,
     ) -> Fetch:
-        """Fetches what is missing of a part of the thread and of the files; what is `kept` is there. Never raises."""
+        """Fetches what is missing of a part of the thread, which can be `shared` with others, and of the files; what is
+        `kept` is there. Never raises.
+        """
         parts, failure = kept.of(part, files), None
         wanted: list[_Wanted] = [part] if part is not None and parts.thread is None else []
         wanted += parts.missing(files)
         count = len(wanted)
-        for result in await self._each(channel_id, iter(wanted)):
+        for result in await self._each(channel_id, iter(wanted), shared or SharedThread()):
             match result:
                 case FetchedThread():
                     parts = replace(parts, thread=result)
@@ -68,7 +80,7 @@ class PartsFetcher:
             count -= 1
         return Fetch(parts, count == 0, failure)
 
-    async def _each(self, channel_id: str, wanted: Iterator[_Wanted]) -> list[_Result]:
+    async def _each(self, channel_id: str, wanted: Iterator[_Wanted], shared: SharedThread) -> list[_Result]:
         results: list[_Result] = []
         loop = asyncio.get_running_loop()
         end = loop.time() + self._limits.begin
@@ -79,26 +91,29 @@ class PartsFetcher:
                     each = next(wanted, None) if loop.time() < end else None
                     if each is None:
                         return
-                    results.append(await self._one(channel_id, each))
+                    results.append(await self._one(channel_id, each, shared))
 
         await asyncio.gather(*(fetch_some() for _ in range(_AT_A_TIME)))
         return results
 
-    async def _one(self, channel_id: str, wanted: _Wanted) -> _Result:
+    async def _one(self, channel_id: str, wanted: _Wanted, shared: SharedThread) -> _Result:
         try:
             async with asyncio.timeout(self._limits.part):
                 if isinstance(wanted, ThreadPart):
-                    return await self._thread(channel_id, wanted)
+                    return await self._thread(channel_id, wanted, shared)
                 return FetchedFile(wanted, await self._file(wanted))
         except NotToBeHadNow as error:
             return error
         except TimeoutError:
             return NotToBeHadNow("Slack: no answer in time")
 
-    async def _thread(self, channel_id: str, part: ThreadPart) -> FetchedThread:
-        bounds = {"after_ts": part.after_ts, "before_ts": part.before_ts}
-        asked = self._reading.conversations.thread(channel_id, part.thread_ts, **bounds, limit=LIMITS.messages + 1)
-        messages = await if_told(asked)
+    async def _thread(self, channel_id: str, part: ThreadPart, shared: SharedThread) -> FetchedThread:
+        async def read(wanted: ThreadPart, limit: int) -> Sequence[ThreadMessage] | None:
+            bounds = {"after_ts": wanted.after_ts, "before_ts": wanted.before_ts}
+            conversations = self._reading.conversations
+            return await if_told(conversations.thread(channel_id, wanted.thread_ts, **bounds, limit=limit))
+
+        messages = await shared.messages(part, LIMITS.messages + 1, read)
         return FetchedThread(part, None if messages is None else tuple(messages))
 
     async def _file(self, file: SlackFile) -> QuotedFile:

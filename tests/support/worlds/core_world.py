@@ -20,7 +20,8 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings

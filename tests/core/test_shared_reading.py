@@ -1,0 +1,172 @@
+"""Where only mentions are for the agent, those that go out as one message read the Slack thread once."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.poll_pace import Polling
+from bot.domain.requests import Person, Reply
+from bot.domain.thread_messages import ThreadMessage
+from bot.errors import ChatUncertain
+from bot.scheduler.preparing.parts import FetchLimits
+from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.worker import WorkerSettings
+
+ROOT, JOB = "1700000000.000100", "job-1"
+AT = [f"170000000{n}.000200" for n in range(1, 10)]
+HOLD = 0.05
+"""Seconds that a reply waits for others: as little as it takes to have some at the same time."""
+
+
+def waiting_for_others(world: CoreWorld, seconds: float) -> None:
+    """Has each reply wait so long for others that may go out with it."""
+    settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda: None)
+    limits = FetchLimits(together=seconds)
+    world.request_preparer = RequestPreparer(
+        world.store,
+        settings,
+        PreparerSettings(world.rules, world.projects, Polling(), world.merge_seconds, limits),
+        reading=world.reading.ports,
+        job_api=world.job_api,
+        people=world.people,
+    )
+
+
+@pytest.fixture
+async def mentions(world: CoreWorld) -> CoreWorld:
+    """A job in somebody's conversation; what is written in quick succession goes out as one."""
+    world.merge_seconds = 3.0
+    world.assemble()
+    waiting_for_others(world, HOLD)
+    world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
+    await world.service.receive(Reply(ANA, "C1", ROOT, AT[0], "Fix it", mentions_us=True))
+    await world.settle()
+    world.reading.asked.clear()
+    return world
+
+
+async def mention(world: CoreWorld, text: str, at: str, person: Person = ANA) -> None:
+    await world.service.receive(Reply(person, "C1", ROOT, at, text, mentions_us=True))
+
+
+async def prepared_together(world: CoreWorld) -> None:
+    """Whatever is received, side by side, till nothing is left."""
+    while claimed := await world.request_preparer.claim(8):
+        await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in claimed))
+
+
+def said(world: CoreWorld, *numbers: int) -> None:
+    world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {number}", AT[number]) for number in numbers]
+
+
+def reads(world: CoreWorld) -> int:
+    return world.reading.asked.count(f"thread {ROOT}")
+
+
+async def sent(world: CoreWorld) -> Sequence[str]:
+    await world.pass_time(30)
+    return world.job_api.messages[JOB]
+
+
+async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld) -> None:
+    """And each part of it once, in its place."""
+    said(mentions, 1, 3, 5)
+    for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
+        await mention(mentions, words, AT[number])
+    await prepared_together(mentions)
+    assert reads(mentions) == 1
+    (message,) = await sent(mentions)
+    assert message.startswith("First\n\nSecond\n\nThird\n\n")
+    assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
+    assert reads(mentions) == 1
+
+
+async def test_what_others_write_at_the_same_time_shares_the_reading_too(mentions: CoreWorld) -> None:
+    """They go out by themselves, each with its own part."""
+    said(mentions, 1, 3)
+    await mention(mentions, "First", AT[2])
+    await mention(mentions, "Second", AT[4], BEN)
+    await prepared_together(mentions)
+    first, second = await sent(mentions)
+    assert reads(mentions) == 1
+    assert ("Chapter 1" in first, "Chapter 3" in first) == (True, False)
+    assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
+
+
+async def test_what_was_withdrawn_meanwhile_does_not_go_and_its_part_goes_with_the_next(mentions: CoreWorld) -> None:
+    """As if it had never been written."""
+    said(mentions, 1, 3)
+    await mention(mentions, "Oops", AT[2])
+    await mention(mentions, "Second", AT[4])
+    claimed = await mentions.request_preparer.claim(8)
+    at_work = asyncio.gather(*(mentions.request_preparer.process(item, 0.0) for item in claimed))
+    gone = Reply(ANA, "C1", ROOT, AT[2], "", edited_at=AT[5], withdrawn=True, mentions_us=True)
+    await mentions.service.revise(gone)
+    await at_work
+    await prepared_together(mentions)
+    (message,) = await sent(mentions)
+    assert message.startswith("Second\n\n")
+    assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
+
+
+async def test_what_follows_one_that_is_about_to_go_reads_its_part_at_once(mentions: CoreWorld) -> None:
+    """So that it still goes out with it."""
+    said(mentions, 1)
+    await mention(mentions, "First", AT[2])
+    await prepared_together(mentions)
+    said(mentions, 3)
+    await mention(mentions, "Second", AT[4])
+    before = asyncio.get_running_loop().time()
+    await mentions.step(mentions.request_preparer)
+    assert asyncio.get_running_loop().time() - before < HOLD
+    (message,) = await sent(mentions)
+    assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
+    assert reads(mentions) == 2
+
+
+async def test_a_reading_that_fails_is_tried_again_and_told_to_nobody(mentions: CoreWorld) -> None:
+    """Each reply still takes its own part along."""
+    said(mentions, 1, 3)
+    await mention(mentions, "First", AT[2])
+    await mention(mentions, "Second", AT[4])
+    claimed = await mentions.request_preparer.claim(8)
+    at_work = asyncio.gather(*(mentions.request_preparer.process(item, 0.0) for item in claimed))
+    async with asyncio.timeout(20.0):
+        while mentions.reading.asked.count("channel C1") < 2:  # noqa: ASYNC110 - nobody tells that both have come so far
+            await asyncio.sleep(0.001)
+    mentions.reading.faults = [ChatUncertain("away")]
+    await at_work
+    mentions.reading.faults = []
+    message = "\n\n".join(await sent(mentions))
+    assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
+
+
+async def test_a_thread_with_more_than_can_go_along_is_read_for_each(mentions: CoreWorld) -> None:
+    """What was left out for one may be what another takes along."""
+    mentions.reading.threads[ROOT] += [
+        ThreadMessage("Cleo", f"Word {n}", f"1700000001.{n:06}") for n in range(300, 500)
+    ]
+    said(mentions, 3)
+    await mention(mentions, "First", AT[2])
+    await mention(mentions, "Second", AT[4])
+    await prepared_together(mentions)
+    (message,) = await sent(mentions)
+    assert message.count("> Word ") == 50
+    assert "> Word 499" in message
+    assert message.count("> Chapter 3") == 1
+
+
+async def test_a_stop_has_nobody_wait_for_others(mentions: CoreWorld) -> None:
+    """What is at work ends at once, prepared."""
+    await mention(mentions, "First", AT[2])
+    mentions.request_preparer._limits = FetchLimits(together=60.0)
+    run = asyncio.create_task(mentions.request_preparer.run())
+    async with asyncio.timeout(20.0):
+        while "channel C1" not in mentions.reading.asked:  # noqa: ASYNC110 - nobody tells that it has come so far
+            await asyncio.sleep(0.001)
+        await mentions.request_preparer.stop(10.0)
+        await run
+    assert reads(mentions) == 1
