@@ -44,7 +44,7 @@ def word_meant(word: ThreadWord) -> Markup:
 
 def forwarded_alone(message_ts: str, thread_ts: str = "") -> Message:
     """Asks what to do with a message that was forwarded to Pagehand without words."""
-    return paragraph(words.FORWARDED_ALONE, button("Write the task", HAND_OVER, f"{message_ts}/{thread_ts}"))
+    return paragraph(words.FORWARDED_ALONE, button(words.WRITE_TASK, HAND_OVER, f"{message_ts}/{thread_ts}"))
 
 
 def edited_too_late(message_context: MessageContext) -> Markup:

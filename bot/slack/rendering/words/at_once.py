@@ -50,6 +50,8 @@ WORD_MEANT = Template(
 NEW_MEANT = Markup(
     "Did you mean `!new and the task`? Write that in a new message; what is for the agent doesn't start with `!`."
 )
+WRITE_TASK = "Write the task"
+"""A button, below the next."""
 FORWARDED_ALONE = Markup("What should I do with this message? Press *Write the task*: the message goes along.")
 EDITED_TOO_LATE = Template(
     "Nothing was started: an edit can ask for a job only within ten minutes of the message. Write a new message, or "
