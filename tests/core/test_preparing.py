@@ -280,6 +280,16 @@ async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWo
     assert done.count("asked") == 2
 
 
+async def test_who_may_switch_is_offered_the_other_projects(world: CoreWorld) -> None:
+    """With the project that the job would leave: it does not wait for an answer."""
+    projects(world)
+    thread = await world.thread(await world.started("Mend the manual"))
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "", key="menu", thread_id=thread.id)
+    await world.settle()
+    (asked,) = world.chat.told_as(ProjectAsked)
+    assert (asked.projects, asked.current) == (("guides",), "manual")
+
+
 async def test_a_retry_keeps_what_was_chosen_to_go_along(world: CoreWorld) -> None:
     """Nothing, too, where its person chose that: the thread is not read for it."""
     asked = NewJob(ANA, "C1", "Do it", "k1", WayIn.SHORTCUT, thread_ts="3.0", origin=ThreadOrigin.CONVERSATION)

@@ -633,7 +633,7 @@ def test_cannot_post_tells_how_to_invite_and_keeps_the_request() -> None:
 def test_a_missing_scope_is_told_with_whom_to_ask() -> None:
     missing = CardNotPosted("U0ASKER", "missing_scope", ("groups:history",))
     words = said(missing)
-    assert "No job was started: Slack hasn't granted me groups:history." in words
+    assert "No job was started: Slack hasn't granted the app groups:history." in words
     assert "<@U0ADMIN>" in words
     in_doubt = said(replace(missing, may_be_posted=True))
     assert "so I can't see if the job's card arrived; if it did, ignore it" in in_doubt

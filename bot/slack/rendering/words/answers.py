@@ -106,11 +106,11 @@ MAY_NOT_POST = Template(
     "No job was started: Slack doesn't let me post in this channel ({reason}). Ask again in another one, or tell {ask}."
 )
 SCOPES_MISSING = Template(
-    "No job was started: Slack hasn't granted me {scopes}. Ask {ask} to grant it, then ask again."
+    "No job was started: Slack hasn't granted the app {scopes}. Ask {ask} to grant it, then ask again."
 )
 SCOPES_MISSING_CARD_IN_DOUBT = Template(
-    "No job was started: Slack hasn't granted me {scopes}, so I can't see if the job's card arrived; if it did, ignore "
-    "it. Ask {ask} to grant it, then ask again."
+    "No job was started: Slack hasn't granted the app {scopes}, so I can't see if the job's card arrived; if it did, "
+    "ignore it. Ask {ask} to grant it, then ask again."
 )
 YOU_ASKED = Template("{why}\nYou asked:\n{request}")
 ABOUT = Template("{told}\n{reply}")

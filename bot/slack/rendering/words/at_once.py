@@ -11,7 +11,7 @@ STILL_RECORDING = Markup(
     "This is taking longer than usual. If nothing appears in the channel within a minute, please try again."
 )
 NOT_RECORDED = Markup(
-    "I couldn't save that, so nothing was started or sent. Please try again in a minute: my database isn't available."
+    "I couldn't save that: my database isn't available. Nothing was started or sent; please try again in a minute."
 )
 NO_RECORD = Markup(
     "Nothing was done: I no longer have a record of this job. Records are deleted some time after a job ends, or on "
@@ -30,19 +30,19 @@ UNKNOWN_JOB = Template(
 )
 WRONG_OPTION: Mapping[OptionFault, Template] = {
     OptionFault.TWICE: Template(
-        "Nothing was started: `{name}` is there twice. Write it once, before the task: {example}."
+        "Nothing was started: `{name}` is there twice. Write it once, before the task, like {example}."
     ),
     OptionFault.EMPTY: Template(
-        "Nothing was started: `{name}:` needs a name. Write it right after the colon, before the task: {example}."
+        "Nothing was started: `{name}:` needs a name. Write it right after the colon, like {example}."
     ),
     OptionFault.UNCLOSED: Template(
-        "Nothing was started: the quotation mark after `{name}:` isn't closed. Write it before the task: {example}."
+        "Nothing was started: the quotation mark after `{name}:` isn't closed. Write the name without one: {example}."
     ),
 }
 EXAMPLE_OF_QUIET = Markup("`quiet`")
 EXAMPLE_OF_PROJECT = Markup("`project:NAME`")
 WORD_WITHOUT_JOB = Template(
-    "Nothing was done: `!{word}` works in a job's thread only. Write it there, or see `{command} help`."
+    "Nothing was done: `!{word}` only works in a job's thread. Write it there, or see `{command} help`."
 )
 WORD_MEANT = Template(
     "Did you mean `!{word}`? Write only that in a new message; what is for the agent doesn't start with `!`."

@@ -28,7 +28,7 @@ UNSENT_MEANING: Mapping[Problem, Template] = {
     Problem.OUT_OF_REACH: Template("It goes out as soon as the agent is back."),
     Problem.RATE_LIMITED: Template("It goes out as soon as there's room again."),
     Problem.BUSY: Template("It goes out when the agent has time again."),
-    Problem.FAULTY: Template("It goes out as soon as the agent does."),
+    Problem.FAULTY: Template("It goes out when the agent answers again."),
     Problem.NOT_ALLOWED: Template("Please ask {ask} to fix that."),
     Problem.UNCERTAIN: Template("The thread says what to do."),
 }

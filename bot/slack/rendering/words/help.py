@@ -11,7 +11,7 @@ HELP = (
     Template('• Start: `{command} Replace "colour" with "color" in the guides`. A card shows how it goes.'),
     Template("• Or mention {bot} with the task, also in a thread, which I then read. A direct message works, too."),
     Template("• Options before the task: `project:NAME` picks the project; `quiet` mentions nobody at the end."),
-    Template("• Steer: reply in the job's thread. In a thread that was there before, mention {bot} in the reply."),
+    Template("• Steer: reply in the job's thread. In a thread that people began, mention {bot} in the reply."),
     Template("• Talk among yourselves: replies that start with `//` or with somebody's name aren't sent."),
     Template("• On a line of their own in the thread: `!status`, `!stop`, `!mute`, `!unmute`, `!retry`, `!help`."),
     Template("• Another job in the same thread: `!new` and the task."),
@@ -21,7 +21,7 @@ HELP = (
 )
 NO_SUCH_COMMAND: Mapping[LoneWord, Template] = {
     LoneWord.STATUS: Template(
-        "Nothing was started: `{command} status` is not a command. Each job's card always shows how it is."
+        "Nothing was started: `{command} status` is not a command. Each job's card shows its newest state."
     ),
     LoneWord.LIST: Template(
         "Nothing was started: `{command} list` is not a command. Your jobs are listed on my Home tab."

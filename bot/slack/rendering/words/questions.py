@@ -33,12 +33,12 @@ REFUSALS: Mapping[Refusal, Template] = {
     ),
     Refusal.TOO_MANY: Template("you've reached the limit of {limit} requests an hour. Please try again {later}."),
     Refusal.PERSON_UNKNOWN: Template(
-        "Slack doesn't say who you are. Try again in a while; if that doesn't help, ask {ask} to check that I'm "
-        "granted users:read."
+        "Slack doesn't say who you are. Try again in a while; if that doesn't help, ask {ask} to check that the app "
+        "has the scope users:read."
     ),
     Refusal.CHANNEL_UNKNOWN: Template(
         "Slack doesn't say what kind of channel this is. Invite me with `/invite` {bot} and try again; if that doesn't "
-        "help, ask {ask} to check that I'm granted channels:read and groups:read."
+        "help, ask {ask} to check that the app has the scopes channels:read and groups:read."
     ),
     Refusal.NOT_A_PARTICIPANT: Template("only people who asked for this job or steered it can do that."),
     Refusal.NOT_THE_WRITER: Template("only the person who wrote the reply can do that."),
