@@ -85,7 +85,7 @@ async def test_the_command_alone_explains_itself_and_records_nothing(world: List
 
 @pytest.mark.parametrize(
     ("text", "instead"),
-    [("status", "card"), ("LIST", "card"), ("cancel", "`!stop`"), ("Stop", "`!stop`")],
+    [("status", "card"), ("LIST", "Home tab"), ("cancel", "`!stop`"), ("Stop", "`!stop`")],
 )
 async def test_a_word_meant_as_a_command_is_explained_and_can_be_insisted_on(
     world: ListeningWorld, text: str, instead: str
