@@ -1,15 +1,19 @@
 """An agent's turns: what it does, what it says, and how it goes on."""
 
 import asyncio
+import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.worlds.agent_world import AgentWorld, agent_world, is_running
+from support.worlds.agent_world import AgentWorld, agent_world, is_running, scripted
 
+from bot.jobserver.agents.check import CHECK_S, check_editor
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import PlanStep, StepStatus
+from bot.jobserver.settings import JobServerSettings
 
 EDITS = """
 def turn(agent, text):
@@ -111,6 +115,57 @@ async def test_anything_but_files_of_the_copy_is_refused(tmp_path: Path) -> None
     assert result.reason.startswith("It wanted to do what is not allowed here: `npm test`, `Read: ")
     assert not list(world.copy.iterdir())
     assert "[refused] execute: npm test" in world.log
+
+
+GOES_ROUND = """
+def turn(agent, text):
+    Path("a.md").write_text("half")
+    for number in range(1000):
+        if agent.cancelled.is_set():
+            return
+        agent.call(str(number), "npm test", kind="execute", rawInput={"command": "npm test"})
+        agent.ask(str(number))
+"""
+
+
+async def test_an_agent_that_repeats_what_is_refused_is_ended(tmp_path: Path) -> None:
+    """Else its model is paid for the same question until its time is up."""
+    world = agent_world(tmp_path, GOES_ROUND)
+    with pytest.raises(EditError, match="was ended: it asked 5 times for the same thing, which is not allowed here"):
+        await world.edit("go")
+    assert world.log.count("[refused] execute: npm test") < 20
+    assert (world.copy / "a.md").read_text() == "half"
+
+
+READS_ON = """
+def turn(agent, text):
+    for number in range(1000):
+        if agent.cancelled.is_set():
+            return
+        agent.call(str(number), "Read", kind="read", rawInput={"file_path": "a.md"})
+        agent.update("tool_call_update", toolCallId=str(number), status="completed")
+    agent.cancelled.wait(20)
+"""
+
+
+async def test_an_agent_that_does_the_same_for_ever_is_ended(tmp_path: Path) -> None:
+    """Nothing comes of the twenty-fifth look that did not come of the first."""
+    world = agent_world(tmp_path, READS_ON)
+    with pytest.raises(EditError, match="was ended: it did the same thing 25 times in a row"):
+        await world.edit("go")
+
+
+async def test_the_check_of_a_model_that_hangs_says_so_in_time(tmp_path: Path) -> None:
+    """Whoever sets the server up waits half a minute, and is told what it may be."""
+    agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
+    settings = JobServerSettings(
+        repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
+        agent=shlex.join(agent.command),
+    )  # fmt: skip
+    found = [finding async for finding in check_editor(settings, os.environ, answer_within=2.0)]
+    assert [(finding.name, finding.is_good) for finding in found[-2:]] == [("starts", True), ("answers", False)]
+    assert found[-1].words.startswith("nothing came from its model within 2 s: check its address")
+    assert CHECK_S == 30.0
 
 
 RUNS_ONE = ASKS_FOR_MORE[: ASKS_FOR_MORE.index('    agent.call("2"')]

@@ -18,8 +18,9 @@ from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.settings import JobServerSettings
 
-CHECK_S = 120.0
-"""For one turn; agents that cannot reach their model try for minutes."""
+CHECK_S = 30.0
+"""For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
+_HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
 _PROMPT = "Change nothing. Answer with the word: ready"
 
 
@@ -32,7 +33,9 @@ class Finding:
     words: str
 
 
-async def check_editor(settings: JobServerSettings, environment: Mapping[str, str]) -> AsyncIterator[Finding]:
+async def check_editor(
+    settings: JobServerSettings, environment: Mapping[str, str], *, answer_within: float = CHECK_S
+) -> AsyncIterator[Finding]:
     """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model."""
     match settings.editor:
         case "builtin":
@@ -40,7 +43,7 @@ async def check_editor(settings: JobServerSettings, environment: Mapping[str, st
         case "command":
             yield installed(settings.command, "")
         case "agent":
-            async for finding in _check_agent(settings, environment):
+            async for finding in _check_agent(settings, environment, answer_within):
                 yield finding
         case _:
             assert_never(settings.editor)
@@ -53,7 +56,9 @@ def installed(command: Sequence[str], install: str) -> Finding:
     return Finding(found is not None, "installed", found or missing)
 
 
-async def _check_agent(settings: JobServerSettings, environment: Mapping[str, str]) -> AsyncIterator[Finding]:
+async def _check_agent(
+    settings: JobServerSettings, environment: Mapping[str, str], limit: float
+) -> AsyncIterator[Finding]:
     try:
         agent = agent_launch(settings, environment).agent
         found = installed(agent.command, agent.install)
@@ -62,15 +67,15 @@ async def _check_agent(settings: JobServerSettings, environment: Mapping[str, st
             return
         sandbox = await open_sandbox(settings, settings.data_directory)
         yield Finding(True, "sandbox", settings.sandbox)
-        editor = agent_editor(settings, sandbox, environment, time_limit=CHECK_S)
+        editor = agent_editor(settings, sandbox, environment, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
-            async for finding in _try(editor, Path(directory)):
+            async for finding in _try(editor, Path(directory), limit):
                 yield finding
     except JobServerError as error:
         yield Finding(False, "agent", one_line(str(error), 1000))
 
 
-async def _try(editor: AgentEditor, directory: Path) -> AsyncIterator[Finding]:
+async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[Finding]:
     task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
@@ -83,7 +88,9 @@ async def _try(editor: AgentEditor, directory: Path) -> AsyncIterator[Finding]:
     try:
         answer = (await editor.edit(task, _Unheard())).summary
     except EditError as error:
-        yield Finding(False, "answers", str(error))
+        is_hung = monotonic() - began >= limit
+        words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
+        yield Finding(False, "answers", words)
         return
     words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
     yield Finding(bool(answer), "answers", words)

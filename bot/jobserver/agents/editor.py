@@ -111,7 +111,7 @@ class AgentEditor:
         async with self._connected(placed, run.log) as (process, connection):
             end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
         run.log.line(f"[{end.stop_reason}]")
-        check(end, self._agent.name, self._agent.failed, desk.refused)
+        check(end, self._agent, desk.refused)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
         asked = askable(desk.refused) if self._may_ask else []
         if run.task.is_from_person:
@@ -206,23 +206,33 @@ def says_yes(reply: str) -> bool:
 async def _prompted(
     connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
 ) -> PromptResponse:
-    """Runs the turn; when cancelled, asks the agent to stop and gives it a moment."""
+    """Runs the turn; when cancelled, or when it goes round in circles, asks the agent to stop and gives it a moment."""
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
+    watching = asyncio.create_task(turn.is_enough.wait(), name="an agent's repetitions")
     try:
-        return await asyncio.shield(asking)
+        await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return asking.result()
+        await _stop(connection, session_id, turn, asking)
     except EditError as error:
         raise EditError(turn.with_last_words(str(error))) from None
     except asyncio.CancelledError:
-        # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
-        turn.desk.is_closed = True
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CANCEL_S):
-                await connection.cancel(session_id)
-                await asyncio.wait({asking})
+        await _stop(connection, session_id, turn, asking)
         raise
     finally:
         asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+        watching.cancel()
+        await asyncio.gather(asking, watching, return_exceptions=True)
+    raise EditError(f"the agent was ended: {turn.why_enough}")
+
+
+async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:
+    # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
+    turn.desk.is_closed = True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await connection.cancel(session_id)
+            await asyncio.wait({asking})
 
 
 async def _killed(process: AgentProcess, connection: AgentConnection) -> None:

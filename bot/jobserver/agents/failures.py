@@ -1,6 +1,7 @@
 """When a turn has failed, and how that is said: agents end turns well that did not go well."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,11 @@ from bot.jobserver.agents.text import one_line
 
 LOGIN_NEEDED = -32000
 """The protocol's code for that."""
+_ABOUT_A_KEY = re.compile(
+    r"\b(?:api|x-api|this|your)[ _-]?key\b|\bunauthori[sz]ed\b|\bauthentication (?:error|failed|required)|\b401\b",
+    re.IGNORECASE,
+)
+"""As Anthropic, OpenAI, Google and OpenRouter word it."""
 _STOPPED_EARLY = {
     "max_tokens": "its model's answer became too long; ask for less at once",
     "max_turn_requests": "it needed more steps than it takes for one request; ask for less at once",
@@ -67,11 +73,20 @@ def request_failed(name: str, code: int, message: str, data: Any, *, login: str)
     told = one_line(_told(message, data))
     match code:
         case -32000 | 401 | 403:
-            return f"{name} is not logged in, or its key is not valid ({told}); {login}"
+            return _not_logged_in(name, told, login)
         case 429:
             return f"the provider of {name}'s model takes no more requests just now ({told}); try again later"
         case _:
-            return f"{name} failed: {told}"
+            return failed(name, told, login=login)
+
+
+def failed(name: str, told: str, *, login: str) -> str:
+    """Returns why a turn failed. Some agents hand on their provider's words about a key, and no code."""
+    return _not_logged_in(name, told, login) if _ABOUT_A_KEY.search(told) else f"{name} failed: {told}"
+
+
+def _not_logged_in(name: str, told: str, login: str) -> str:
+    return f"{name} is not logged in, or its key is not valid ({told}); {login}"
 
 
 def _told(message: str, data: Any) -> str:

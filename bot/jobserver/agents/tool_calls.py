@@ -4,6 +4,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart, ToolCallUpdate
@@ -33,7 +34,8 @@ class ToolCall:
     """A tool call, joined from all that was told of it.
 
     `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
-    text; None where that is too long to be shown; `command` is the shell's part of it. The title is one line;
+    text; None where that is too long to be shown; `command` is the shell's part of it, and
+    `digest` the same for the same input, however long. The title is one line;
     `has_whole_title` says that it always was.
     """
 
@@ -43,6 +45,7 @@ class ToolCall:
     input: str | None = ""
     has_whole_title: bool = True
     command: str = ""
+    digest: str = ""
 
     def described(self) -> str | None:
         """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
@@ -65,6 +68,9 @@ class ToolCalls:
 
     def __contains__(self, call_id: str) -> bool:
         return call_id in self._calls
+
+    def known(self, call_id: str) -> ToolCall | None:
+        return self._calls.get(call_id)
 
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
         """Adds what an update tells of a call, and returns the call as it is known then."""
@@ -89,6 +95,7 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
         command=_command(update.raw_input) if update.raw_input else call.command,
+        digest=_digest(update.raw_input) if update.raw_input else call.digest,
     )
 
 
@@ -129,6 +136,10 @@ def _command(raw: Any) -> str:
     """Empty where there is none, or where it is more than is looked at."""
     command = raw.get("command") if isinstance(raw, Mapping) else None
     return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
+
+
+def _digest(raw: Any) -> str:
+    return sha256(json.dumps(raw, default=str, sort_keys=True).encode()).hexdigest()
 
 
 def _as_text(raw: Any) -> str | None:

@@ -1,14 +1,24 @@
 """One turn of an agent: what comes in while it works, and what comes of it."""
 
+import asyncio
 from collections.abc import Sequence
 
-from acp.schema import PromptResponse, RequestPermissionRequest, RequestPermissionResponse, SessionNotification
+from acp.schema import (
+    PromptResponse,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    SessionNotification,
+    ToolCallProgress,
+    ToolCallStart,
+)
 
 from bot.jobserver.agents.conversation import asks_something, last_paragraph
-from bot.jobserver.agents.failures import FailureRule, TurnEnd, stopped_early
+from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
 from bot.jobserver.agents.log import AgentLog
+from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionDesk
 from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.repetition import Repetition
 from bot.jobserver.agents.text import one_line
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
@@ -24,19 +34,39 @@ class Turn:
         self._session_id = session_id
         self._progress = progress
         self._log = log
+        self._repetition = Repetition()
         self.desk = desk
+        self.is_enough = asyncio.Event()
+        self.why_enough = ""
 
     def updated(self, notification: SessionNotification) -> None:
         # An agent's helpers can have sessions of their own: what they say is not the answer.
         if notification.session_id == self._session_id:
             self._progress.hear(notification)
+            self._watch(notification)
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
         call = self._progress.calls.merge(request.tool_call)
         response = self.desk.decide(call, request.options)
-        verdict = "allowed" if self.desk.allows(call) else "refused"
-        self._log.line(f"[{verdict}] {call.kind}: {call.described() or call.title}")
+        is_allowed = self.desk.allows(call)
+        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
+        if not is_allowed:
+            self._end_if(self._repetition.refused(call))
         return response
+
+    def _watch(self, notification: SessionNotification) -> None:
+        match notification.update:
+            case ToolCallStart() | ToolCallProgress() as update if update.status in {"completed", "failed"}:
+                if call := self._progress.calls.known(update.tool_call_id):
+                    self._end_if(self._repetition.ended(call))
+            case _:
+                pass
+
+    def _end_if(self, reason: str | None) -> None:
+        if reason and not self.is_enough.is_set():
+            self.why_enough = reason
+            self._log.line(f"[ended: {reason}]")
+            self.is_enough.set()
 
     def with_last_words(self, reason: str) -> str:
         """Returns why a turn broke off, with what the agent said before: with Claude that names the cause."""
@@ -53,13 +83,13 @@ class Turn:
         )
 
 
-def check(end: TurnEnd, name: str, rule: FailureRule, refused: Sequence[str | None]) -> None:
+def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None]) -> None:
     """Raises EditError for a turn that failed, whatever its agent claims."""
-    if failure := rule(end):
-        raise EditError(f"{name} failed: {failure}")
+    if failure := agent.failed(end):
+        raise EditError(failed(agent.name, failure, login=agent.login))
     # Some agents give up when something is refused to them, others go on.
     if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):
-        raise EditError(f"{name} stopped before it was done: {reason}")
+        raise EditError(f"{agent.name} stopped before it was done: {reason}")
 
 
 def askable(refused: Sequence[str | None]) -> list[str]:

@@ -1,0 +1,41 @@
+"""An agent that goes round in circles is ended, and one that works hard is not."""
+
+from bot.jobserver.agents.repetition import MOST_REFUSALS, MOST_SAME_CALLS, MOST_SAME_REFUSALS, Repetition
+from bot.jobserver.agents.tool_calls import ToolCall
+
+
+def call(name: str, kind: str = "execute") -> ToolCall:
+    return ToolCall(title="Run", kind=kind, input=name, digest=name)
+
+
+def test_the_same_refused_call_ends_it_soon() -> None:
+    """Others in between make it no better."""
+    seen = Repetition()
+    for number in range(MOST_SAME_REFUSALS - 1):
+        assert seen.refused(call("npm test")) is None
+        assert seen.refused(call(f"other {number}")) is None
+    assert "the same thing" in (seen.refused(call("npm test")) or "")
+
+
+def test_refused_calls_of_any_kind_are_bounded() -> None:
+    """A model may think of something new each time."""
+    seen = Repetition()
+    reasons = [seen.refused(call(f"try {number}")) for number in range(MOST_REFUSALS)]
+    assert reasons[:-1] == [None] * (MOST_REFUSALS - 1)
+    assert reasons[-1] is not None
+
+
+def test_the_same_call_in_a_row_ends_it_and_another_one_begins_anew() -> None:
+    """Reading a page now and again is work."""
+    seen = Repetition()
+    for _ in range(5):
+        assert all(seen.ended(call("a.md", "read")) is None for _ in range(MOST_SAME_CALLS - 1))
+        assert seen.ended(call("b.md", "read")) is None
+    reasons = [seen.ended(call("a.md", "read")) for _ in range(MOST_SAME_CALLS)]
+    assert "in a row" in (reasons[-1] or "")
+
+
+def test_calls_of_which_nothing_is_told_are_not_the_same() -> None:
+    """Some agents tell a title alone."""
+    seen = Repetition()
+    assert {seen.ended(ToolCall(title="Edit", kind="edit", paths=("a.md",))) for _ in range(200)} == {None}
