@@ -312,7 +312,7 @@ async def test_a_channel_shared_with_partners_is_off(shared: Demo) -> None:
     """Whoever asks there, of whichever organization, is told so alone; nothing starts."""
     jobs, people = _jobs(shared), shared.workspace.people
     await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
-    await _told_alone(shared, "partners", "people of other organizations are in this channel")
+    await _told_alone(shared, "partners", "people from other organizations are in this channel")
     await people["emil"].say("partners", "@pagehand Add a page called Theirs with the text: No.")
     await _told_alone(shared, "partners", "only members of ", "emil")
     assert _jobs(shared) == jobs

@@ -21,6 +21,8 @@ JARGON = re.compile(
 )
 SENTENCE = re.compile(r"[.!?](?=\s|\*|\Z)")
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
+SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
+"""What makes of a text something that people see."""
 FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "UNITS"})
 """Lines of one message: the tests of the help fill them."""
 NOT_YET_MOVED = frozenset(
@@ -93,6 +95,19 @@ def test_no_words_stand_elsewhere() -> None:
         if path.name not in NOT_YET_MOVED
         for line, text in texts(path)
         if PROSE.search(text)
+    ]
+    assert outside == []
+
+
+def test_no_label_stands_elsewhere() -> None:
+    """Nor a single word on a button."""
+    outside = [
+        f"{path.name}:{node.lineno} {ast.unparse(node)}"
+        for path in sorted(RENDERING.glob("*.py"))
+        if path.name not in NOT_YET_MOVED
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SHOWN
+        if node.args and isinstance(node.args[0], ast.Constant)
     ]
     assert outside == []
 

@@ -152,7 +152,7 @@ async def test_a_damaged_row_is_one_job(database_url: str) -> None:
         await world.sql("UPDATE threads SET state = '{' WHERE prompt = 'Damaged'")
         await world.until_said("Damaged", "started", "damaged")
         await world.reply("Damaged", "Go on")
-        await world.workspace.changes.wait_for(lambda: "no usable record" in world.told("ana"))
+        await world.workspace.changes.wait_for(lambda: "a usable record" in world.told("ana"))
         world.complete(damaged, spared)
         await world.until_said("Spared", *FINISHED)
         assert world.fake_job_api.told(damaged) == []

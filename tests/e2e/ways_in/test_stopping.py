@@ -93,7 +93,7 @@ async def test_what_has_ended_cannot_be_stopped(open_world: OpenWorld) -> None:
     world = await open_world(**CAN_CANCEL)
     job = await world.finished()
     await world.ben.say("docs", "!stop", thread_ts=job.ts)
-    await world.told(world.ben, "There is nothing to stop")
+    await world.told(world.ben, "There's nothing to stop")
     assert world.job_api.cancelled == []
 
 
