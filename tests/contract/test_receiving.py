@@ -121,7 +121,7 @@ async def test_words_asides_and_cheers_in_a_thread(world: SlackWorld, connected:
         await ana.say("docs", text, thread_ts=ts)
     await world.workspace.deliveries.settled()
     told = {(reply.word, reply.text) for reply in world.service.received}
-    assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (ThreadWord.MUTE, "")}
+    assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (None, ":tada:"), (ThreadWord.MUTE, "")}
 
 
 async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
