@@ -106,7 +106,7 @@ class Scheduler:
         self, settings: SchedulerSettings, edges: SchedulerEdges, *, parts: Callable[[], Iterable[ComponentStatus]]
     ) -> None:
         clock, store, job_api = SteadyClock(), edges.store, edges.job_api
-        calls = settings.for_job_api(clock, self.wake_senders)
+        calls = settings.for_job_api(clock, self._wake_next)
         polling = settings.polling
         sender = RequestSender(
             store,
@@ -119,10 +119,10 @@ class Scheduler:
             masker=settings.masker,
             requesters=edges.requesters,
         )
-        chat = settings.for_chat(clock, self.wake_senders)
+        chat = settings.for_chat(clock, self._wake_next)
         preparer = RequestPreparer(
             store,
-            chat,
+            settings.for_chat(clock, self._wake_next_and_uploader),
             PreparerSettings(
                 settings.rules, settings.projects, polling, settings.merge_seconds, masker=settings.masker
             ),
@@ -130,7 +130,7 @@ class Scheduler:
             job_api=job_api,
             people=edges.people,
         )
-        upload = settings.for_uploads(clock, self.wake_senders)
+        upload = settings.for_uploads(clock, self._wake_next)
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
         answers = WholeAnswers(job_api)
@@ -138,7 +138,8 @@ class Scheduler:
         outbox = Outbox(store, edges.chat, chat, answers=answers, modes=modes, limits=limits)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
-        self._senders: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox, homes)
+        self._next: tuple[Worker[Any], ...] = (preparer, sender, outbox)
+        self._uploader, self._homes = uploader, homes
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)
@@ -159,9 +160,23 @@ class Scheduler:
             worker.wake()
 
     def wake_senders(self) -> None:
-        """Has the workers claim that send what was just recorded; a job is never due at once, so polls wait."""
-        for sender in self._senders:
-            sender.wake()
+        """Has the workers claim that work on what somebody has just asked for; a job is never due at once, so polls
+        wait.
+        """
+        self._wake_next_and_uploader()
+        self._homes.wake()
+
+    def _wake_next(self) -> None:
+        """Has the workers claim that one of them may have left work for: an empty claim is a transaction, too. Homes,
+        which change with everything, follow within the claim interval.
+        """
+        for worker in self._next:
+            worker.wake()
+
+    def _wake_next_and_uploader(self) -> None:
+        """The same after what may have left files to upload, as only the preparer does."""
+        self._wake_next()
+        self._uploader.wake()
 
     def statuses(self) -> Iterator[ComponentStatus]:
         """Yields how the workers are, and the job API of each project."""

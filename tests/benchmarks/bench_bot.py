@@ -72,14 +72,19 @@ async def measure(load: Load, app: psutil.Process, rate: float, count: int) -> F
 
 
 async def measured(
-    options: argparse.Namespace, arguments: Sequence[str], port: int, env: dict[str, str] | None = None
+    options: argparse.Namespace,
+    arguments: Sequence[str],
+    port: int,
+    *,
+    env: dict[str, str] | None = None,
+    settle: float = 0.0,
 ) -> list[Figures]:
     """An app at each rate, and with the burst."""
     connector = aiohttp.TCPConnector(limit=0)
     async with process(port, *arguments, env=env) as app, aiohttp.ClientSession(connector=connector) as session:
         load = Load(session, port)
         await measure(load, app, 20, 10)
-        await asyncio.sleep(options.settle if env else 0.0)
+        await asyncio.sleep(settle)
         figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2)) for rate in options.rates]
         return [*figures, await measure(load, app, options.burst, options.burst * 3)]
 
