@@ -108,7 +108,7 @@ async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> l
         await fill_with_active_jobs(url, jobs, due_over=30.0)
         polling = {"PAGEHAND_POLL_FASTEST": "2", "PAGEHAND_POLL_SLOWEST": "30"} if jobs else {}
         env = environment(address, port, url, directory) | polling
-        return await measured(options, (BOT_WITHOUT_LIMITS), port, env)
+        return await measured(options, (BOT_WITHOUT_LIMITS,), port, env=env, settle=options.settle if jobs else 0.0)
 
 
 def better(one: Figures, other: Figures) -> Figures:
