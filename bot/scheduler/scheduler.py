@@ -76,6 +76,10 @@ class SchedulerSettings:
         lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
         return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
 
+    def for_preparing(self) -> PreparerSettings:
+        """Returns what the preparer goes by."""
+        return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
+
     def for_chat(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
         """Returns the settings of the worker that calls Slack."""
         return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
@@ -123,9 +127,7 @@ class Scheduler:
         preparer = RequestPreparer(
             store,
             settings.for_chat(clock, self._wake_next_and_uploader),
-            PreparerSettings(
-                settings.rules, settings.projects, polling, settings.merge_seconds, masker=settings.masker
-            ),
+            settings.for_preparing(),
             reading=edges.reading,
             job_api=job_api,
             people=edges.people,
