@@ -15,7 +15,6 @@ from support.worlds.listening_world import FORM, JSON, listening
 
 from bot.domain.actions import Action
 from bot.domain.command_options import NO_OPTIONS, split_options
-from bot.domain.emoji import is_only_emoji
 from bot.domain.message_text import BLANKS
 from bot.domain.new_jobs import NewJob
 from bot.domain.requests import Person, Reply
@@ -88,13 +87,13 @@ def is_a_prompt(read: str) -> bool:
 
 
 def is_aside(sent: str, read: str) -> bool:
-    """Whether a reply is between people: it begins with a mark, or with one of them, or holds emoji alone."""
+    """Whether a reply is between people: it begins with a mark, or with one of them. Emoji alone can be an answer."""
     to_somebody = (
         without_misleading(sent)
         .lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f")
         .startswith(("<@", "<!subteam", "<!here", "<!channel", "<!every"))
     )
-    return not read or read.startswith("//") or is_only_emoji(read) or to_somebody
+    return not read or read.startswith("//") or to_somebody
 
 
 @AS_USUAL
