@@ -75,9 +75,9 @@ def is_thanks_alone(reply: Reply) -> bool:
 
 
 def _is_over(thread: Thread) -> bool:
-    """Whether a job has ended, and its agent waits for no answer."""
+    """Whether a job has ended, and its agent waits for no answer; or was taken back before it began."""
     job = thread.state.job
-    return job is not None and job.ended and not waits_for_person(thread)
+    return never_began(thread) if job is None else job.ended and not waits_for_person(thread)
 
 
 def asks_for_a_job(reply: Reply) -> bool:

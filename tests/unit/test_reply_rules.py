@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.jobs import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
 from bot.domain.requests import Person, Reply
@@ -95,3 +96,11 @@ def test_a_job_is_asked_for_by_a_mention_with_words_alone(reply: Reply) -> None:
     """Or by words in a direct message. A lone mention, or words for nobody, ask for none."""
     to_us = reply.mentions_us or reply.in_direct_message or reply.channel_id == "D1"
     assert asks_for_a_job(reply) == (to_us and bool(reply.text))
+
+
+def test_thanks_where_a_job_was_taken_back_before_it_began_are_thanks() -> None:
+    """There is nothing that they could be an answer to."""
+    thanks = Reply(Person("UANA", "T1"), "C1", "1.1", "2.1", "Thanks!", mentions_us=True)
+    thread = Thread("t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, state=ThreadState(problem=Problem.STOPPED))
+    assert meaning(thanks, thread, ReplyMode.EVERYONE) is ReplyMeaning.THANKS
+    assert meaning(thanks, replace(thread, state=ThreadState()), ReplyMode.EVERYONE) is ReplyMeaning.SEND

@@ -13,6 +13,7 @@ from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN
 
+from bot.domain.notices.messages import Reaction
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests import RequestKind, WayIn
@@ -74,6 +75,7 @@ class Controls(Asking, Writing, Controlling, Membership):
         self.verdict().check()
         self._all_may_ask_again()
         for place in self._places_with_a_job():
+            self._thank(place)
             self._retry_and_switch(place)
         self.verdict().check()
 
@@ -105,6 +107,28 @@ class Controls(Asking, Writing, Controlling, Membership):
             and thread.card_ts
         ]
         return max(here, key=lambda thread: thread.number, default=None)
+
+    def _thank(self, place: Place) -> None:
+        """Thanks for a job that has ended carry their reaction, and go nowhere; those where another one is about to
+        begin are not looked at.
+        """
+        live, here = self.live_in(place), (place.channel_id, place.root)
+        assert live is not None
+        assert live.state.job is not None
+        if any(
+            (other.channel_id, other.ts) == here and other.number > live.number
+            for other in self.stored_threads().values()
+        ):
+            return
+        self.outside.job_api.show(live.state.job.id, "failed")
+        self._look_at(live)
+        before = len(self.outside.job_api.calls)
+        thanks = self.thanks(ANA, place, mentions=True)
+        self.deliver_thanks(thanks, 0)
+        self.settle_down()
+        shown = self.outside.chat.all_reactions.get(thanks.message_ts, [])
+        assert shown == [Reaction.WELCOME], f"{thanks} carry {shown}"
+        assert len(self.outside.job_api.calls) == before
 
     def _retry_and_switch(self, place: Place) -> None:
         """Whatever was refused before: once there is nothing against it, a job that failed is started again, and one

@@ -3,10 +3,13 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from support.machine.asking import AT, MOST, PERSON
-from support.machine.people import PeopleMachine
+from support.machine.people import PeopleMachine, Place
 from support.oracles.people_model import Message, Version
 
-from bot.domain.requests import Person, WayIn
+from bot.domain.requests import Person, Reply, WayIn
+
+MOST_THANKS = 3
+"""Thanks in one run."""
 
 
 class Writing(PeopleMachine):
@@ -23,6 +26,29 @@ class Writing(PeopleMachine):
         )
         message.mentions = mentions
         self.written(message, at)
+
+    @precondition(lambda self: self.places() and len(self.people.thanks) < MOST_THANKS)
+    @rule(which=st.integers(0, 9), person=PERSON, mentions=st.booleans(), at=AT)
+    def thank(self, *, which: int, person: Person, mentions: bool, at: int) -> None:
+        place = self.places()[which % len(self.places())]
+        self.deliver_thanks(self.thanks(person, place, mentions=mentions), at)
+
+    @precondition(lambda self: self.people.thanks)
+    @rule(which=st.integers(0, 9), at=AT)
+    def thanks_come_again(self, which: int, at: int) -> None:
+        self.deliver_thanks(self.people.thanks[which % len(self.people.thanks)], at)
+
+    def thanks(self, person: Person, place: Place, *, mentions: bool) -> Reply:
+        """Somebody thanks in a thread."""
+        ts, direct = self.outside.chat.next_ts(), place.channel_id.startswith("D")
+        words = "Thanks a lot!"
+        thanks = Reply(person, place.channel_id, place.root, ts, words, mentions_us=mentions, in_direct_message=direct)
+        self.people.thanks.append(thanks)
+        return thanks
+
+    def deliver_thanks(self, thanks: Reply, at: int) -> None:
+        """Slack brings thanks, perhaps again."""
+        self.answer_of(at, self.processes[at].service.receive(thanks))
 
     @precondition(lambda self: self.outside.cards() and len(self.people.messages) < MOST)
     @rule(which=st.integers(0, 9), person=PERSON, at=AT)

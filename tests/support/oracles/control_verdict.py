@@ -15,7 +15,8 @@ from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
 from bot.domain.actions import Action
-from bot.domain.requests import RequestKind
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests import RequestKind, RequestState
 from bot.domain.stopping import STOP_WORDS
 from bot.domain.thread_words import ThreadWord
 from bot.starts import request_id
@@ -55,6 +56,7 @@ class ControlVerdict(ControlHistory):
             *self.stopped_by_nobody(),
             *self.unanswered(),
             *self.false_words(),
+            *self.thanked_wrongly(),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
@@ -242,6 +244,19 @@ class ControlVerdict(ControlHistory):
         }
         stopped = {call.key.partition(".")[0] for call in self.calls} | self.outside.in_doubt
         return bool(stopped & stops)
+
+    # -- thanks are no instruction --------------------------------------------------------------------------------
+
+    def thanked_wrongly(self) -> Iterator[str]:
+        """Thanks for what was done carry their reaction and went nowhere; any others went out once at most."""
+        for thanks in self.people.thanks:
+            request = request_id(f"message/{thanks.channel_id}/{thanks.message_ts}")
+            row, taken = self.rows.get(request), [call for call in self.calls if call.key == request]
+            shown = self.outside.chat.all_reactions.get(thanks.message_ts, [])
+            if len(taken) > 1:
+                yield f"thanks: {thanks} were taken {len(taken)} times"
+            if row is not None and row["state"] == RequestState.WITHDRAWN and (taken or shown != [Reaction.WELCOME]):
+                yield f"thanks: {thanks} carry {shown}, and were taken {len(taken)} times"
 
     # -- true words -----------------------------------------------------------------------------------------------
 

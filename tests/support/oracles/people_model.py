@@ -112,6 +112,7 @@ class People:
 
     messages: list[Message] = field(default_factory=list)
     presses: dict[str, Press] = field(default_factory=dict)
+    thanks: list[Reply] = field(default_factory=list)
     guests: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     """By person: from which step on they are a guest, or a member."""
     away: list[tuple[int, bool]] = field(default_factory=list)
