@@ -12,6 +12,7 @@ from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
 
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
@@ -48,11 +49,17 @@ async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str
 
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
-    """Yields a sign, a name and words each: of the editor, then of GitHub, if the settings have to do with it."""
+    """Yields a sign, a name and words each: of the machine, the repository, the editor, and GitHub where it is used."""
+    async for found in check_setup(settings):
+        yield _sign(found.is_ok), found.name, found.words
     async for finding in check_editor(settings, environ):
         yield _OK if finding.is_good else _FAILED, finding.name, finding.words
     for result in await check_github(settings):
-        yield _NOTE if result.is_ok is None else _OK if result.is_ok else _FAILED, result.name, result.words
+        yield _sign(result.is_ok), result.name, result.words
+
+
+def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - as it was found
+    return _NOTE if is_ok is None else _OK if is_ok else _FAILED
 
 
 def _secrets(settings: JobServerSettings) -> list[str]:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.real_agents import KEY, REAL_AGENTS
+from support.servers.free_ports import free_port
 from support.servers.github_server import github_server
 from support.servers.github_server_state import TOKEN
 from support.servers.model_script import Refuse, Say
 from support.servers.model_server import ModelServer
+from support.worlds.jobserver_world import make_bare
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
@@ -22,6 +24,7 @@ GOOSE = REAL_AGENTS["goose"]
 """The quickest to start."""
 ASKED = "Answer with the word: ready"
 PATH = os.environ["PATH"]
+SETUP = ("data", "port", "git", "repository", "push")
 
 
 @pytest.fixture
@@ -51,7 +54,8 @@ def installed() -> str:
 async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> tuple[int | None, str]:
     prefix = "PAGEHAND_JOBSERVER_"
     settings = {
-        "REPOSITORY": str(tmp_path),
+        "REPOSITORY": str(make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})),
+        "PORT": str(free_port()),
         "API_KEY": "planted-key-of-the-job-server",
         "DATA_DIRECTORY": str(tmp_path / "data"),
         "SANDBOX": sandbox,
@@ -76,7 +80,7 @@ async def test_an_agent_that_is_installed_and_answers(
     code, output = await check(installed, tmp_path, model, sandbox)
     assert code == 0, output
     found = [line.split()[:2] for line in output.splitlines()]
-    assert found == [["ok", name] for name in ("installed", "sandbox", "starts", "answers")]
+    assert found == [["ok", name] for name in (*SETUP, "installed", "sandbox", "starts", "answers")]
     assert "“ready”" in output
 
 
@@ -94,7 +98,7 @@ async def test_an_agent_whose_key_is_not_taken(
 async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer) -> None:
     code, output = await check("/usr/bin:/bin", tmp_path, model, "none")
     assert code == 1
-    assert output.startswith("FAIL installed")
+    assert output.splitlines()[len(SETUP)].startswith("FAIL installed")
     assert GOOSE.agent.install in output
     assert not model.requests
 
@@ -102,7 +106,11 @@ async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer
 async def test_what_a_token_may_do_at_github(tmp_path: Path) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     async with github_server(tmp_path / "github") as github:
-        settings = {"REPOSITORY": github.repository_url, "API_KEY": "planted-key-of-the-job-server"}
+        settings = {
+            "REPOSITORY": github.repository_url,
+            "API_KEY": "planted-key-of-the-job-server",
+            "PORT": str(free_port()),
+        }
         for token, code, words in (
             (TOKEN, 0, "the repository acme/docs can be read"),
             ("planted-old-token", 1, "does not accept the token"),

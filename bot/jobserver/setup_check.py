@@ -1,0 +1,151 @@
+"""Whether this machine and the repository have what every job needs: for whoever sets the job server up."""
+
+import asyncio
+import errno
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.jobserver.errors import CodeHostError, GitError, JobServerError
+from bot.jobserver.pull_requests.github.connection import connect
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.refusals import IS_SHALLOW, explain
+from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.http.server import listening_socket
+
+_HOST_S = 60.0
+"""For the repository's host to answer one thing."""
+_OLDEST_GIT = (2, 38)
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+_BRANCH = "pagehand/check-"
+
+
+@dataclass(frozen=True)
+class SetupFinding:
+    """One line. `is_ok` None: worth knowing, and no fault."""
+
+    name: str
+    is_ok: bool | None
+    words: str
+
+
+async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
+    """Yields what is found of git, the data directory, the port, the checks' programs, and the repository."""
+    yield await asyncio.to_thread(_data_directory, settings.data_directory)
+    yield await asyncio.to_thread(_port, settings)
+    for finding in _check_programs(settings):
+        yield finding
+    try:
+        async with connect(settings) as github:
+            git = Git.for_settings(settings, github.credentials if github else None)
+            with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
+                async for finding in _repository(git, settings, Path(directory)):
+                    yield finding
+    except JobServerError as error:
+        yield SetupFinding("repository", is_ok=False, words=str(error))
+
+
+def _data_directory(directory: Path) -> SetupFinding:
+    """Tries to write there; what was not there before is not there after."""
+    made = next((folder for folder in reversed([directory, *directory.parents]) if not folder.exists()), None)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as stream:
+            stream.write(b"written")
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        return SetupFinding("data", is_ok=False, words=f"{directory} cannot be written: {error.strerror}")
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+    return SetupFinding("data", is_ok=True, words=f"{directory} can be written, {free / 1e9:.1f} GB are free")
+
+
+def _port(settings: JobServerSettings) -> SetupFinding:
+    where = f"{settings.host}:{settings.port}"
+    try:
+        listening_socket(settings.host, settings.port).close()
+    except OSError as error:
+        is_taken = errno.EADDRINUSE in {error.errno, getattr(error.__cause__, "errno", None)}
+        words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
+        return SetupFinding("port", is_ok=None if is_taken else False, words=words)
+    return SetupFinding("port", is_ok=True, words=f"it can listen on {where}")
+
+
+def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:
+    """Looks for the programs of CHECKS; one that is named by a path within the repository is there in a copy only."""
+    for program in dict.fromkeys(command[0] for command in settings.checks if command):
+        if "/" in program and not program.startswith("/"):
+            yield SetupFinding("checks", is_ok=None, words=f"{program} is looked for in each job's copy")
+        elif shutil.which(program) is None:
+            words = f"there is no program {program} here: install it, or change {PREFIX}CHECKS"
+            yield SetupFinding("checks", is_ok=False, words=words)
+        else:
+            yield SetupFinding("checks", is_ok=True, words=f"{program} is there")
+
+
+async def _repository(git: Git, settings: JobServerSettings, directory: Path) -> AsyncIterator[SetupFinding]:
+    version = await _git_version(git, directory)
+    yield version
+    if version.is_ok is False:
+        return
+    try:
+        async with asyncio.timeout(_HOST_S):
+            found = await _base(git, settings, directory)
+    except TimeoutError:
+        found = SetupFinding("repository", is_ok=False, words=f"its host does not answer within {_HOST_S:g} s")
+    except (GitError, CodeHostError) as error:
+        found = SetupFinding("repository", is_ok=False, words=str(error))
+    yield found
+    if found.is_ok:
+        yield await _push(git, directory)
+
+
+async def _git_version(git: Git, directory: Path) -> SetupFinding:
+    try:
+        told = (await git.run(directory, "--version")).strip()
+    except GitError as error:
+        return SetupFinding("git", is_ok=False, words=str(error))
+    found = _VERSION.search(told)
+    is_new = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_GIT
+    return SetupFinding("git", is_ok=is_new, words=told if is_new else f"{told}: 2.38 or newer is needed")
+
+
+async def _base(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding:
+    """Reads the repository, and looks for the branch that jobs start from."""
+    if await asyncio.to_thread(git.is_shallow):
+        return SetupFinding("repository", is_ok=False, words=IS_SHALLOW)
+    default = None if settings.base_branch else await git.default_branch(directory)
+    branch = settings.base_branch or default or ""
+    if await git.has_branch(directory, branch):
+        return SetupFinding("repository", is_ok=True, words=f"it can be read, and jobs start from {branch}")
+    words = f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that is there"
+    return SetupFinding("repository", is_ok=False, words=words)
+
+
+async def _push(git: Git, directory: Path) -> SetupFinding:
+    """Pushes a branch without any file, which starts nothing at its host, and deletes it."""
+    branch = f"{_BRANCH}{secrets.token_hex(4)}"
+    try:
+        async with asyncio.timeout(_HOST_S):
+            await git.run(directory, "init", "--quiet", "--bare", "--template=", "check.git")
+            place = directory / "check.git"
+            tree = (await git.run(place, "hash-object", "-t", "tree", "-w", "--stdin")).strip()
+            commit = (await git.run(place, "commit-tree", "-m", "Pagehand tries whether it may push", tree)).strip()
+            pushed = await git.push(place, commit, branch)
+            if pushed.exit_code:
+                words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+                return SetupFinding("push", is_ok=False, words=f"a branch could not be pushed: {words}")
+            deleted = await git.push(place, "", branch)
+    except TimeoutError:
+        return SetupFinding("push", is_ok=False, words=f"the repository's host does not answer within {_HOST_S:g} s")
+    except JobServerError as error:
+        return SetupFinding("push", is_ok=False, words=str(error))
+    if deleted.exit_code:
+        words = f"a branch can be pushed, and not deleted again: delete {branch} by hand"
+        return SetupFinding("push", is_ok=None, words=words)
+    return SetupFinding("push", is_ok=True, words="a branch was pushed, and deleted again")

@@ -1,0 +1,94 @@
+"""`--check` looks at everything that a job needs, and leaves nothing behind."""
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from support.servers.free_ports import free_port
+from support.servers.github_server import github_server
+from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
+from support.worlds.jobserver_world import KEY, git, make_bare
+
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.setup_check import SetupFinding, check_setup
+
+
+async def found(tmp_path: Path, **settings: Any) -> dict[str, SetupFinding]:
+    values: dict[str, Any] = {"api_key": KEY, "data_directory": tmp_path / "data", "port": free_port()}
+    return {one.name: one async for one in check_setup(JobServerSettings(**(values | settings)))}
+
+
+def faults(findings: dict[str, SetupFinding]) -> Sequence[str]:
+    return [name for name, one in findings.items() if one.is_ok is False]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})
+
+
+async def test_what_has_all_that_it_needs_is_left_as_it_was(tmp_path: Path, bare: Path) -> None:
+    """A branch is pushed and deleted, and the data directory is not there before its time."""
+    findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
+    assert [(name, one.is_ok) for name, one in findings.items()] == [
+        ("data", True), ("port", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
+    ]  # fmt: skip
+    assert "jobs start from main" in findings["repository"].words
+    assert git(bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "words"),
+    [
+        ({"repository": "/no/such/place"}, "repository", ""),
+        ({"repository": "http://127.0.0.1:9/docs.git"}, "repository", "the repository's host cannot be reached"),
+        ({"base_branch": "trunk"}, "repository", "it has no branch trunk: set PAGEHAND_JOBSERVER_BASE_BRANCH"),
+        ({"data_directory": Path("/proc/data")}, "data", "/proc/data cannot be written"),
+        ({"checks": (("no-such-linter", "."),)}, "checks", "there is no program no-such-linter here"),
+        ({"host": "192.0.2.1"}, "port", "192.0.2.1"),
+    ],
+)
+async def test_what_a_job_would_fail_of_is_said(
+    tmp_path: Path, bare: Path, settings: dict[str, Any], name: str, words: str
+) -> None:
+    """Each of them ended every job, and the check said that all was well."""
+    findings = await found(tmp_path, **({"repository": str(bare)} | settings))
+    assert faults(findings) == [name]
+    assert words in findings[name].words
+
+
+async def test_a_shallow_clone_is_said(tmp_path: Path, bare: Path) -> None:
+    """It can be read, and nothing can be taken from it."""
+    (bare / "shallow").write_text("")
+    assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].words
+
+
+async def test_a_token_that_may_not_push_is_said(tmp_path: Path) -> None:
+    """As git itself is told, and not as the API has it."""
+    async with github_server(tmp_path / "github") as server:
+        settings = {"repository": server.repository_url, "github_token": SecretStr(TOKEN)}
+        assert (await found(tmp_path, **settings))["push"].is_ok
+        assert server.repository.git.git("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+        server.tokens[TOKEN] = ALL_PERMISSIONS - {"contents:write"}
+        assert "Contents: read and write" in (await found(tmp_path, **settings))["push"].words
+        server.tokens[TOKEN] = ALL_PERMISSIONS
+        server.repository.git.protect("pagehand/*")
+        assert "protected at its host" in (await found(tmp_path, **settings))["push"].words
+
+
+async def test_a_port_that_is_taken_is_no_fault(tmp_path: Path, bare: Path) -> None:
+    """The server may be running while somebody checks."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        findings = await found(tmp_path, repository=str(bare), port=taken.getsockname()[1])
+    assert findings["port"].is_ok is None
+    assert "is in use" in findings["port"].words
+
+
+async def test_a_check_of_the_repository_itself_is_looked_for_later(tmp_path: Path, bare: Path) -> None:
+    """It comes with each copy."""
+    findings = await found(tmp_path, repository=str(bare), checks=(("scripts/check.sh",),))
+    assert findings["checks"].is_ok is None
