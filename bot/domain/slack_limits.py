@@ -56,7 +56,8 @@ class Limit:
 TIER_2, TIER_3, TIER_4 = Limit(20, 20), Limit(50, 50), Limit(100, 100)
 WORKSPACE_POSTS = Limit(300, 60)
 """Slack names no number for all channels together: several hundred a minute."""
-CHANNEL_POSTS = Limit(60, 2)
+CHANNEL_POSTS = Limit(55, 1)
+"""About one a second: what is sent a second apart can arrive closer together than that."""
 
 
 @dataclass(frozen=True)

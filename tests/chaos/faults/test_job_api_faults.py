@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import (
     MISSING,
     PROJECT,
@@ -73,7 +74,7 @@ ODD = (
 )
 
 
-SHORT_PAUSES = EdgeTimings(job_api_pause=1.0)
+SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER)
 """Where the job API names no time, a project is left alone for a second only."""
 
 
