@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    exists,
     func,
     not_,
     or_,
@@ -36,9 +37,17 @@ from bot.store_ports import ClaimedNotice
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 
 
+_CARDED = threads.alias("carded")
+
+
 def _waits_for(row: FromClause, other: FromClause) -> ColumnElement[bool]:
-    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered."""
-    return or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
+    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered. Words
+    wait for the card to be posted, and not for its edits, of which Slack takes fewer.
+    """
+    has_card = exists().where(_CARDED.c.id == other.c.thread_id, _CARDED.c.card_ts.is_not(None))
+    told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
+    edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
+    return and_(told, not_(edited))
 
 
 def _place(table: FromClause) -> ColumnElement[int]:

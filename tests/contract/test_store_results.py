@@ -166,7 +166,8 @@ async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> Non
     thread = await get_thread(store)
     assert (thread.state.not_found_count, thread.revision) == (1, claimed.thread.revision + 1)
     delivered = await deliver_all(store)
-    assert [key for key in delivered if key != "t1/m"] == ["t1/card", "t1/a", "t1/b"]
+    assert [key for key in delivered if key not in {"t1/m", "t1/card"}] == ["t1/a", "t1/b"]
+    assert "t1/card" in delivered
     assert delivered.count("t1/m") == 1
 
 
@@ -240,7 +241,7 @@ async def test_a_poll_says_nothing_twice(store: Store) -> None:
     for _ in range(2):
         [claimed] = await claim_polls(store)
         assert await save_polls(store, changed(claimed, a_post("a"), next_poll_in=0.0)) == 1
-    assert await deliver_all(store) == ["t1/card", "t1/a"], "the card first"
+    assert await deliver_all(store) == ["t1/a", "t1/card"], "words first"
 
 
 async def test_no_polls_are_no_work(store: Store) -> None:

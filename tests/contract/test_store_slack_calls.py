@@ -88,6 +88,12 @@ async def test_the_words_of_a_thread_come_before_cards_and_these_before_marks(st
     assert keys == [["t5/b"], ["t4/a"], ["t3/card"], ["t2/card"], ["t1/card"], ["t1/m"]]
 
 
+async def test_words_wait_for_no_edit_of_the_card(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, a_post("a")])
+    await refuse(store, SlackMethod.UPDATE, "C1")
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/a"]
+
+
 async def test_progress_on_the_card_does_not_hide_that_its_state_changed(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, CARD_PROGRESSED])
     progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 2)), {})
