@@ -157,6 +157,8 @@ async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: Act
     if not (muted_by or thread.state.muted_by):
         return ActionAnswer.NOT_MUTED
     await keep_polling(tx, thread, replace(thread.state, muted_by=muted_by), terms)
+    if muted_by:
+        await tx.notices.drop_held(thread.id)
     await tx.notices.add(thread.id, CARD_CHANGED)
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 

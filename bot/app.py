@@ -138,7 +138,9 @@ class App:
             job_api_timeout=max(each.job_api.timeout for each in config.projects),
             projects=self._projects,
             rules=_rules(config, edges),
-            polling=Polling(fastest=config.poll_fastest, slowest=config.poll_slowest),
+            polling=Polling(
+                fastest=config.poll_fastest, slowest=config.poll_slowest, hold_back=edges.timings.hold_back
+            ),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,
             merge_seconds=config.merge_seconds,

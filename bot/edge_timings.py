@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.domain.poll_pace import HOLD_BACK
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.slack.receiving.transports.socket_mode_connection import PING_INTERVAL
@@ -17,9 +18,11 @@ class EdgeTimings:
         slack_ping: How often a Socket Mode connection is pinged.
         job_api_pause: How long a project is left alone where the job API is too busy and names no time.
         slack_limits: How often Slack may be called.
+        hold_back: How long a line about what a job begins waits for the job's end, which then is all that is posted.
     """
 
     slack_call: float = CALL_SECONDS
     slack_ping: float = PING_INTERVAL
     job_api_pause: float = DEFAULT_PAUSE
     slack_limits: SlackLimits = SLACK_LIMITS
+    hold_back: float = HOLD_BACK

@@ -200,8 +200,11 @@ class Notices(Protocol):
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
         """Records a notice. A key that is known already in the thread is left alone; of a CARD or REACTION with a known
-        key the row gets the new message, a higher revision, and opens again.
+        key the row gets the new message, a higher revision, and opens again. An end drops what is held back.
         """
+
+    async def drop_held(self, thread_id: str) -> None:
+        """Deletes the posts that are held back in the thread, which is locked: those that were never due."""
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
         """Whether a notice with this key was recorded in the thread, which is locked."""

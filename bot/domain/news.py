@@ -22,35 +22,41 @@ from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import (
     JobActiveAgain,
     JobArchived,
+    JobEnd,
     JobFailed,
     JobFinished,
+    JobSilent,
     JobStarted,
     JobStopped,
     PullRequestFound,
     QuestionAsked,
 )
+from bot.domain.poll_pace import Polling
+from bot.domain.projects import PostMode
 from bot.domain.threads import ThreadState
 
 _NOTHING_TOLD = JobReport()
 
 
-def transitions(state: ThreadState, before: Job | None, details: JobDetails) -> Iterator[NewNotice]:
+def transitions(state: ThreadState, before: Job | None, details: JobDetails, polling: Polling) -> Iterator[NewNotice]:
     """Yields what a look at a job tells that the one before did not; what was told in this round is among it."""
     job, round_ = state.job, state.round
     if job is None:
         return
-    if before is None:
-        yield NewNotice(keys.JOB_STARTED, JobStarted(job.id, job.repository or "", job.ref or "", job.model or ""))
+    if before is None and not job.ended and polling.posts is PostMode.ALL:
+        started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
+        yield NewNotice(keys.JOB_STARTED, started, polling.hold_back)
     if before is not None and job.status == before.status and not _ended_unseen(state, details):
         return
     if job.status == ACTIVE and before is not None and before.ended and round_:
-        yield NewNotice(keys.job_active_again(round_), JobActiveAgain())
+        if polling.posts is PostMode.ALL:
+            yield NewNotice(keys.job_active_again(round_), JobActiveAgain(), polling.hold_back)
     elif job.status == COMPLETED and state.stopped_by:
         yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
     elif job.status == COMPLETED:
         yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
     elif job.status == FAILED:
-        yield NewNotice(keys.job_failed(round_), JobFailed(_report(state, details)))
+        yield NewNotice(keys.job_failed(round_), _failed(state, job.pr_link, details))
     elif job.status == ARCHIVED:
         yield NewNotice(keys.job_archived(round_), JobArchived())
 
@@ -63,7 +69,13 @@ def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobF
         changed=new and bool(state.links),
         again=state.finished_before,
         report=_report(state, details, new_link=new),
+        person_id=state.asker_id,
     )
+
+
+def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFailed:
+    end = _finished(state, link, details)
+    return JobFailed(_report(state, details), end.link, new=end.new, changed=end.changed, person_id=end.person_id)
 
 
 def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
@@ -73,12 +85,21 @@ def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobSt
 
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
-    link = state.job.pr_link if state.job else None
-    if link is None or link in state.links:
+    job = state.job
+    if job is None or job.pr_link is None or job.pr_link in state.links:
         return state, []
-    found = NewNotice(keys.pull_request_found(link), PullRequestFound(link, changed=bool(state.links)))
-    state = replace(state, links=(*state.links, link))
-    return state, [] if any(isinstance(notice.message, JobFinished | JobStopped) for notice in news) else [found]
+    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.announced))
+    found = PullRequestFound(job.pr_link, changed=bool(state.links), alone=alone)
+    state = replace(state, links=(*state.links, job.pr_link))
+    return state, [] if _tell_of_an_end(news) else [NewNotice(keys.pull_request_found(found.link), found)]
+
+
+def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
+    """Tells of a job that is at work and of which nothing was seen for long, where nothing else would."""
+    at_work = state.job is not None and not state.job.ended
+    if polling.posts is PostMode.ALL or not at_work or now - state.changed_at < polling.silence:
+        return []
+    return [NewNotice(keys.job_silent(state.round), JobSilent())]
 
 
 def note_progress(
@@ -131,14 +152,14 @@ def note_question(
         return replace(state, question="", answered=""), []
     if not _is_new_question(state, details):
         return state, []
-    by_end = _tells_question(state, details) and _tell_of_an_end(news)
+    by_end = _tell_of_an_end(news)
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id))
     return replace(state, question=asked, answered=""), [] if by_end else [notice]
 
 
 def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
-    return any(isinstance(notice.message, JobFinished | JobStopped | JobFailed) for notice in news)
+    return any(isinstance(notice.message, JobEnd) for notice in news)
 
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
@@ -161,14 +182,9 @@ def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
 def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
     """What is told of how a round ended; None where the job API tells nothing of it."""
     report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
-    if not _tells_question(state, details):
+    if not _is_new_question(state, details):
         report = replace(report, question="")
     return None if report == _NOTHING_TOLD else report
-
-
-def _tells_question(state: ThreadState, details: JobDetails) -> bool:
-    """Whether the message of an end tells what the agent asks: it mentions the requester, and is told to them."""
-    return not state.asker_id and _is_new_question(state, details)
 
 
 def _is_new_question(state: ThreadState, details: JobDetails) -> bool:

@@ -10,7 +10,15 @@ from typing import assert_never
 
 from bot.domain.job_details import NO_DETAILS
 from bot.domain.jobs import ARCHIVED, COMPLETED, Job, Problem
-from bot.domain.news import announce_link, note_end, note_progress, note_question, note_work, transitions
+from bot.domain.news import (
+    announce_link,
+    note_end,
+    note_progress,
+    note_question,
+    note_silence,
+    note_work,
+    transitions,
+)
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
@@ -217,7 +225,8 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
         state = replace(state, poll_until=max(state.poll_until, now + polling.grace if link_may_come else now))
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
     state = note_work(state, before, details, now)
-    news = [notice for notice in transitions(state, before, details) if notice.key not in state.announced]
+    told = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
+    news = [notice for notice in told if notice.key not in state.announced]
     state = replace(state, announced=state.announced | {notice.key for notice in news})
     state, link = announce_link(state, news)
     state, question = note_question(state, details, news)

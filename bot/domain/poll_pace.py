@@ -9,12 +9,15 @@
 Always within `fastest` and `slowest`, and 20% sooner or later by chance, so that what began together drifts apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.job_details import PullRequestState
 from bot.domain.jobs import COMPLETED, FAILED, Problem
+from bot.domain.projects import PostMode
 from bot.domain.threads import ThreadState
 
+HOLD_BACK = 5.0
+"""Seconds that a line about what a job begins waits for the job's end."""
 PENDING_SLOWEST = 600.0
 """Seconds between polls, at most, of a job that has ended and whose pull request is still to be opened."""
 PENDING_FOR = 30 * 24 * 3600.0
@@ -27,6 +30,10 @@ class Polling:
 
     `grace`: how much longer to poll after the end, for a link that comes late. `patience`: how long an outage may last
     before the thread is told. `card_every`: how often at most a card is edited because the agent got further.
+
+    `posts` is what is told in the channel, where it is known. There a line about what a job begins is held back for
+    `hold_back`, and left out if its end comes meanwhile; without these lines, a job that shows nothing new for
+    `silence` is told of.
     """
 
     fastest: float = 2.0
@@ -34,6 +41,13 @@ class Polling:
     grace: float = 180.0
     patience: float = 300.0
     card_every: float = 4.0
+    posts: PostMode = PostMode.ALL
+    hold_back: float = HOLD_BACK
+    silence: float = 600.0
+
+    def telling(self, posts: PostMode) -> "Polling":
+        """Returns the same for a channel that wants to be told this."""
+        return self if posts is self.posts else replace(self, posts=posts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,15 @@ class ReplyMode(StrEnum):
     """Those that mention Pagehand."""
 
 
+class PostMode(StrEnum):
+    """What of a job is posted in its thread."""
+
+    ALL = "all"
+    """Each transition of its status, and its ends."""
+    ENDS = "ends"
+    """Its ends, not when it begins; and that it shows nothing new for long."""
+
+
 class ProjectReason(StrEnum):
     """Why a job is for its project."""
 
@@ -73,6 +82,7 @@ class ChannelSettings:
     replies: ReplyMode = ReplyMode.EVERYONE
     broadcast: bool = False
     mention: bool = True
+    posts: PostMode = PostMode.ALL
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,10 @@ class Projects:
     def replies(self, channel_id: str) -> ReplyMode:
         """Returns whose replies count in a channel."""
         return self.channel(channel_id).replies
+
+    def posts(self, channel_id: str) -> PostMode:
+        """Returns what of a job is posted in a channel."""
+        return self.channel(channel_id).posts
 
     def abilities(self, name: str) -> JobApiAbilities:
         """Returns what a project's job API can do; nothing special where there is no such project any more."""

@@ -1,21 +1,26 @@
 """Who is told of a job's end, and how loudly. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.notices.posts import (
+    JobArchived,
     JobDisappeared,
+    JobEnd,
     JobFailed,
     JobFinished,
     JobStopped,
     PullRequestFound,
     RecordDamaged,
 )
+from bot.domain.projects import PostMode
 from bot.domain.surfaces import Surface
 from bot.domain.threads import Thread
 
-MAX_MENTIONED = 10
-"""People whom one message mentions."""
+PostModes = Callable[[str], PostMode]
+"""What of a job is posted in a channel, by its id."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,32 @@ def _is_active(thread: Thread) -> bool:
     return bool(root) and (thread.has_replies or (thread.card_ts is not None and thread.card_ts != root))
 
 
-def people_told(thread: Thread, telling: Telling) -> tuple[str, ...]:
-    """Whom the message of an end mentions: who asked, then who steered, the newest first."""
+def everything(_channel_id: str) -> PostMode:
+    """Every channel is told all."""
+    return PostMode.ALL
+
+
+def person_told(thread: Thread, message: JobEnd | PullRequestFound, telling: Telling) -> str:
+    """Whom a message mentions, for others follow the thread by having written in it: whoever waits for this end.
+
+    Empty: nobody. A link that comes before or after an end mentions nobody, since the end does.
+    """
     if not telling.mention or thread.options.quiet or thread.state.muted_by:
-        return ()
-    state = thread.state
-    people = dict.fromkeys((thread.requester_id, *reversed(state.participants), *reversed(state.let_through)))
-    return tuple(people)[:MAX_MENTIONED]
+        return ""
+    match message:
+        case JobFinished() | JobFailed():
+            return message.person_id or thread.requester_id
+        case JobStopped():
+            return thread.requester_id
+        case PullRequestFound():
+            return thread.requester_id if message.alone else ""
+        case _:
+            assert_never(message)
+
+
+def overtakes_held(message: NoticeMessage) -> bool:
+    """Whether what is held back in its thread is not said any more: the work whose beginning it tells of is over."""
+    return isinstance(message, JobEnd | JobArchived)
 
 
 def shown_in_channel(thread: Thread, message: NoticeMessage, telling: Telling) -> bool:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
 
-from bot.domain.projects import MOST_PROJECTS, ReplyMode, normal_words
+from bot.domain.projects import MOST_PROJECTS, PostMode, ReplyMode, normal_words
 from bot.errors import ConfigError
 from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
 from bot.runtime.private_files import warn_of_readers
@@ -117,6 +117,7 @@ class ChannelTable(_Table):
     replies: Annotated[ReplyMode, Field(strict=False)] | None = None
     broadcast: bool | None = None
     mention: bool | None = None
+    posts: Annotated[PostMode, Field(strict=False)] | None = None
 
 
 class ProjectsFile(_Table):

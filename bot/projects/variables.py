@@ -137,6 +137,7 @@ class JobApiVariables(Settings):
             replies=table.replies or usual.replies,
             broadcast=usual.broadcast if table.broadcast is None else table.broadcast,
             mention=usual.mention if table.mention is None else table.mention,
+            posts=table.posts or usual.posts,
         )
 
 

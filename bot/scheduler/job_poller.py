@@ -11,6 +11,7 @@ from typing import Protocol
 from bot.domain.jobs import Problem
 from bot.domain.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
 from bot.domain.poll_pace import Polling, pace_of
+from bot.domain.telling import PostModes, everything
 from bot.domain.threads import Thread
 from bot.domain.unchanged_looks import means_nothing_for_good
 from bot.errors import (
@@ -59,7 +60,7 @@ class PollerTransaction(HasNow, HasPolls, Protocol):
 
 class JobPoller(JobApiWorker[DuePoll]):
     """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time;
-    `memory` is what is known of jobs already.
+    `memory` is what is known of jobs already; `posts` says what a channel wants to be told.
     """
 
     name = "job poller"
@@ -75,10 +76,12 @@ class JobPoller(JobApiWorker[DuePoll]):
         batch_window: float = BATCH_WINDOW,
         max_unsaved: int = MAX_UNSAVED,
         memory: PollMemory | None = None,
+        posts: PostModes = everything,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
+        self._posts = posts
         self._memory = PollMemory() if memory is None else memory
         self._batch_window = batch_window
         self._max_unsaved = max_unsaved
@@ -164,13 +167,14 @@ class JobPoller(JobApiWorker[DuePoll]):
     def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
         """Decides what a look means. None: there is no job to look at."""
         now, seen = self._now() + ahead, self._observation(thread, look)
-        decision = decide(thread.state, seen, now, self._polling, jitter=_jitter())
+        polling = self._polling.telling(self._posts(thread.channel_id))
+        decision = decide(thread.state, seen, now, polling, jitter=_jitter())
         pace = pace_of(thread.state)
         if (
             isinstance(look, SeenJob)
             and isinstance(seen, JobObserved)
             and pace is not None
-            and means_nothing_for_good(thread.state, seen, decision, now, self._polling)
+            and means_nothing_for_good(thread.state, seen, decision, now, polling)
         ):
             self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
         else:

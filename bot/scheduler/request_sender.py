@@ -11,6 +11,7 @@ from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
 from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.stopping import Cancelled
+from bot.domain.telling import PostModes, everything
 from bot.domain.threads import Thread, ThreadState
 from bot.errors import (
     JobApiError,
@@ -48,6 +49,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         people: Knows the names of those whom a request mentions.
         masker: Takes what Pagehand is configured with out of what is sent.
         requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
+        posts: Says what a channel wants to be told.
     """
 
     name = "request sender"
@@ -65,10 +67,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         people: People | None = None,
         masker: SecretMasker | None = None,
         requesters: Requesters | None = None,
+        posts: PostModes = everything,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
+        self._posts = posts
         self._abilities = abilities
         self._calls = RequestCalls(
             job_api,
@@ -174,8 +178,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             return
         others = await tx.requests.merged_into(request.id)
         outcome = self._as_of_now(outcome, request, item.thread, thread)
+        polling = self._polling.telling(self._posts(thread.channel_id))
         settlement = settle(
-            as_one(request, others), _asked_state(request, thread), outcome, tx.now, self._polling, jitter=jitter
+            as_one(request, others), _asked_state(request, thread), outcome, tx.now, polling, jitter=jitter
         )
         await record_result(tx, thread, (request, *others), settlement)
 

@@ -111,7 +111,7 @@ class Scheduler:
     ) -> None:
         clock, store, job_api = SteadyClock(), edges.store, edges.job_api
         calls = settings.for_job_api(clock, self._wake_next)
-        polling = settings.polling
+        polling, posts = settings.polling, settings.projects.posts
         sender = RequestSender(
             store,
             job_api,
@@ -122,6 +122,7 @@ class Scheduler:
             people=edges.people,
             masker=settings.masker,
             requesters=edges.requesters,
+            posts=posts,
         )
         chat = settings.for_chat(clock, self._wake_next)
         preparer = RequestPreparer(
@@ -134,7 +135,7 @@ class Scheduler:
         )
         upload = settings.for_uploads(clock, self._wake_next)
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
-        poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls)
+        poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
         answers = WholeAnswers(job_api)
         modes, limits = settings.projects.replies, settings.slack_limits
         outbox = Outbox(store, edges.chat, chat, answers=answers, modes=modes, limits=limits)

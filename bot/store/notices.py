@@ -14,6 +14,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     exists,
     func,
     literal_column,
@@ -28,6 +29,7 @@ from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
 from bot.domain.reactions import ReactionProgress
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
+from bot.domain.telling import overtakes_held
 from bot.store.claims import FREE
 from bot.store.notice_claims import NoticeClaims
 from bot.store.schema.column_types import CleanText
@@ -78,6 +80,14 @@ def _add_or_reopen(into: InsertInto) -> Executable:
 
 _ADD = for_each_dialect(lambda into: into(notices).on_conflict_do_nothing(index_elements=[notices.c.key]))
 _ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
+_DROP_HELD = delete(notices).where(
+    notices.c.thread_id == bindparam("thread"),
+    notices.c.due_at > bindparam("now", type_=Double),
+    notices.c.delivery == Delivery.POST,
+    notices.c.state == NoticeState.WAITING,
+    notices.c.attempts == 0,
+)
+"""What was never tried and is not due yet: nobody has seen it, and nobody is about to."""
 
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
@@ -151,7 +161,9 @@ class Notices:
 
     async def insert(self, new: Iterable[tuple[str, NewNotice]]) -> None:
         """Records what is to be said in threads that are locked, or in which nobody else has anything to say."""
-        session = self._session
+        new, session = list(new), self._session
+        for thread_id in dict.fromkeys(thread_id for thread_id, notice in new if overtakes_held(notice.message)):
+            await self.drop_held(thread_id)
         once: list[dict[str, Any]] = []
         lasting: list[dict[str, Any]] = []
         for thread_id, notice in new:
@@ -161,6 +173,9 @@ class Notices:
             await session.execute(_ADD[session.dialect], once)
         if lasting:
             await session.execute(_ADD_OR_REOPEN[session.dialect], lasting)
+
+    async def drop_held(self, thread_id: str) -> None:
+        await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
         return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))

@@ -245,7 +245,7 @@ async def test_a_job_in_a_direct_message_has_its_card_below_the_request(world: S
     await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
     first, card, end = world.workspace.channels.thread("ana", asked.ts)
     assert (first.ts, card.ts) == (asked.ts, thread.card_ts)
-    assert "Finished. There is a pull request" in end.text
+    assert "Done. Here's the pull request:" in end.text
     assert end.subtype is None
 
 
@@ -275,7 +275,7 @@ async def test_a_channel_that_wants_no_mention_gets_none(world: SlackWorld) -> N
     """The words are the same."""
     thread, chat = await world.posted(), telling(world, Telling(mention=False))
     await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
-    assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Finished.")
+    assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Done.")
 
 
 async def test_the_status_that_somebody_asked_for_counts_follow_ups(world: SlackWorld) -> None:

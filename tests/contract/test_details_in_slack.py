@@ -52,12 +52,11 @@ async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -
     await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
     _, posted = world.workspace.channels.thread("docs", thread.ts or "")
     kinds = [block["type"] for block in posted.blocks or []]
-    assert kinds == ["section", "markdown", "section", "section", "section", "actions"]
+    assert kinds == ["section", "markdown", "section", "section", "actions"]
     shown = f"{posted.text} {posted.blocks}"
     assert not any(each in shown for each in ("<!channel>", "<!here>", "<@U0ANA>", "[good.example](https://evil"))
-    assert "Getting &lt;started&gt;, new (+3)" in posted.text
-    assert "13 files (+40 \N{MINUS SIGN}2):" in posted.text
-    assert "and 12 more" in posted.text
+    assert "13 files changed (+40 \N{MINUS SIGN}2)." in posted.text
+    assert "Getting" not in shown, "the card has the list"
     assert "and 3 more" in posted.text
     labels = [element["text"]["text"] for element in (posted.blocks or [])[-1]["elements"]]
     assert labels == ["Open the pull request", "Show all"]

@@ -28,8 +28,8 @@ from support.worlds.store_world import (
 from bot.domain.jobs import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import Reaction, ReactionChanged
-from bot.domain.notices.posts import JobStarted, RequestRejected, RequestSummary
+from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
+from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, RequestSummary
 from bot.domain.requests import RejectionReason, RequestKind, RequestState
 from bot.domain.threads import ThreadState, UnexplainedRejection
 from bot.errors import StoreError
@@ -142,6 +142,37 @@ async def test_the_same_fact_is_one_notice(store: Store, sql: Sql) -> None:
     assert await deliver_all(store) == ["t1/started"]
     await say(store, a_post("started", job="4"))
     assert await deliver_all(store) == []
+
+
+HELD = replace(a_post("r1/active"), due_in=5.0)
+END = NewNotice(NoticeKey("r1/completed"), JobFinished())
+
+
+async def test_an_end_drops_what_is_held_back_and_nothing_else(store: Store, clock: FakeClock, sql: Sql) -> None:
+    """What was due, or is another thread's, is said before it."""
+    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
+    await add(store, a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
+    await say(store, HELD)
+    clock.advance(4.9)
+    await say(store, END)
+    assert {key for (key,) in await sql("SELECT key FROM notices")} == {"t1/started", "t1/r1/completed", "t2/r1/active"}
+
+
+async def test_what_was_held_back_long_enough_is_said_before_the_end(store: Store, clock: FakeClock) -> None:
+    """Though nobody has come to say it yet."""
+    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
+    assert await deliver_all(store) == []
+    clock.advance(5.0)
+    await say(store, END)
+    assert await deliver_all(store) == ["t1/r1/active", "t1/r1/completed"]
+
+
+async def test_what_is_held_back_keeps_its_place(store: Store, clock: FakeClock) -> None:
+    """Later posts wait for it."""
+    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD, a_post("later")])
+    assert await deliver_all(store) == []
+    clock.advance(5.0)
+    assert await deliver_all(store) == ["t1/r1/active", "t1/later"]
 
 
 async def test_a_notice_is_known_by_its_key_in_its_thread(store: Store) -> None:

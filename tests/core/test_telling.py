@@ -8,9 +8,12 @@ from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import PostNotDelivered
+from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests import WayIn
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
+
+LINK = "https://git.example/1"
 
 
 def failing(world: CoreWorld, *faults: ChatError) -> None:
@@ -166,3 +169,38 @@ async def test_a_card_that_is_found_again_is_brought_up_to_date(world: CoreWorld
     await world.service.start(IN_THREAD)
     await world.pass_time(30)
     assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1
+
+
+async def test_a_job_that_ends_at_once_is_told_of_in_one_post(world: CoreWorld) -> None:
+    """Its beginning was held back; the same after a follow-up."""
+    world.hold_back = 5.0
+    world.assemble()
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(10)
+    assert world.chat.said(ts) == ["job_finished"]
+
+
+async def test_a_beginning_is_told_where_no_end_follows_soon(world: CoreWorld) -> None:
+    """Once."""
+    world.hold_back = 5.0
+    world.assemble()
+    ts = await world.started()
+    await world.pass_time(4)
+    assert world.chat.said(ts) == []
+    await world.pass_time(20)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(30)
+    assert world.chat.said(ts) == ["job_started", "job_finished"]
+
+
+async def test_where_ends_are_enough_a_long_silence_is_told(world: CoreWorld) -> None:
+    """And its beginning is not."""
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS))
+    world.assemble()
+    ts = await world.started()
+    await world.pass_time(660)
+    assert world.chat.said(ts) == ["job_silent"]
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.chat.said(ts) == ["job_silent", "job_finished"]

@@ -250,10 +250,9 @@ async def test_a_follow_up_that_brings_nothing_new_claims_nothing_of_its_pull_re
     await world.pass_time(3)
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(10)
-    first, again = [words for words in await words_of(world, ts) if "Finished" in words]
-    assert "Finished. There is a pull request:" in first
-    assert "Finished again, with the same link as before" in again
-    assert "still open" in again
+    first, again = [words for words in await words_of(world, ts) if "Done" in words]
+    assert "Done. Here's the pull request:" in first
+    assert "Done. Check the pull request" in again
     assert (await card_of(world, ts)).startswith("Finished with a pull request.")
 
 

@@ -498,28 +498,28 @@ async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
     async with town(shell) as here:
         ana, bot = here.workspace.people["ana"], await here.bot()
         ts = await here.ask("First.")
-        await here.told(ts, "The agent has started")
+        await here.told(ts, "Started.")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
         assert "stopped" in bot.output
 
         here.gate.touch()
         await here.jobs.ended(_job_id(here))
         bot = await here.bot()
-        await here.told(ts, "Finished. There is a pull request")
+        await here.told(ts, "Done. Here's the pull request:")
         here.gate.unlink()
         await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "The agent is at work again.")
+        await here.told(ts, "At work again.")
         assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
 
         missed = await ana.say("docs", "Third.", thread_ts=ts)
         await here.bot()
         await here.marked(missed)
         here.gate.touch()
-        await here.told(ts, "Finished again. The pull request was changed")
+        await here.told(ts, "Done. The pull request was updated")
         await here.jobs.ended(_job_id(here))
         assert here.pages().split() == ["First.", "Second.", "Third."]
-        assert here.said(ts).count("Finished. There is a pull request") == 1
-        assert here.said(ts).count("The agent has started") == 1
+        assert here.said(ts).count("Done. Here's the pull request:") == 1
+        assert here.said(ts).count("Started.") == 1
         assert _each_once(here.workspace.channels.thread("docs", ts))
 
 
@@ -532,16 +532,16 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         await bot.prints("Pagehand is at work")
         assert await here.workspace.signed_http.verify_request_url()
         ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
-        await here.told(ts, "Finished. There is a pull request")
+        await here.told(ts, "Done. Here's the pull request:")
         await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "Finished again. The pull request was changed")
+        await here.told(ts, "Done. The pull request was updated")
         choice = menu_choice(here.workspace.channels.thread("docs", ts)[0], "Show the whole request")
         assert (await here.workspace.people["ben"].press("docs", ts, **choice)).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
         here.gate.unlink()
         await here.workspace.people["ben"].say("docs", "Third.", thread_ts=ts)
-        await here.told(ts, "The agent is at work again.")
+        await here.told(ts, "At work again.")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
@@ -585,9 +585,9 @@ async def test_a_scope_that_is_not_vital_is_a_warning_in_the_log_and_the_health(
         here.gate.touch()
         bot = await here.bot(PAGEHAND_HEALTH_PORT=str(port))
         ts = await here.ask("First.")
-        await here.told(ts, "Finished.")
+        await here.told(ts, "Done.")
         await here.workspace.people["ana"].say("docs", "Second.", thread_ts=ts)
-        await here.told(ts, "Finished again.")
+        await here.told(ts, "Done.")
         async with aiohttp.ClientSession() as asking, asking.get(f"http://127.0.0.1:{port}/health") as answer:
             health = await answer.json()
         assert (answer.status, health["ok"]) == (200, True)

@@ -138,7 +138,7 @@ async def _ask(page: Page) -> None:
     assert len(states) > 1, "the card never changed"
     assert [state for state in CARD_STATES if state in states] == states
     await card.get_by_test_id("open-thread").click()
-    await expect(replies(page).last).to_contain_text("Finished. There is a pull request:")
+    await expect(replies(page).last).to_contain_text("Done. Here's the pull request:")
 
 
 async def _steer(page: Page) -> None:
@@ -146,7 +146,7 @@ async def _steer(page: Page) -> None:
     mine = replies(page).filter(has_text="Ask us anything.")
     await expect(mine.locator('[data-name="white_check_mark"]')).to_be_visible(timeout=PATIENCE * 1000)
     await expect(mine.locator('[data-name="eyes"]')).to_have_count(0)
-    again = "Finished again. The pull request was changed"
+    again = "Done. The pull request was updated"
     await expect(replies(page).last).to_contain_text(again, timeout=PATIENCE * 1000)
     await expect(mine).to_have_count(1)
 
@@ -175,19 +175,19 @@ async def test_a_prompt_is_shown_as_it_was_typed_and_calls_nobody(shared: Demo, 
     await expect(shown.locator(".mention, strong, em, b, s, code")).to_have_count(0)
     everything = [message.text + str(message.blocks) for message in shared.workspace.channels.messages("docs")]
     assert not [text for text in everything if "<!" in text.replace("<!date^", "")]
-    await _told(shared, "docs", card.ts, "Finished without a pull request")
+    await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
 async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_notified(shared: Demo) -> None:
     ben, gia = shared.workspace.people["ben"], shared.workspace.people["gia"]
     card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
-    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     assert "Ask @ben first." in str(card.blocks)
     reply = await shared.workspace.people["ana"].say(
         "docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts
     )
     assert gia.id in reply.text
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
     branch = _branch_with(shared, "docs/people.md")
     assert "Ask @ben first." in _page(shared, branch, "docs/people.md")
     assert "Then ask @gia too." in _page(shared, branch, "docs/more.md")
@@ -210,24 +210,24 @@ async def test_a_private_channel_has_to_invite_the_bot(shared: Demo) -> None:
 
     await ana.invite("leads", "pagehand")
     card = await _asked(shared, "leads", "Quiet words in private")
-    await _told(shared, "leads", card.ts, "Finished without a pull request")
+    await _told(shared, "leads", card.ts, "Done, without a pull request")
     assert _jobs(shared) == jobs + 1
 
 
 async def test_the_bot_joins_a_public_channel_by_itself(shared: Demo) -> None:
     assert shared.workspace.app.bot_user_id not in shared.workspace.channels["general"].members
     card = await _asked(shared, "general", "Hello from everywhere")
-    await _told(shared, "general", card.ts, "Finished without a pull request")
+    await _told(shared, "general", card.ts, "Done, without a pull request")
     assert shared.workspace.app.bot_user_id in shared.workspace.channels["general"].members
 
 
 async def test_an_aside_stays_between_people(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Asides with the text: One.")
-    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     ben = shared.workspace.people["ben"]
     aside = await ben.say("docs", "// Add a page called Secret with the text: Two.", thread_ts=card.ts)
     sent = await ben.say("docs", "Add a page called Third with the text: Three.", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
     assert list(sent.reactions) == ["white_check_mark"]
     assert aside.reactions == {}
     branch = _branch_with(shared, "docs/asides.md")
@@ -237,13 +237,13 @@ async def test_an_aside_stays_between_people(shared: Demo) -> None:
 
 async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Edits with the text: One.")
-    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     ben = shared.workspace.people["ben"]
     edited = await ben.say("docs", "Add a page called Slip with the text: Two.", thread_ts=card.ts)
     await ben.edit("docs", edited.ts, "Add a page called Second with the text: Two.")
     deleted = await ben.say("docs", "Add a page called Slip with the text: Three.", thread_ts=card.ts)
     await ben.delete("docs", deleted.ts)
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
     assert list(edited.reactions) == ["white_check_mark"]
     branch = _branch_with(shared, "docs/edits.md")
     assert "Two." in _page(shared, branch, "docs/second.md")
@@ -252,10 +252,10 @@ async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo)
 
 async def test_new_words_after_sending_are_offered_to_their_author_alone(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
-    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     ben = shared.workspace.people["ben"]
     reply = await ben.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
     shared.workspace.state.edit(
         reply, ben.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
     )
@@ -264,7 +264,7 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
     assert "Add a page called Late" in offer.text
     assert (await ben.press("docs", offer.ts, "send_new_words")).ok
     await _told_alone(shared, "docs", "The new version is on its way", "ben")
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed", nth=1)
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated", nth=1)
     assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
     assert list(reply.reactions) == ["white_check_mark"]
     offers = [m for name in ("ana", "ben", "gia") for m in shared.workspace.people[name].ephemerals("docs") if m.blocks]
@@ -274,10 +274,10 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
 async def test_a_file_goes_to_the_agent_itself(shared: Demo) -> None:
     """With the reply that it came with; the job server keeps it, and nothing is said to be left out."""
     card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
-    await _told(shared, "docs", card.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     words, picture = "Add a page called Beside with the text: Two.", Upload("d.png", b"\x89PNG\r\n\x1a\n")
     sent = await shared.workspace.people["ben"].say("docs", words, thread_ts=card.ts, files=[picture])
-    await _told(shared, "docs", card.ts, "Finished again. The pull request was changed")
+    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
     assert list(sent.reactions) == ["white_check_mark"]
     said = "".join(message.text for message in shared.workspace.channels.thread("docs", card.ts))
     assert "Only a link" not in said
@@ -293,13 +293,13 @@ async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
     assert (await shared.workspace.people["ben"].press("docs", card.ts, **choice)).ok
     await _told_alone(shared, "docs", "The end of it.", "ben")
     assert "The end of it." not in str(shared.workspace.people["ana"].ephemerals("docs"))
-    await _told(shared, "docs", card.ts, "Finished without a pull request")
+    await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
 async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
     """From the card's menu, and to nobody else; a guest, who may not ask, is told that instead."""
     card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
-    await _told(shared, "docs", card.ts, "Finished without a pull request")
+    await _told(shared, "docs", card.ts, "Done, without a pull request")
     choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
     for name, told in (("ben", "The job's id, to copy:"), ("gia", "guest")):
         assert (await shared.workspace.people[name].press("docs", card.ts, **choice)).ok
@@ -335,9 +335,9 @@ async def test_every_way_in_is_there_by_itself(shared: Demo) -> None:
     """The demo's app has the scopes, events and shortcuts for all of them."""
     ana = shared.workspace.people["ana"]
     mention = await ana.say("docs", "@pagehand Add a page called Mentions with the text: One.")
-    await _told(shared, "docs", mention.ts, "Finished. There is a pull request")
+    await _told(shared, "docs", mention.ts, "Done. Here's the pull request:")
     direct = await ana.say("pagehand", "Add a page called Directly with the text: One.")
-    await _told(shared, "ana", direct.ts, "Finished. There is a pull request")
+    await _told(shared, "ana", direct.ts, "Done. Here's the pull request:")
     await ana.shortcut("docs", mention.ts, "hand_to_pagehand")
     await _modal(shared, "Hand to Pagehand")
     await ana.global_shortcut("new_task")

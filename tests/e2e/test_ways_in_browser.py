@@ -100,7 +100,7 @@ async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, desk: Des
     await open_thread(page, card.ts)
     await expect(replies(page).last).to_contain_text("Stopped by @ana")
     await row(page, card.ts).get_by_role("button", name="Retry").click()
-    await expect(replies(page).last).to_contain_text("The agent has started")
+    await expect(replies(page).last).to_contain_text("Started.")
     assert len(world.job_api.created) == 2
 
 
@@ -118,7 +118,7 @@ async def test_a_message_is_handed_over_with_its_secret_masked(world: WaysInWorl
     await take_picture(page, pictures / "shortcut.png", 800)
     await modal(page).get_by_role("button", name="Start").click()
     await open_thread(page, question.ts)
-    await expect(replies(page).last).to_contain_text("The agent has started")
+    await expect(replies(page).last).to_contain_text("Started.")
     assert SECRET not in (await world.job("Put the right port into the guide")).prompt
 
 
@@ -131,7 +131,7 @@ async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk)
     await write(page, "@pagehand bring it back", "thread-composer")
     created = await world.job("bring it back")
     assert created.prompt.index("> Where is the glossary?") < created.prompt.index("> It is gone")
-    await expect(replies(page).last).to_contain_text("The agent has started")
+    await expect(replies(page).last).to_contain_text("Started.")
     mine = replies(page).filter(has_text="bring it back").first
     await mine.hover()
     await mine.get_by_role("button", name="Edit message").click()
@@ -151,7 +151,7 @@ async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, d
     assert created.project == "prj_api"
     card = await world.card("Project: api (chosen by", channel="ana")
     await open_thread(page, str(card.thread_ts))
-    await expect(replies(page).last).to_contain_text("The agent has started")
+    await expect(replies(page).last).to_contain_text("Started.")
     await write(page, "And the old one", "thread-composer")
     await world.steered(created.job_id, "And the old one")
 
@@ -160,7 +160,7 @@ async def test_home_shows_ones_jobs(world: WaysInWorld, desk: Desk, pictures: Pa
     """Each with where it stands; defaults and the health below."""
     job = await world.begun('Replace "colour" with "color" in the guides')
     world.job_api.show(job.id, "completed", LINK)
-    await world.said("Finished.", thread_ts=job.ts)
+    await world.said("Done.", thread_ts=job.ts)
     page = await desk.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await page.get_by_test_id("tab-home").click()

@@ -13,7 +13,7 @@ from typing import Any
 from bot.slack.rendering.words.template import PlainTemplate, Template
 
 WORDS = Path(__file__).parents[2] / "bot/slack/rendering/words"
-PAGES = ("names", "at_once", "help", "forms", "questions", "answers", "requests", "card", "home")
+PAGES = ("names", "at_once", "help", "forms", "questions", "answers", "requests", "card", "job_news", "home")
 """The table's modules, in the order in which they are read."""
 
 

@@ -17,7 +17,7 @@ async def test_1_a_command_starts_a_job(pagehand: TutorialWorld) -> None:
     assert answer == "On it."
     assert pagehand.job_api.created == ["Fix the guides"]
     assert len(pagehand.said) == 1
-    assert pagehand.said[0].startswith("The agent has started")
+    assert pagehand.said[0].startswith("Started.")
 
 
 async def test_2_the_card_shows_the_request_and_its_state(pagehand: TutorialWorld) -> None:

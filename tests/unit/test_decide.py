@@ -14,6 +14,7 @@ from bot.domain.notices.posts import (
     JobDisappeared,
     JobFailed,
     JobFinished,
+    JobSilent,
     JobStarted,
     OutageEnded,
     OutageStarted,
@@ -21,6 +22,7 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
 from bot.domain.poll_pace import Polling
+from bot.domain.projects import PostMode
 from bot.domain.threads import ThreadState
 
 POLLING = Polling()
@@ -56,7 +58,9 @@ def kinds(told: list[NewNotice]) -> list[type[NoticeMessage]]:
 
 def links(told: Iterable[NewNotice]) -> list[str]:
     """The links that messages hold, empty ones too."""
-    return [m.link for m in (notice.message for notice in told) if isinstance(m, JobFinished | PullRequestFound)]
+    return [
+        m.link for m in (notice.message for notice in told) if isinstance(m, JobFinished | JobFailed | PullRequestFound)
+    ]
 
 
 def test_a_job_is_started_then_finished_with_its_link() -> None:
@@ -70,7 +74,7 @@ def test_a_job_is_started_then_finished_with_its_link() -> None:
 
 def test_a_create_may_be_answered_with_a_job_that_has_ended() -> None:
     _, said = follow(JobObserved(job("completed", LINK)))
-    assert kinds(said) == [JobStarted, JobFinished]
+    assert kinds(said) == [JobFinished]
 
 
 @pytest.mark.parametrize(("status", "what"), [("failed", JobFailed), ("archived", JobArchived)])
@@ -107,7 +111,7 @@ def test_a_link_that_vanishes_stays_on_the_card() -> None:
     state, said = follow(JobObserved(job("completed", LINK)), JobObserved(job("completed")))
     assert state.job is not None
     assert state.job.pr_link == LINK
-    assert kinds(said) == [JobStarted, JobFinished]
+    assert kinds(said) == [JobFinished]
 
 
 def test_a_status_that_goes_back_says_nothing_new() -> None:
@@ -271,6 +275,47 @@ def test_no_fact_is_said_twice(history: list[tuple[bool, Observation, float]]) -
     assert len(found) == len(set(found))
 
 
+def test_lines_about_a_beginning_are_held_back_and_ends_are_not() -> None:
+    """What is held back is left out where the end comes meanwhile."""
+    state, said = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
+    assert [notice.due_in for notice in said] == [POLLING.hold_back, 0.0]
+    assert [notice.due_in for notice in take(state, job()).notices] == [POLLING.hold_back]
+
+
+def test_a_failed_job_with_a_pull_request_has_one_message() -> None:
+    _, said = follow(JobObserved(job()), JobObserved(job("failed", LINK)))
+    assert [notice.message for notice in said[1:]] == [JobFailed(link=LINK, new=True)]
+
+
+@pytest.mark.parametrize(("seen", "alone"), [(("active", "completed"), False), (("active",), True)])
+def test_a_link_of_a_job_that_was_archived_is_alone_without_an_end(seen: tuple[str, ...], *, alone: bool) -> None:
+    """Then nobody was mentioned yet."""
+    _, said = follow(*(JobObserved(job(status)) for status in seen), JobObserved(job("archived", LINK)))
+    assert said[-1].message == PullRequestFound(LINK, alone=alone)
+
+
+def quietly(state: ThreadState, seen: Job, now: float) -> Decision:
+    return decide(state, JobObserved(seen), now, POLLING.telling(PostMode.ENDS))
+
+
+def test_where_ends_are_enough_beginnings_are_left_out() -> None:
+    begun = quietly(ThreadState(), job(), 0.0)
+    ended = quietly(begun.state, job("completed", LINK), 10.0)
+    again = quietly(open_round(ended.state, 20.0, POLLING), job(), 21.0)
+    assert begun.notices == again.notices == ()
+    assert kinds(list(ended.notices)) == [JobFinished]
+
+
+def test_where_ends_are_enough_a_job_that_shows_nothing_for_long_is_told_of_once() -> None:
+    """Elsewhere its beginning was told."""
+    begun = quietly(ThreadState(), job(), 0.0)
+    assert quietly(begun.state, job(), POLLING.silence - 1.0).notices == ()
+    told = quietly(begun.state, job(), POLLING.silence)
+    assert kinds(list(told.notices)) == [JobSilent]
+    assert quietly(told.state, job(), 9 * POLLING.silence).notices == ()
+    assert decide(begun.state, JobObserved(job()), POLLING.silence, POLLING).notices == ()
+
+
 @given(steps)
 def test_an_end_is_said_once_a_round_and_a_link_is_announced_once(
     history: list[tuple[bool, Observation, float]],
@@ -284,7 +329,7 @@ def test_an_end_is_said_once_a_round_and_a_link_is_announced_once(
                 ends.add((turn, type(message)))
             if isinstance(message, PullRequestFound):
                 assert message.link not in announced
-            if isinstance(message, JobFinished | PullRequestFound) and message.link:
+            if isinstance(message, JobFinished | JobFailed | PullRequestFound) and message.link:
                 announced.add(message.link)
 
 

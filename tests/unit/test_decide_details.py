@@ -77,7 +77,7 @@ def test_without_details_nothing_is_told_of_an_end_but_its_status() -> None:
     assert finished.message == JobFinished(LINK, new=True, report=None)
     play.follow_up()
     (failed,) = play.see(job("failed", NO_DETAILS))
-    assert failed.message == JobFailed(report=None)
+    assert failed.message == JobFailed(report=None, link=LINK)
     assert play.state.progress == Progress()
 
 
@@ -180,7 +180,8 @@ def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
     play.see(job(), job("completed", JobDetails(summary="Done.")))
     play.follow_up("UBEN")
     told = play.see(job(), job("completed", JobDetails(summary="Well.", question=WHICH)))
-    assert (report(told).question, questions(told)) == ("", [(WHICH, "UBEN")])
+    assert (report(told).question, questions(told)) == (WHICH, [])
+    assert [m.person_id for m in (each.message for each in told) if isinstance(m, JobFinished)] == ["UBEN"]
     assert play.state.asker_id == "", "whom it was about is not kept any longer"
 
 

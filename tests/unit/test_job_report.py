@@ -16,7 +16,7 @@ from bot.domain.job_details import (
 )
 from bot.domain.jobs import Job
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
-from bot.domain.notices.posts import JobFailed, JobFinished, JobStarted, JobStopped, QuestionAsked
+from bot.domain.notices.posts import JobFailed, JobFinished, JobStopped, QuestionAsked
 from bot.domain.threads import Thread, ThreadOrigin, ThreadState
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
@@ -36,38 +36,32 @@ def words(message: NoticeMessage) -> str:
     [
         (
             JobFinished(LINK, again=True, report=JobReport(unchanged=True, reason="It is short already.")),
-            f"Finished again. Nothing was changed:\n>It is short already.\nThe pull request is as it was:\n<{LINK}>",
+            f"Done. Nothing was changed:\n>It is short already.\nThe pull request is as it was: <{LINK}>",
         ),
-        (JobFinished(report=JobReport(unchanged=True)), "Finished. Nothing was changed."),
+        (JobFinished(report=JobReport(unchanged=True)), "Done. Nothing was changed."),
         (
             JobFinished(report=JobReport(reason="stopped by Ben")),
-            "Finished without a pull request:\n>stopped by Ben",
+            "Done, without a pull request:\n>stopped by Ben",
         ),
         (
             JobFinished(LINK, again=True, report=JobReport(unchanged=False)),
-            f"Finished again. The pull request was changed:\n<{LINK}>",
+            f"Done. The pull request was updated: <{LINK}>",
         ),
         (
             JobFinished(LINK, new=True, report=JobReport(unchanged=False, reason="stopped by Ben")),
-            f"Finished.\n>stopped by Ben\nThere is a pull request:\n<{LINK}>",
+            f"Done. Here's the pull request: <{LINK}>\n>stopped by Ben",
         ),
         (
             JobFinished(LINK, again=True, report=JobReport(answer=Answer("It *is*.", "0a"))),
-            (
-                "Finished again, with the same link as before. The job API does not tell whether the pull request has "
-                f"changed, or is still open:\n<{LINK}>\nIt *is*."
-            ),
+            f"Done. Check the pull request: <{LINK}>\nIt *is*.",
         ),
         (
             JobFailed(JobReport(reason="No such key.")),
-            (
-                "The agent reports that the job failed:\n>No such key.\nReply here to have it try again, or start "
-                "afresh with `/docs`."
-            ),
+            "The job failed:\n>No such key.\nReply here to try again, or start over with `/docs`.",
         ),
         (
             JobFinished(LINK, new=True, report=JobReport(changes=Changes((FileChange("a.md", added=1),), 1, 1, 0))),
-            f"Finished. There is a pull request:\n<{LINK}>\nThe pull request changes 1 file (+1):\n• a.md (+1)",
+            f"Done. Here's the pull request: <{LINK}>\n1 file changed (+1).",
         ),
         (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
     ],
@@ -114,7 +108,7 @@ def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [JobStarted("j1"), JobFinished(), JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
+    [JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
 )
 def test_in_somebody_elses_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
     """A reply without that is not for the job."""
@@ -125,8 +119,9 @@ def test_in_somebody_elses_thread_people_are_told_to_mention_pagehand(message: N
 
 
 def test_who_stopped_a_job_is_told_once_and_the_reason_stands_by_itself() -> None:
-    """Whoever asked for the job is told, too."""
+    """The one mention is for whoever asked for the job."""
     report = JobReport(reason="Stopped in the middle.")
     made = words(JobStopped("U0BEN", report=report))
-    assert made.startswith("<@U0ANA> Stopped by <@U0BEN>:\n>Stopped in the middle.\nThere is no pull request.")
-    assert words(JobStopped("U0ANA")).startswith("Stopped by <@U0ANA>. There is no pull request.")
+    stopped = "<@U0ANA> Your job was stopped; the card says by whom:\n>Stopped in the middle.\n"
+    assert made.startswith(f"{stopped}There's no pull request.")
+    assert words(JobStopped("U0ANA")).startswith("Stopped by <@U0ANA>.\nThere's no pull request.")

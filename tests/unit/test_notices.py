@@ -25,7 +25,7 @@ from bot.domain.notices.posts import (
     AccessDenied,
     ContextCut,
     Delivery,
-    JobFailed,
+    JobArchived,
     OutageStarted,
     ReplyNotFullySent,
     RequestRejected,
@@ -123,7 +123,7 @@ def test_a_post_that_goes_to_somebody_else_addresses_them() -> None:
     rejected = RequestRejected(BEN, RejectionReason.API)
     assert person_of(addressed_to(rejected, "UANA")) == "UANA"
     assert person_of(addressed_to(ReplyNotFullySent("UBEN", words_sent=True), "UANA")) == "UANA"
-    for post in (AccessDenied(401, BEN), JobFailed()):
+    for post in (AccessDenied(401, BEN), JobArchived()):
         assert addressed_to(post, "UANA") == post
 
 

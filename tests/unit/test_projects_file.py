@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.config import Config, load
-from bot.domain.projects import ChannelSettings, JobApiAbilities, ReplyMode
+from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-planted-bot", "SLACK_APP_TOKEN": "xapp-planted-app"}
@@ -36,6 +36,7 @@ project = "API"
 replies = "mentions"
 broadcast = true
 mention = false
+posts = "ends"
 """
 
 
@@ -68,7 +69,10 @@ def test_what_a_project_leaves_out_is_as_the_settings_say(tmp_path: Path) -> Non
     known = config.known_projects
     assert known.names == ("guides", "api")
     assert known.all[1].channels == {"C1", "C2"}
-    assert known.channel("C2") == ChannelSettings(ReplyMode.MENTIONS, broadcast=True, mention=False)
+    assert known.channel("C2") == ChannelSettings(
+        ReplyMode.MENTIONS, broadcast=True, mention=False, posts=PostMode.ENDS
+    )
+    assert (known.posts("C2"), known.posts("C9")) == (PostMode.ENDS, PostMode.ALL)
     assert known.channel("C9") == ChannelSettings(ReplyMode.PARTICIPANTS)
 
 

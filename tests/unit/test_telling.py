@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.notices.posts import (
     JobActiveAgain,
     JobFailed,
     JobFinished,
+    JobSilent,
     JobStarted,
     JobStopped,
     OutageEnded,
@@ -19,11 +18,10 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.surfaces import Surface, home_key, surface_of
 from bot.domain.telling import (
-    MAX_MENTIONED,
     Directly,
     InConversation,
     Telling,
-    people_told,
+    person_told,
     private_place,
     shown_in_channel,
     told_though_muted,
@@ -61,34 +59,30 @@ def test_a_retry_is_asked_for_where_its_button_is() -> None:
     assert surface_of("retry/click/T1/1.2") is Surface.CONVERSATION
 
 
-def test_who_asked_and_who_steered_are_told() -> None:
-    """Who asked first, then the newest."""
-    assert people_told(THREAD, Telling()) == ("U0ANA", "U0CAI", "U0BEN")
+def test_an_end_mentions_whoever_waits_for_it() -> None:
+    """One person: the others have written in the thread, so that Slack shows them what comes there."""
+    assert person_told(THREAD, END, Telling()) == "U0ANA"
+    assert person_told(THREAD, replace(END, person_id="U0BEN"), Telling()) == "U0BEN"
+    assert person_told(THREAD, JobFailed(link=LINK, person_id="U0BEN"), Telling()) == "U0BEN"
+    assert person_told(THREAD, JobStopped("U0BEN"), Telling()) == "U0ANA"
+
+
+def test_a_link_beside_an_end_mentions_nobody() -> None:
+    """The end does. A job that was archived without one has told nobody yet."""
+    assert person_told(THREAD, PullRequestFound(LINK), Telling()) == ""
+    assert person_told(THREAD, PullRequestFound(LINK, alone=True), Telling()) == "U0ANA"
 
 
 @pytest.mark.parametrize("thread", [QUIET, MUTED])
 def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     """Nor is its end shown in the channel."""
-    assert people_told(thread, LOUD) == ()
+    assert person_told(thread, END, LOUD) == ""
     assert not shown_in_channel(thread, END, LOUD)
-
-
-def test_whose_single_reply_went_out_is_told_after_those_who_take_part() -> None:
-    thread = replace(THREAD, state=replace(THREAD.state, let_through=("U0BEN", "U0DAN")))
-    assert people_told(thread, Telling()) == ("U0ANA", "U0CAI", "U0BEN", "U0DAN")
 
 
 def test_a_channel_can_do_without_mentions() -> None:
     """Whoever asked."""
-    assert people_told(THREAD, Telling(mention=False)) == ()
-
-
-@given(st.lists(st.sampled_from([f"U{number}" for number in range(60)]), max_size=50))
-def test_each_person_is_mentioned_once_and_not_too_many(participants: list[str]) -> None:
-    """Whoever steered most."""
-    told = people_told(replace(THREAD, state=ThreadState(participants=tuple(participants))), Telling())
-    assert told[0] == "U0ANA"
-    assert len(set(told)) == len(told) <= MAX_MENTIONED
+    assert person_told(THREAD, END, Telling(mention=False)) == ""
 
 
 @pytest.mark.parametrize(
@@ -122,6 +116,7 @@ def test_only_the_first_end_with_its_pull_request_is_shown_in_the_channel(
         (PullRequestFound(LINK), True),
         (JobStarted("j1"), False),
         (JobActiveAgain(), False),
+        (JobSilent(), False),
         (QuestionAsked("Which?"), False),
         (OutageEnded(), False),
     ],

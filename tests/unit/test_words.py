@@ -25,12 +25,6 @@ SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section"
 """What makes of a text something that people see."""
 FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "UNITS"})
 """Lines of one message: the tests of the help fill them."""
-NOT_YET_MOVED = frozenset(
-    {
-        "job_notices.py",
-        "job_report.py",
-    }
-)
 
 
 def test_the_page_can_be_looked_at(tmp_path: Path) -> None:
@@ -87,7 +81,6 @@ def test_no_words_stand_elsewhere() -> None:
     outside = [
         f"{path.name}:{line} {text!r}"
         for path in sorted(RENDERING.glob("*.py"))
-        if path.name not in NOT_YET_MOVED
         for line, text in texts(path)
         if PROSE.search(text)
     ]

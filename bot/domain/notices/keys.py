@@ -17,12 +17,17 @@ JOB_DISAPPEARED = NoticeKey("gone")
 RECORD_DAMAGED = NoticeKey("damaged")
 CARD_NOT_POSTED = NoticeKey("cannot_post")
 
-_FINISHED = "/completed"
+_FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
 
 
 def job_active_again(round_: int) -> NoticeKey:
-    """Told once a round, as the three that follow."""
+    """Told once a round, as those that follow."""
     return NoticeKey(f"r{round_}/active")
+
+
+def job_silent(round_: int) -> NoticeKey:
+    """Told once a round."""
+    return NoticeKey(f"r{round_}/silent")
 
 
 def job_finished(round_: int) -> NoticeKey:
@@ -32,12 +37,12 @@ def job_finished(round_: int) -> NoticeKey:
 
 def job_failed(round_: int) -> NoticeKey:
     """Told once a round."""
-    return NoticeKey(f"r{round_}/failed")
+    return NoticeKey(f"r{round_}{_FAILED}")
 
 
 def job_stopped(round_: int) -> NoticeKey:
     """Told once a round, in place of the end that a stop brings about."""
-    return NoticeKey(f"r{round_}/stopped")
+    return NoticeKey(f"r{round_}{_STOPPED}")
 
 
 def question_asked(round_: int, digest: str) -> NoticeKey:
@@ -53,6 +58,11 @@ def job_archived(round_: int) -> NoticeKey:
 def tells_of_a_finish(key: NoticeKey) -> bool:
     """Whether this is the key of a `job_finished`, of whatever round."""
     return key.endswith(_FINISHED)
+
+
+def tells_of_an_end(key: NoticeKey) -> bool:
+    """The same of any end."""
+    return key.endswith((_FINISHED, _FAILED, _STOPPED))
 
 
 def pull_request_found(link: str) -> NoticeKey:

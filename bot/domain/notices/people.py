@@ -24,6 +24,9 @@ from bot.domain.notices.posts import (
     AccessDenied,
     AgentAskedToStop,
     ContextCut,
+    JobEnd,
+    JobFailed,
+    JobFinished,
     JobNews,
     JobStillStopping,
     JobStopped,
@@ -34,10 +37,10 @@ from bot.domain.notices.posts import (
     RequestRejected,
     RequestSummary,
     RequestUncertain,
-    ToPerson,
     UnknownNotice,
 )
 from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notices.to_person import ToPerson
 from bot.domain.surfaces import Surface
 
 Change = Callable[[str], str]
@@ -54,6 +57,8 @@ def person_of(message: NoticeMessage) -> str:
             | ReplyEdited()
             | PromptRequested()
             | AnswerRequested()
+            | JobFinished()
+            | JobFailed()
             | JobStopped()
             | JobStillStopping()
             | AgentAskedToStop()
@@ -90,7 +95,7 @@ def addressed_to(post: Post, person_id: str) -> Post:
             return replace(post, request=replace(post.request, person_id=person_id))
         case ReplyNotFullySent() | QuestionAsked() | ContextCut():
             return replace(post, person_id=person_id)
-        case JobStopped() | JobStillStopping() | AgentAskedToStop():
+        case JobFinished() | JobFailed() | JobStopped() | JobStillStopping() | AgentAskedToStop():
             return replace(post, person_id=person_id)
         case OutageStarted() | AccessDenied() | UnknownNotice():
             return post
@@ -155,7 +160,7 @@ def _map_post(post: Post, change: Change) -> Post:
         case UnknownNotice():
             return replace(post, fields={name: _map_unknown(value, change) for name, value in post.fields.items()})
         case _:
-            without_texts: JobNews | QuestionAsked | JobStopped | JobStillStopping | AgentAskedToStop = post
+            without_texts: JobNews | JobEnd | QuestionAsked | JobStillStopping | AgentAskedToStop = post
             return without_texts
 
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 from bot.domain.job_details import JobReport
 from bot.domain.jobs import Problem
 from bot.domain.requests import Doubt, RejectionReason, RequestKind
-from bot.domain.surfaces import Surface
 
 
 class Delivery(StrEnum):
@@ -43,15 +42,6 @@ class _InThread:
 
 
 @dataclass(frozen=True)
-class ToPerson:
-    """A message for one person only, told where they asked for it."""
-
-    delivery: ClassVar = Delivery.EPHEMERAL
-    person_id: str
-    asked_on: Surface = field(default=Surface.CONVERSATION, kw_only=True)
-
-
-@dataclass(frozen=True)
 class JobStarted(_InThread):
     """The agent has begun. What the job API did not tell is empty."""
 
@@ -70,11 +60,18 @@ class JobActiveAgain(_InThread):
 
 
 @dataclass(frozen=True)
+class JobSilent(_InThread):
+    """The agent is at work, and nothing was seen to change for long."""
+
+    kind: Literal["job_silent"] = field(default="job_silent", kw_only=True)
+
+
+@dataclass(frozen=True)
 class JobFinished(_InThread):
     """`link` is empty without a pull request; `new`: it was not announced before; `changed`: another one was.
 
     `again`: the thread was told before that the job finished. `report` is what the job told beyond its specification,
-    None where that was nothing.
+    None where that was nothing. `person_id` wrote what the agent was at work on; empty: the requester.
     """
 
     link: str = ""
@@ -82,6 +79,7 @@ class JobFinished(_InThread):
     changed: bool = False
     again: bool = False
     report: JobReport | None = None
+    person_id: str = ""
     kind: Literal["job_finished"] = field(default="job_finished", kw_only=True)
 
 
@@ -115,9 +113,13 @@ class AgentAskedToStop(_InThread):
 
 @dataclass(frozen=True)
 class JobFailed(_InThread):
-    """By its specification the job API gives no reason. `report` as of JobFinished."""
+    """By its specification the job API gives no reason. The others as of JobFinished."""
 
     report: JobReport | None = None
+    link: str = ""
+    new: bool = False
+    changed: bool = False
+    person_id: str = ""
     kind: Literal["job_failed"] = field(default="job_failed", kw_only=True)
 
 
@@ -148,10 +150,14 @@ class JobDisappeared(_InThread):
 
 @dataclass(frozen=True)
 class PullRequestFound(_InThread):
-    """A link that came before the end, or late, or instead of another one that was announced (`changed`)."""
+    """A link that came before the end, or late, or instead of another one that was announced (`changed`).
+
+    `alone`: no end was told of the work that it came of.
+    """
 
     link: str
     changed: bool = False
+    alone: bool = False
     kind: Literal["pull_request_found"] = field(default="pull_request_found", kw_only=True)
 
 
@@ -266,8 +272,7 @@ class UnknownNotice:
 JobNews = (
     JobStarted
     | JobActiveAgain
-    | JobFinished
-    | JobFailed
+    | JobSilent
     | JobArchived
     | JobDisappeared
     | PullRequestFound
@@ -275,9 +280,11 @@ JobNews = (
     | OutageEnded
 )
 """Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
+JobEnd = JobFinished | JobFailed | JobStopped
+"""What became of a round. Each has the pull request, where there is one."""
 Post = (
     JobNews
-    | JobStopped
+    | JobEnd
     | JobStillStopping
     | AgentAskedToStop
     | QuestionAsked

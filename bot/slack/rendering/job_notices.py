@@ -1,152 +1,154 @@
 """What is said about a job: its start, its ends, its pull requests. Pure."""
 
-from collections.abc import Sequence
+from typing import assert_never
 
 from bot.domain.job_details import JobReport
 from bot.domain.notices.posts import (
     AgentAskedToStop,
+    JobEnd,
     JobFailed,
     JobFinished,
-    JobStarted,
     JobStillStopping,
     JobStopped,
     PullRequestFound,
 )
 from bot.domain.threads import Thread
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Message, link_button, paragraph
-from bot.slack.rendering.job_report import reason_quoted, reply_here, with_report
+from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, Message, link_button, paragraph
+from bot.slack.rendering.job_report import count_changed, reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import addressing, link, person, safe_url
+from bot.slack.rendering.text import Markup, addressing, joined, link, person, safe_url
+from bot.slack.rendering.words import job_news as words
 
-_AS_IT_WAS = "\nThe pull request is as it was:"
+_NOTHING_TOLD = JobReport()
 
 
-def started(thread: Thread, message: JobStarted) -> Message:
-    """Where the agent is at work, and how to steer it."""
-    told = ((message.repository, "in"), (message.ref, "on branch"), (message.model, "with"))
-    place = [f"{word} {link(value, 300)}" for value, word in told if value]
-    where = f" {', '.join(place)}" if place else ""
-    begun, steer = f"The agent has started{where}.", f"{reply_here(thread)} to steer it"
-    return paragraph(f"{begun} {steer}; what begins with `//` is not sent.")
+def started() -> Message:
+    """Where the agent is at work is on the card."""
+    return paragraph(words.STARTED)
 
 
 def active_again() -> Message:
     """After a follow-up."""
-    return paragraph("The agent is at work again.")
+    return paragraph(words.AT_WORK_AGAIN)
 
 
-def finished(thread: Thread, message: JobFinished, told: Sequence[str]) -> Message:
-    """With the pull request, and what the job tells of its end. `told` are the people whom it mentions."""
-    words = f"{addressing(told)}{_how_it_finished(thread, message)}"
-    if message.link:
-        return with_report(thread, _with_link(words, message.link), message.report)
-    return with_report(thread, paragraph(words), message.report)
+def silent() -> Message:
+    """Of a job whose start was not told."""
+    return paragraph(words.STILL_AT_WORK)
 
 
-def _how_it_finished(thread: Thread, message: JobFinished) -> str:
-    finished, report = f"Finished{' again' if message.again else ''}", message.report or JobReport()
+def ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> Message:
+    """One message: how it ended, the pull request, how many files that changes, and the agent's words.
+
+    `told` is whom it mentions; empty: nobody.
+    """
+    report = end.report or _NOTHING_TOLD
+    match end:
+        case JobFinished():
+            said = _finished(end, report)
+        case JobFailed():
+            said = _failed(thread, end, report, message_context)
+        case JobStopped():
+            said = _stopped(thread, end, report, told)
+        case _:
+            assert_never(end)
+    who = addressing([told] if told and not _names(end, told) else [])
+    count = [count_changed(report.changes)] if end.link else []
+    text = joined([Markup(f"{who}{said[0]}"), *said[1:], *(each for each in count if each)], by="\n")
+    return with_report(thread, paragraph(text, *_open_button(end.link)), end.report)
+
+
+def _names(end: JobEnd, told: str) -> bool:
+    """Whether a message mentions somebody by what it says."""
+    return isinstance(end, JobStopped) and end.person_id == told
+
+
+def _finished(end: JobFinished, report: JobReport) -> list[Markup]:
+    """The lines, as of the others."""
     if report.unchanged:
-        return f"{finished}. Nothing was changed{_because(report)}{_AS_IT_WAS if message.link else ''}"
-    if message.link:
-        return _with_pull_request(finished, message, report)
-    if report.reason:
-        return f"{finished} without a pull request{_because(report)}"
-    return (
-        f"{finished} without a pull request. If one turns up in the next minutes, it is posted here. "
-        f"{reply_here(thread)} to ask for more."
-    )
+        as_it_was = [words.PULL_REQUEST_AS_IT_WAS(link=link(end.link))] if end.link else []
+        return [*_because(words.NOTHING_CHANGED, words.NOTHING_CHANGED_BECAUSE, report), *as_it_was]
+    if not end.link:
+        return _because(words.DONE_WITHOUT_PULL_REQUEST, words.DONE_WITHOUT_PULL_REQUEST_BECAUSE, report)
+    reason = [reason_quoted(report)] if report.reason else []
+    return [_with_pull_request(end, report), *reason]
 
 
-def _with_pull_request(finished: str, message: JobFinished, report: JobReport) -> str:
-    told = f"\n{reason_quoted(report)}\n" if report.reason else " "
-    if message.new:
-        return f"{finished}.{told}{_news(changed=message.changed)}"
+def _with_pull_request(end: JobFinished, report: JobReport) -> Markup:
+    found = link(end.link)
+    if end.new and end.changed:
+        return words.DONE_WITH_NEW_PULL_REQUEST(link=found)
+    if end.new or (report.unchanged is None and not end.again):
+        return words.DONE(link=found)
     if report.unchanged is False:
-        return f"{finished}.{told}The pull request was changed:"
-    if not message.again:
-        return f"{finished}.{told}The pull request:"
-    return (
-        f"{finished}, with the same link as before.{told}The job API does not tell whether the pull request has "
-        "changed, or is still open:"
-    )
+        return words.DONE_PULL_REQUEST_UPDATED(link=found)
+    return words.DONE_CHECK_PULL_REQUEST(link=found)
 
 
-def _because(report: JobReport) -> str:
-    return f":\n{reason_quoted(report)}" if report.reason else "."
+def _failed(thread: Thread, end: JobFailed, report: JobReport, message_context: MessageContext) -> list[Markup]:
+    reply, slash = reply_here(thread), message_context.slash
+    so_far = _so_far(end)
+    if not report.reason:
+        return [words.FAILED(reply=reply, slash=slash), *so_far]
+    return [words.FAILED_BECAUSE, reason_quoted(report), words.TRY_AGAIN(reply=reply, slash=slash), *so_far]
 
 
-def stopped(thread: Thread, message: JobStopped, told: Sequence[str]) -> Message:
-    """With the pull request, where there is one, and what the job tells of its end."""
-    report, others = message.report or JobReport(), [each for each in told if each != message.person_id]
-    gap = "\n" if report.reason else " "
-    words = f"{addressing(others)}Stopped by {person(message.person_id)}{_because(report)}{gap}"
-    if not message.link:
-        end = paragraph(f"{words}There is no pull request. {reply_here(thread)} to go on.")
-        return with_report(thread, end, message.report)
-    found = _news(changed=message.changed) if message.new else "What was done before is in the pull request:"
-    return with_report(thread, _with_link(f"{words}{found}", message.link), message.report)
+def _stopped(thread: Thread, end: JobStopped, report: JobReport, told: str) -> list[Markup]:
+    who = person(end.person_id)
+    plain, because = words.STOPPED(who=who), words.STOPPED_BECAUSE(who=who)
+    if told and told != end.person_id:  # the one mention is for somebody else
+        plain, because = words.STOPPED_BY_ANOTHER, words.STOPPED_BY_ANOTHER_BECAUSE
+    rest = _so_far(end) if end.link else [words.GO_ON(reply=reply_here(thread))]
+    return [*_because(plain, because, report), *rest]
+
+
+def _so_far(end: JobFailed | JobStopped) -> list[Markup]:
+    if not end.link:
+        return []
+    if end.new:
+        return [_found(end.link, changed=end.changed)]
+    return [words.PULL_REQUEST_SO_FAR(link=link(end.link))]
+
+
+def _because(plain: Markup, because: Markup, report: JobReport) -> list[Markup]:
+    return [because, reason_quoted(report)] if report.reason else [plain]
+
+
+def pull_request_found(message: PullRequestFound, told: str) -> Message:
+    """A link that came by itself. `told` is whom it mentions; empty: nobody."""
+    found = _found(message.link, changed=message.changed)
+    return paragraph(f"{addressing([told] if told else [])}{found}", *_open_button(message.link))
+
+
+def _found(found: str, *, changed: bool) -> Markup:
+    return words.NEW_PULL_REQUEST(link=link(found)) if changed else words.PULL_REQUEST(link=link(found))
 
 
 def still_stopping(message: JobStillStopping) -> Message:
     """What that means for whoever waits for it."""
-    return paragraph(
-        f"The job API took the stop of {person(message.person_id)}, but the agent is still at work. When it ends, that "
-        "is told here."
-    )
+    return paragraph(words.STILL_STOPPING(who=person(message.person_id)))
 
 
 def agent_asked_to_stop(message: AgentAskedToStop) -> Message:
     """What was done instead, and what can be hoped for."""
-    return paragraph(
-        f"{person(message.person_id)} The job API has no way to stop a job. The agent was told to stop and to change "
-        "nothing more; whether it does is up to the agent."
-    )
-
-
-def pull_request_found(message: PullRequestFound, told: Sequence[str]) -> Message:
-    """A link that came by itself."""
-    return _with_link(f"{addressing(told)}{_news(changed=message.changed)}", message.link)
-
-
-def failed(thread: Thread, message: JobFailed, message_context: MessageContext, told: Sequence[str]) -> Message:
-    """Why, where that is told, and what to do about it."""
-    report = message.report or JobReport()
-    why = f":\n{reason_quoted(report)}\n" if report.reason else "; it gives no reason. "
-    words = (
-        f"{addressing(told)}The agent reports that the job failed{why}{reply_here(thread)} to have it try again, or "
-        f"start afresh with {message_context.slash}."
-    )
-    return with_report(thread, paragraph(words), message.report)
+    return paragraph(words.AGENT_ASKED_TO_STOP(who=person(message.person_id)))
 
 
 def archived(message_context: MessageContext) -> Message:
     """What it means for the thread."""
-    return paragraph(
-        f"This job is archived, so no more follow-ups are sent to it. Start a new one with {message_context.slash}."
-    )
+    return paragraph(words.ARCHIVED(slash=message_context.slash))
 
 
 def disappeared(message_context: MessageContext) -> Message:
     """What it means for the thread."""
-    return paragraph(
-        "The job API no longer knows this job, so there will be no more news of it. "
-        f"Start a new one with {message_context.slash}."
-    )
+    return paragraph(words.DISAPPEARED(slash=message_context.slash))
 
 
 def record_damaged(message_context: MessageContext) -> Message:
     """What it means for the thread, and for the job."""
-    return paragraph(
-        "Pagehand's own record of this job is damaged, so there will be no more news of it here, and replies cannot be "
-        f"sent. What the agent does is not affected. Start a new job with {message_context.slash}."
-    )
+    return paragraph(words.RECORD_DAMAGED(slash=message_context.slash))
 
 
-def _news(*, changed: bool) -> str:
-    return "There is a new pull request:" if changed else "There is a pull request:"
-
-
-def _with_link(words: str, found: str) -> Message:
+def _open_button(found: str) -> tuple[Block, ...]:
     url = safe_url(found)
-    buttons = (link_button("Open the pull request", OPEN_PULL_REQUEST, url),) if url else ()
-    return paragraph(f"{words}\n{link(found)}", *buttons)
+    return (link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url),) if url else ()

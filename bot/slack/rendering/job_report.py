@@ -9,7 +9,6 @@ from bot.domain.job_details import (
     SHOWN_FILES,
     SHOWN_PROBLEMS,
     Answer,
-    ChangeKind,
     Changes,
     CheckResult,
     FileChange,
@@ -30,12 +29,12 @@ from bot.slack.rendering.blocks import (
     paragraph,
     section,
 )
-from bot.slack.rendering.text import one_line, person, pieces, quote, shorten
+from bot.slack.rendering.text import Markup, one_line, person, pieces, quote, shorten
+from bot.slack.rendering.words import job_news as words
 
 _MAX_NAME, _MAX_PROBLEM = 120, 120
 _MAX_REASON, _MAX_QUESTION = 700, 1_500
 _MINUS = "\N{MINUS SIGN}"
-_KINDS = {ChangeKind.ADDED: "new", ChangeKind.RENAMED: "renamed", ChangeKind.DELETED: "deleted"}
 
 
 def with_report(thread: Thread, message: Message, report: JobReport | None) -> Message:
@@ -47,7 +46,7 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     if defused(answer).strip():
         parts.append((shorten(answer, 1_500), markdown(defused(answer))))
     asked = _question(thread, report.question)
-    texts = [changed_pages(report.changes), _failed_checks(report.failed_checks), asked]
+    texts = [_failed_checks(report.failed_checks), asked]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
     buttons += _show_all(thread, report.answer)
@@ -61,17 +60,17 @@ def question_asked(thread: Thread, message: QuestionAsked) -> Message:
     return paragraph(f"{person(message.person_id or thread.requester_id)} {_question(thread, message.question)}")
 
 
-def reply_here(thread: Thread) -> str:
+def reply_here(thread: Thread) -> Markup:
     """How people write to the agent in a thread, as the beginning of a sentence."""
-    return "Mention Pagehand here" if thread.origin is ThreadOrigin.CONVERSATION else "Reply here"
+    return words.MENTION if thread.origin is ThreadOrigin.CONVERSATION else words.REPLY
 
 
-def reason_quoted(report: JobReport) -> str:
+def reason_quoted(report: JobReport) -> Markup:
     """The reason that was given, as a quotation of some lines."""
     return _quoted(report.reason, _MAX_REASON)
 
 
-def _quoted(text: str, limit: int) -> str:
+def _quoted(text: str, limit: int) -> Markup:
     return quote((pieces(text, limit) or [""])[0])
 
 
@@ -84,29 +83,41 @@ def _text(words: str, parts: list[str]) -> str:
 
 
 def _show_all(thread: Thread, answer: Answer | None) -> list[Block]:
-    return [button("Show all", SHOW_ANSWER, f"{thread.id}/{answer.id}")] if answer is not None and answer.cut else []
+    return (
+        [button(words.SHOW_ALL, SHOW_ANSWER, f"{thread.id}/{answer.id}")] if answer is not None and answer.cut else []
+    )
 
 
 def _question(thread: Thread, question: str) -> str:
     if not question:
         return ""
-    return f"The agent asks:\n{_quoted(question, _MAX_QUESTION)}\n{reply_here(thread)} to answer."
+    return words.AGENT_ASKS(question=_quoted(question, _MAX_QUESTION), reply=reply_here(thread))
+
+
+def count_changed(changes: Changes | None) -> Markup:
+    """How much the pull request changes; empty where that is not told. The card has the list."""
+    if changes is None or changes.file_count == 0:
+        return Markup("")
+    lines = Markup(_lines(changes.added, changes.removed))
+    if changes.file_count == 1:
+        return words.ONE_FILE_CHANGED(lines=lines)
+    return words.FILES_CHANGED(count=changes.file_count, lines=lines)
 
 
 def changed_pages(changes: Changes | None) -> str:
     """What the pull request changes, a line each; empty where that is not told."""
     if changes is None or changes.file_count == 0:
         return ""
-    count, lines = changes.file_count, _lines(changes.added, changes.removed)
+    count, lines = changes.file_count, Markup(_lines(changes.added, changes.removed))
     listed = [f"• {_file(file)}" for file in changes.files[:SHOWN_FILES]]
     left = count - len(listed)
-    more = [f"• and {left} more"] if left > 0 and listed else []
-    title = f"The pull request changes {count} file{'s' if count > 1 else ''}{lines}{':' if listed else '.'}"
-    return "\n".join((title, *listed, *more))
+    more = [f"• {words.AND_MORE(count=left)}"] if left > 0 and listed else []
+    title = words.CARD_ONE_FILE(lines=lines) if count == 1 else words.CARD_FILES(count=count, lines=lines)
+    return "\n".join((f"{title}{':' if listed else '.'}", *listed, *more))
 
 
 def _file(file: FileChange) -> str:
-    kind = f", {_KINDS[file.kind]}" if file.kind in _KINDS else ""
+    kind = f", {words.KINDS[file.kind]}" if file.kind in words.KINDS else ""
     return f"{one_line(file.title or file.path, _MAX_NAME)}{kind}{_lines(file.added, file.removed)}"
 
 
@@ -116,11 +127,11 @@ def _lines(added: int | None, removed: int | None) -> str:
 
 
 def _failed_checks(checks: tuple[CheckResult, ...]) -> str:
-    return "\n".join(["Checks that failed:", *map(_check, checks[:SHOWN_CHECKS])]) if checks else ""
+    return "\n".join([words.CHECKS_FAILED, *map(_check, checks[:SHOWN_CHECKS])]) if checks else ""
 
 
 def _check(check: CheckResult) -> str:
     listed = [f"    {one_line(problem, _MAX_PROBLEM)}" for problem in check.problems[:SHOWN_PROBLEMS]]
     left = check.problem_count - len(listed)
-    more = [f"    and {left} more"] if left > 0 and listed else []
+    more = [f"    {words.AND_MORE(count=left)}"] if left > 0 and listed else []
     return "\n".join((f":warning: {one_line(check.name, _MAX_NAME)}", *listed, *more))

@@ -28,9 +28,11 @@ from bot.domain.notices.posts import (
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
+    JobEnd,
     JobFailed,
     JobFinished,
     JobNews,
+    JobSilent,
     JobStarted,
     JobStillStopping,
     JobStopped,
@@ -46,7 +48,7 @@ from bot.domain.notices.posts import (
     UnknownNotice,
 )
 from bot.domain.notices.questions import HelpRequested, ProjectAsked, Question, ReplyHeld, RequestRefused, StopAsked
-from bot.domain.telling import Telling, people_told
+from bot.domain.telling import Telling, person_told
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import (
     job_notices,
@@ -65,11 +67,11 @@ from bot.slack.rendering.words import names
 
 @dataclass(frozen=True)
 class _Setting:
-    """In what a notice is said: in which thread, by which installation; `told` are whom an end mentions."""
+    """In what a notice is said: in which thread, by which installation, and how its channel wants to be told."""
 
     thread: Thread
     message_context: MessageContext
-    told: tuple[str, ...]
+    telling: Telling
     follow_ups: FollowUpCounts
 
 
@@ -84,7 +86,7 @@ def messages(
     """What to say, in as many messages as it takes (one, but for a whole prompt). Without `telling` the channel has it
     as any other.
     """
-    setting = _Setting(thread, message_context, people_told(thread, telling or Telling()), follow_ups)
+    setting = _Setting(thread, message_context, telling or Telling(), follow_ups)
     made = _messages(notice.message, setting)
     return [message.without_blocks() for message in made] if notice.without_blocks else made
 
@@ -138,8 +140,8 @@ def _post(post: Post, setting: _Setting) -> Message:
             made = reply_notices.not_fully_sent(post)
         case ContextCut():
             made = reply_notices.context_cut(post)
-        case JobStopped() | JobStillStopping() | AgentAskedToStop():
-            made = _stop_news(post, setting)
+        case JobFinished() | JobFailed() | JobStopped() | JobStillStopping() | AgentAskedToStop():
+            made = _end_news(post, setting)
         case QuestionAsked():
             made = job_report.question_asked(thread, post)
         case UnknownNotice():
@@ -149,31 +151,28 @@ def _post(post: Post, setting: _Setting) -> Message:
     return made
 
 
-def _stop_news(news: JobStopped | JobStillStopping | AgentAskedToStop, setting: _Setting) -> Message:
+def _end_news(news: JobEnd | JobStillStopping | AgentAskedToStop, setting: _Setting) -> Message:
     match news:
-        case JobStopped():
-            return job_notices.stopped(setting.thread, news, setting.told)
         case JobStillStopping():
             return job_notices.still_stopping(news)
         case AgentAskedToStop():
             return job_notices.agent_asked_to_stop(news)
         case _:
-            assert_never(news)
+            told = person_told(setting.thread, news, setting.telling)
+            return job_notices.ended(setting.thread, news, told, setting.message_context)
 
 
 def _job_news(news: JobNews, setting: _Setting) -> Message:
-    thread, message_context, told = setting.thread, setting.message_context, setting.told
+    thread, message_context = setting.thread, setting.message_context
     match news:
         case JobStarted():
-            made = job_notices.started(thread, news)
+            made = job_notices.started()
         case JobActiveAgain():
             made = job_notices.active_again()
-        case JobFinished():
-            made = job_notices.finished(thread, news, told)
+        case JobSilent():
+            made = job_notices.silent()
         case PullRequestFound():
-            made = job_notices.pull_request_found(news, told)
-        case JobFailed():
-            made = job_notices.failed(thread, news, message_context, told)
+            made = job_notices.pull_request_found(news, person_told(thread, news, setting.telling))
         case JobArchived():
             made = job_notices.archived(message_context)
         case JobDisappeared():

@@ -74,7 +74,7 @@ ODD = (
 )
 
 
-SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER)
+SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
 """Where the job API names no time, a project is left alone for a second only."""
 
 

@@ -73,7 +73,9 @@ def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[Cal
 
 async def test_each_message_is_posted_once_though_its_answer_was_lost(database_url: str) -> None:
     prompts = [f"Task {number}" for number in range(6)]
-    async with a_world(database_url, edge_timings=EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER)) as world:
+    async with a_world(
+        database_url, edge_timings=EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
+    ) as world:
         await world.start()
         faults = lost_answers(world, "chat.postMessage")
         for prompt in prompts:
@@ -93,7 +95,7 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(database_u
 
 
 async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None:
-    world.edge_timings = EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER)
+    world.edge_timings = EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
     jobs = await world.begin(*(f"Task {number}" for number in range(6)))
     faults = lost_answers(world, "reactions.add")
@@ -129,7 +131,7 @@ async def test_connections_that_end_lose_nothing(world: AppWorld) -> None:
 
 async def test_connections_that_fall_silent_are_replaced(world: AppWorld) -> None:
     """Nothing gets through and nobody says so: only pings without an answer tell."""
-    world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER)
+    world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
     (job,) = await world.begin("First")
     world.workspace.socket_mode.blackhole_connections()

@@ -13,7 +13,7 @@ async def test_options_stand_in_front_in_any_order(world: WaysInWorld, options: 
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
     assert created.prompt == "Fix the guides"
     world.job_api.show(created.job_id, "completed", LINK)
-    ended = await world.said("Finished.", thread_ts=card.ts)
+    ended = await world.said("Done.", thread_ts=card.ts)
     assert LINK in ended.text
     assert world.ana.mention not in ended.text
 
@@ -21,7 +21,7 @@ async def test_options_stand_in_front_in_any_order(world: WaysInWorld, options: 
 async def test_without_quiet_whoever_asked_is_mentioned(world: WaysInWorld) -> None:
     """At the end, once."""
     job = await world.finished()
-    ended = await world.said("Finished.", thread_ts=job.ts)
+    ended = await world.said("Done.", thread_ts=job.ts)
     assert ended.text.count(world.ana.mention) == 1
 
 
@@ -44,7 +44,7 @@ async def test_the_command_alone_opens_the_modal_of_its_channel(world: WaysInWor
     assert (await world.ana.views.submit()).ok
     created, card = await world.job(long.strip()), await world.card("asked: Line &amp; &lt;one&gt;")
     world.job_api.show(created.job_id, "completed", LINK)
-    assert world.ana.mention not in (await world.said("Finished.", thread_ts=card.ts)).text
+    assert world.ana.mention not in (await world.said("Done.", thread_ts=card.ts)).text
 
 
 async def test_an_error_is_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:

@@ -29,7 +29,7 @@ async def test_a_muted_job_takes_no_replies_and_tells_only_what_matters(world: W
     await world.ana.say("docs", "Not now", thread_ts=job.ts)
     await world.told(world.ana, "this job is muted")
     world.job_api.show(job.id, "completed", LINK)
-    ended = await world.said("Finished.", thread_ts=job.ts)
+    ended = await world.said("Done.", thread_ts=job.ts)
     assert world.ana.mention not in ended.text
     await world.ben.say("docs", "!unmute", thread_ts=job.ts)
     await world.told(world.ben, "No longer muted")
@@ -56,7 +56,7 @@ async def test_a_word_retries_as_the_button_does(world: WaysInWorld) -> None:
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
     await world.told(world.ben, "Retry is for jobs that failed")
     world.job_api.show(job.id, "completed", None)
-    await world.said("Finished without a pull request", thread_ts=job.ts)
+    await world.said("Done, without a pull request", thread_ts=job.ts)
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
     await world.job_api.until(lambda: len(world.job_api.created) == 2)
 
@@ -94,7 +94,7 @@ async def test_who_asked_and_who_steered_are_told_of_the_end(world: WaysInWorld)
     await world.ben.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
     world.job_api.show(job.id, "completed", LINK)
-    ended = (await world.said("Finished", thread_ts=job.ts)).text
+    ended = (await world.said("Done", thread_ts=job.ts)).text
     assert (ended.count(world.ana.mention), ended.count(world.ben.mention)) == (1, 1)
 
 
@@ -102,7 +102,7 @@ async def test_new_words_of_the_message_that_asked_are_offered(world: WaysInWorl
     """After the job was sent, to its writer alone; as a follow-up."""
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
-    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.said("Started.", thread_ts=asked.ts)
     await world.ana.edit("docs", asked.ts, f"{world.bot} Fix the guides and the manual")
     offer = await world.told(world.ana, "Send the new one as a follow-up?")
     assert (await world.ana.press("docs", offer.ts, SEND_NEW_WORDS)).ok

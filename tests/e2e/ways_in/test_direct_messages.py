@@ -11,12 +11,12 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
     asked = await world.ana.say(DIRECT, "Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n", channel="ana")
     assert card.thread_ts == asked.ts
-    await world.said("The agent has started", channel="ana", thread_ts=asked.ts)
+    await world.said("Started.", channel="ana", thread_ts=asked.ts)
     reply = await world.ana.say(DIRECT, "And the manual", thread_ts=asked.ts)
     await world.steered(created.job_id, "And the manual")
     await world.marked(reply, "white_check_mark")
     world.job_api.show(created.job_id, "completed", LINK)
-    assert LINK in (await world.said("Finished.", channel="ana", thread_ts=asked.ts)).text
+    assert LINK in (await world.said("Done.", channel="ana", thread_ts=asked.ts)).text
 
 
 async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: WaysInWorld) -> None:

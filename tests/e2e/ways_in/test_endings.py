@@ -32,7 +32,7 @@ async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
 async def test_a_channel_can_see_the_end_besides(world: WaysInWorld) -> None:
     """The one with the pull request, once."""
     job = await world.finished()
-    ended = await world.said("Finished.", thread_ts=job.ts)
+    ended = await world.said("Done.", thread_ts=job.ts)
     assert ended.subtype == "thread_broadcast"
     assert world.ana.mention in ended.text
     others = [message for message in world.messages(thread_ts=job.ts) if message.ts != ended.ts]
@@ -44,7 +44,7 @@ async def test_quietly_the_channel_sees_nothing_of_it(world: WaysInWorld) -> Non
     await world.ana.command("docs", "/docs", "quiet Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card()
     world.job_api.show(created.job_id, "completed", LINK)
-    ended = await world.said("Finished.", thread_ts=card.ts)
+    ended = await world.said("Done.", thread_ts=card.ts)
     assert ended.subtype is None
     assert world.ana.mention not in ended.text
 
@@ -53,7 +53,7 @@ async def test_a_channel_can_do_without_mentions(world: WaysInWorld) -> None:
     """The end is told all the same."""
     job = await world.begun(channel="general")
     world.job_api.show(job.id, "completed", LINK)
-    ended = await world.said("Finished.", channel="general", thread_ts=job.ts)
+    ended = await world.said("Done.", channel="general", thread_ts=job.ts)
     assert (ended.subtype, world.ana.mention in ended.text) == (None, False)
 
 

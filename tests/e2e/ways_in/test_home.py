@@ -59,7 +59,7 @@ async def test_ones_defaults_are_kept_and_count(world: WaysInWorld) -> None:
     assert (await world.ana.views.submit()).ok
     await world.home(world.ana, "When a job ends: nobody is mentioned")
     job = await world.finished()
-    assert world.ana.mention not in (await world.said("Finished.", thread_ts=job.ts)).text
+    assert world.ana.mention not in (await world.said("Done.", thread_ts=job.ts)).text
 
 
 async def test_administrators_see_that_all_is_well(world: WaysInWorld) -> None:

@@ -13,11 +13,11 @@ async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> N
     asked = await world.ana.say("docs", f"{world.bot} quiet Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
     assert (created.prompt, card.thread_ts) == ("Fix the guides", asked.ts)
-    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.said("Started.", thread_ts=asked.ts)
     await world.ben.say("docs", "And the manual", thread_ts=asked.ts)
     await world.steered(created.job_id, "And the manual")
     world.job_api.show(created.job_id, "completed", LINK)
-    await world.said("Finished.", thread_ts=asked.ts)
+    await world.said("Done.", thread_ts=asked.ts)
 
 
 async def test_a_message_that_comes_as_two_events_starts_one_job(world: WaysInWorld) -> None:
@@ -25,7 +25,7 @@ async def test_a_message_that_comes_as_two_events_starts_one_job(world: WaysInWo
     world.workspace.faults.reorder_envelope("events_api")
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
-    await world.said("The agent has started", thread_ts=asked.ts)
+    await world.said("Started.", thread_ts=asked.ts)
     await world.ben.say("docs", f"And the manual, {world.bot}", thread_ts=asked.ts)
     await world.steered(created.job_id, "And the manual,")
     await world.workspace.deliveries.settled()
@@ -65,7 +65,7 @@ async def test_in_that_thread_a_mention_is_a_follow_up_and_other_words_are_not_s
     root = await _conversation(world)
     await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
     created = await world.job("fix that")
-    await world.said("The agent has started", thread_ts=root.ts)
+    await world.said("Started.", thread_ts=root.ts)
     await world.ben.say("docs", "I would have done it", thread_ts=root.ts)
     await world.ben.say("docs", f"{world.bot} in the manual, too", thread_ts=root.ts)
     await world.steered(created.job_id, "in the manual, too")
@@ -86,7 +86,7 @@ async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
 
 
 def _started(world: WaysInWorld, ts: str) -> int:
-    return sum("The agent has started" in message.text for message in world.messages(thread_ts=ts))
+    return sum("Started." in message.text for message in world.messages(thread_ts=ts))
 
 
 async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: WaysInWorld) -> None:

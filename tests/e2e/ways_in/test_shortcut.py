@@ -25,7 +25,7 @@ async def test_a_masked_secret_stays_in_slack_and_the_answer_comes_where_the_que
     card = await world.card("asked: Fix the port\n")
     assert card.thread_ts == question.ts
     world.job_api.show(created.job_id, "completed", LINK)
-    await world.said("Finished.", thread_ts=question.ts)
+    await world.said("Done.", thread_ts=question.ts)
     everything = f"{world.job_api.attempts} {[call.args for call in world.workspace.web_api.calls]}"
     assert SECRET not in everything
 
@@ -64,7 +64,7 @@ async def test_only_mentions_count_in_the_thread_of_what_was_handed_over(world: 
     await world.ana.views.enter("prompt", "Fix the port")
     await world.ana.views.submit()
     created = await world.job("Fix the port")
-    await world.said("The agent has started", thread_ts=question.ts)
+    await world.said("Started.", thread_ts=question.ts)
     await world.ben.say("docs", "Thank you", thread_ts=question.ts)
     await world.ben.say("docs", f"{world.bot} in the manual as well", thread_ts=question.ts)
     await world.steered(created.job_id, "in the manual as well")

@@ -62,7 +62,7 @@ async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(open_world: O
     told = (await world.said("Stopped by", thread_ts=job.ts)).ts
     await world.steered(job.id, "And the manual", "And the index", "Only the glossary")
     assert set(world.job_api.cancelled) == {job.id}
-    assert (await world.said("at work again", thread_ts=job.ts)).ts > told
+    assert (await world.said("At work again", thread_ts=job.ts)).ts > told
 
 
 async def test_what_is_nearly_a_stop_is_asked_about_and_goes_nowhere(world: WaysInWorld) -> None:
@@ -79,7 +79,7 @@ async def test_a_reaction_of_somebody_who_has_no_part_in_it_stops_nothing(open_w
     """Nor does another reaction, nor one on another message."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
-    started = await world.said("The agent has started", thread_ts=job.ts)
+    started = await world.said("Started.", thread_ts=job.ts)
     await world.ben.react("docs", job.ts, "x")
     await world.ana.react("docs", job.ts, "tada")
     await world.ana.react("docs", started.ts, "x")

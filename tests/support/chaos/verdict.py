@@ -222,7 +222,7 @@ def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
 def _told(scenario: UserScenario) -> Iterator[Broken]:
     """Each thing once, by what it says."""
     said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
-    started = sum("has started" in message.text for message in said)
+    started = sum(message.text == "Started." for message in said)
     if started != (not scenario.start_left):
         yield _count(scenario, "that it has started", started)
     for link in scenario.links:

@@ -15,7 +15,7 @@ from support.worlds.core_world import ANA, BEN
 
 from bot.domain.notices.messages import Reaction
 from bot.domain.permissions import PermissionRules
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests import RequestKind, WayIn
 from bot.domain.threads import Thread
 
@@ -31,6 +31,8 @@ class Controls(Asking, Writing, Controlling, Membership):
         cancels=st.booleans(),
         slow=st.booleans(),
         merge_seconds=st.sampled_from([0.0, 3.0]),
+        posts=st.sampled_from([PostMode.ALL, PostMode.ALL, PostMode.ENDS]),
+        hold_back=st.sampled_from([0.0, 5.0]),
         jobs=st.sampled_from([1, 1, 2, 0]),
     )
     def begin(
@@ -43,6 +45,8 @@ class Controls(Asking, Writing, Controlling, Membership):
         cancels: bool,
         slow: bool,
         merge_seconds: float,
+        posts: PostMode,
+        hold_back: float,
         jobs: int,
     ) -> None:
         """Most runs begin with a job or two under way."""
@@ -57,7 +61,8 @@ class Controls(Asking, Writing, Controlling, Membership):
             if several
             else (Project("docs"),)
         )
-        outside.projects = Projects(projects, any_channel=ChannelSettings(replies=mode))
+        outside.projects = Projects(projects, any_channel=ChannelSettings(replies=mode, posts=posts))
+        outside.hold_back = hold_back
         outside.rules = PermissionRules(team_id="T1", hourly_limit=limit)
         outside.chat.joined |= {"D1"}
         outside.job_api.honours_keys, outside.job_api.cancels, outside.job_api.slow = idempotent, cancels, slow

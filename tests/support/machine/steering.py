@@ -31,6 +31,7 @@ class Steering(Machine):
         merge_seconds=st.sampled_from([0.0, 3.0]),
         jobs=st.sampled_from([1, 1, 2, 0]),
         replies=st.integers(0, 2),
+        hold_back=st.sampled_from([0.0, 5.0]),
         traps=st.sampled_from(BAD_STARTS),
     )
     def begin(
@@ -41,11 +42,12 @@ class Steering(Machine):
         merge_seconds: float,
         jobs: int,
         replies: int,
+        hold_back: float,
         traps: tuple[Trap, ...],
     ) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = idempotent
-        self.outside.job_api.cancels = cancels
+        self.outside.job_api.cancels, self.outside.hold_back = cancels, hold_back
         self.idempotent, self.merge_seconds = idempotent, merge_seconds
         self.processes = [self.born(), self.born()]
         self.outside.traps += traps

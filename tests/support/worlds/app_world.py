@@ -37,6 +37,8 @@ from bot.workspace.server import WorkspaceServer
 
 Found = TypeVar("Found")
 
+AT_ONCE = EdgeTimings(slack_limits=ANY_NUMBER, hold_back=0.0)
+"""Slack may be called at any time, and no line is held back."""
 PATIENCE = 60.0
 """Seconds to wait for what takes a few, on a busy machine."""
 LONGEST_PAUSE = 75.0
@@ -68,7 +70,7 @@ class AppWorld:
     database_url: str
     settings: dict[str, str]
     engine: AsyncEngine
-    edge_timings: EdgeTimings = field(default_factory=lambda: EdgeTimings(slack_limits=ANY_NUMBER))
+    edge_timings: EdgeTimings = AT_ONCE
     instances: list[Instance] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """Prompts of slash commands that were acknowledged as recorded."""
@@ -376,9 +378,7 @@ async def a_world(
     await fake_job_api.start()
     await workspace.start()
     engine = engine_for(database_url)
-    world = AppWorld(
-        workspace, fake_job_api, database_url, settings, engine, edge_timings or EdgeTimings(slack_limits=ANY_NUMBER)
-    )
+    world = AppWorld(workspace, fake_job_api, database_url, settings, engine, edge_timings or AT_ONCE)
     try:
         yield world
     finally:

@@ -12,7 +12,7 @@ from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.new_jobs import NewJob
 from bot.domain.permissions import PermissionRules
 from bot.domain.poll_pace import Polling
-from bot.domain.projects import JobApiAbilities, Project, Projects, ReplyMode
+from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.ports import Store
@@ -52,13 +52,14 @@ class CoreWorld:
         self.requesters: FakeRequesters | None = None
         self.masker = SecretMasker()
         self.slack_limits = ANY_NUMBER
+        self.hold_back = 0.0
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
         `polling_options`: those of the job poller.
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
-        chat, polling = replace(calls, call_timeout=8.0), Polling()
+        chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
         modes = self.reply_mode
         self.service = Service(self.store, on_commit=lambda: None, modes=modes)
         self.request_preparer = RequestPreparer(
@@ -82,10 +83,10 @@ class CoreWorld:
             people=self.people,
             masker=self.masker,
             requesters=self.requesters,
+            posts=self.post_mode,
         )
-        self.job_poller = JobPoller(
-            self.store, self.job_api, calls, polling=polling, **{"batch_window": 0.0, **polling_options}
-        )
+        polling_options = {"batch_window": 0.0, "posts": self.post_mode, **polling_options}
+        self.job_poller = JobPoller(self.store, self.job_api, calls, polling=polling, **polling_options)
         self.outbox = Outbox(
             self.store,
             self.chat,
@@ -100,6 +101,10 @@ class CoreWorld:
     def reply_mode(self, channel_id: str) -> ReplyMode:
         """Whose replies count in a channel."""
         return self.projects.channel(channel_id).replies
+
+    def post_mode(self, channel_id: str) -> PostMode:
+        """What of a job is posted in a channel."""
+        return self.projects.posts(channel_id)
 
     def abilities(self) -> JobApiAbilities:
         """What the job API can do beyond its specification."""

@@ -236,6 +236,7 @@ class Outside:
         self.reading = SlackReadOutside()
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
+        self.hold_back = 0.0
         self.traps: list[Trap] = []
         self.polls: dict[str, Poll] = {}
         """The newest of each job; while it is under way it ends when its time is up."""
@@ -269,6 +270,7 @@ class Process(CoreWorld):
         self.clock = outside.clock
         self.idempotent = idempotent
         self.requesters = FakeRequesters()
+        self.hold_back = outside.hold_back
         self.reading, self.rules, self.projects = outside.reading, outside.rules, outside.projects
         self.alive = True
         self.in_hand: list[tuple[Worker[Any], Any, float]] = []

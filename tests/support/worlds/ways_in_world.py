@@ -217,14 +217,14 @@ class WaysInWorld:
         assert (await asking.command(channel, "/docs", prompt)).ok
         created = await self.job(prompt)
         card = await self.card(f"asked: {prompt}\n", channel=channel)
-        await self.said("The agent has started", channel=channel, thread_ts=card.ts)
+        await self.said("Started.", channel=channel, thread_ts=card.ts)
         return Job(created.job_id, card)
 
     async def finished(self, prompt: str = "Fix the guides", *, link: str | None = LINK) -> Job:
         """The same, ended."""
         job = await self.begun(prompt)
         self.job_api.show(job.id, "completed", link)
-        await self.said("Finished", thread_ts=job.card.ts)
+        await self.said("Done", thread_ts=job.card.ts)
         return job
 
 
