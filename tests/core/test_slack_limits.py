@@ -36,7 +36,9 @@ class StrictSlack:
         for channel_id, limits in (("", SLACK_LIMITS.methods), (thread.channel_id, SLACK_LIMITS.channel)):
             if method not in limits:
                 continue
-            limit = Limit(limits[method].per_minute / self._strictness, int(limits[method].burst / self._strictness))
+            limit = Limit(
+                limits[method].per_minute / self._strictness, max(int(limits[method].burst / self._strictness), 1)
+            )
             at = (method, channel_id)
             since, until = self._asked.get(at, (0.0, 0.0))
             if since < now < until:
