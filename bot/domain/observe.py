@@ -126,6 +126,7 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
         announced=frozenset(),
         changed_at=now,
         poll_until=max(state.poll_until, now + polling.grace),
+        unseen=True,
         finished_before=state.finished_before or any(map(keys.tells_of_a_finish, state.announced)),
     )
 
@@ -217,7 +218,7 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     details = job.details or NO_DETAILS
     job = _filled(replace(job, details=None), before)
     recovery = _recovery(state)
-    state = replace(state, job=job, not_found_count=0, outage_since=None, outage_announced=False)
+    state = replace(state, job=job, unseen=False, not_found_count=0, outage_since=None, outage_announced=False)
     state = with_problem(state, None)
     if job != before:
         state = replace(state, changed_at=now)

@@ -83,7 +83,7 @@ def pace_of(state: ThreadState) -> PollPace | None:
     if state.problem is Problem.GONE:
         return None
     # The end of an outage that was announced is announced, too.
-    ended = job is None or (job.ended and not state.outage_announced)
+    ended = job is None or (job.ended and not (state.outage_announced or state.unseen))
     waits_for_link = job is not None and job.ended and not job.pr_link and state.changed_at <= state.work_ended_at
     return PollPace(state.changed_at, state.poll_until if ended else None, waits_for_link, _is_pending(state))
 

@@ -52,7 +52,7 @@ def is_at_work(state: ThreadState, now: float) -> bool:
     """
     if state.job is None or state.job.status == ARCHIVED or state.problem is Problem.GONE:
         return False
-    awaited = state.round > 0 and not state.announced and now < state.poll_until
+    awaited = state.round > 0 and not state.announced and (state.unseen or now < state.poll_until)
     return awaited or not state.job.ended
 
 

@@ -72,7 +72,8 @@ class ThreadState:
     outage, `outage_announced` whether the thread was told of it, `outage_count` of how many it was told.
 
     `changed_at` is the last change (polling slows down from there); polling goes on till `poll_until` even though the
-    job has ended, since a link or the work on a follow-up can come late. `unexplained` are rejections that wait for the
+    job has ended, since a link or the work on a follow-up can come late. `unseen`: a follow-up went out, and nobody
+    could look at the job since. `unexplained` are rejections that wait for the
     next poll.
 
     Of what a job API tells beyond its specification: `progress` is what the card shows, and came at `progress_at`;
@@ -102,6 +103,7 @@ class ThreadState:
     outage_count: int = 0
     changed_at: float = 0.0
     poll_until: float = 0.0
+    unseen: bool = False
     finished_before: bool = False
     unexplained: tuple[UnexplainedRejection, ...] = ()
     progress: Progress = field(default_factory=Progress)

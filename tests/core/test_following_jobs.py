@@ -6,6 +6,7 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.actions import Action
+from bot.domain.jobs import Job
 from bot.domain.members import Member
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
 from bot.domain.notices.posts import RequestRejected
@@ -572,3 +573,44 @@ async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_it
     await world.service.follow_up(BEN, first.id, "and the index", source_key="view/1")
     await world.pass_time(10)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
+
+
+@pytest.mark.parametrize("away", ["the job API", "Pagehand"])
+async def test_a_follow_up_at_whose_work_nobody_could_look_is_stopped(world: CoreWorld, away: str) -> None:
+    """However long that lasted: that the job had ended before says nothing."""
+    world.job_api.cancels = True
+    ts = await world.started()
+    await follow_up_that_does_not_show(world, ts)
+    if away == "Pagehand":
+        world.clock.advance(3_600)
+    else:
+        await unreachable_for(world, 240)
+    world.job_api.show("job-1", "active")
+    await world.service.receive(Reply(ANA, "C1", ts, at(300), "", word=ThreadWord.STOP))
+    await world.prepare()
+    await world.step(world.request_sender)
+    await world.pass_time(60)
+    assert world.job_api.cancelled[:1] == ["job-1"]
+    assert world.chat.answers() == []
+
+
+async def test_what_a_follow_up_came_to_is_told_though_the_job_api_was_away_for_minutes(world: CoreWorld) -> None:
+    """For longer than a finished job is polled, and not so long that the thread was told of it."""
+    ts = await world.started()
+    await follow_up_that_does_not_show(world, ts)
+    await unreachable_for(world, 240)
+    world.job_api.show("job-1", "completed", "https://git.example/pull/7")
+    await world.pass_time(120)
+    assert (await world.thread(ts)).state.links == ("https://git.example/pull/7",)
+
+
+async def unreachable_for(world: CoreWorld, seconds: float) -> None:
+    """Nobody can look at a job."""
+    get = world.job_api.get
+
+    async def down(*_: object) -> Job:
+        raise JobApiUnreachable("down")
+
+    world.job_api.get = down  # type: ignore[method-assign, assignment]  # the fake's own
+    await world.pass_time(seconds)
+    world.job_api.get = get  # type: ignore[method-assign]

@@ -351,8 +351,8 @@ def test_a_sighting_that_changes_nothing_says_nothing(history: list[tuple[bool, 
         again = decide(state, JobObserved(state.job), state.changed_at + 1.0, POLLING)
         assert again.notices == ()
         assert not again.card_changed
-        assert replace(again.state, not_found_count=0, outage_since=None) == replace(
-            state, not_found_count=0, outage_since=None
+        assert replace(again.state, not_found_count=0, outage_since=None, unseen=False) == replace(
+            state, not_found_count=0, outage_since=None, unseen=False
         )
 
 

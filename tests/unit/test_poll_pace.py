@@ -28,7 +28,7 @@ def polled_at(state: ThreadState, status: str, jitter: float) -> list[float]:
 def test_a_finished_job_without_a_link_is_polled_ever_more_rarely_till_the_grace_is_over(jitter: float) -> None:
     """A thousand of them at once cost half of what they did at work, and soon a fraction."""
     times = polled_at(ThreadState(job=Job("j1", "active")), "completed", jitter)
-    pauses = [later - earlier for earlier, later in pairwise(times)]
+    pauses = [round(later - earlier, 6) for earlier, later in pairwise(times)]
     assert pauses[0] >= 2 * POLLING.fastest * 0.8
     assert pauses == sorted(pauses)
     assert len(times) <= 15

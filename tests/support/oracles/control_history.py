@@ -86,14 +86,14 @@ class ControlHistory:
         return not conversation and self.outside.projects.any_channel.replies != "mentions"
 
     def was_nobodys(self, message: Message) -> bool:
-        """A reply that named nobody, in a thread of which nothing was known when all cards were there: Slack brought
-        what began that thread later.
+        """A reply that named nobody, in a thread that was other people's as far as anybody knew, also when all cards
+        were there: Slack brought what began that thread later.
         """
         began = next((each for each in self.people.messages if each.ts == message.root and each is not message), None)
         to_us = message.starts or message.mentions or message.in_direct_message
-        if began is None or began.acked is None or to_us or message.key not in self.people.kept:
+        if began is None or began.acked is None or message.acked is None or to_us:
             return False
-        return began.acked > self.people.kept[message.key]
+        return began.acked > self.people.kept.get(message.key, message.acked)
 
     def explained(self, message: Message) -> bool:
         own = request_id(message.key)
