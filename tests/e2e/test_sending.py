@@ -61,7 +61,7 @@ async def test_where_nothing_can_be_cancelled_the_agent_is_asked_and_the_thread_
     await stop(world, instance, "Write it")
     await world.until_steered(job, STOP_WORDS)
     await world.until_said("Write it", "started", "stop")
-    assert "has no way to stop a job" in world.thread("Write it")[-1].text
+    assert "I can't stop this job from here" in world.thread("Write it")[-1].text
 
 
 async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: AppWorld, tmp_path: Path) -> None:

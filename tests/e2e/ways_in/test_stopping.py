@@ -24,12 +24,14 @@ async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["button", "word", "reaction"])
 async def test_a_job_is_cancelled_where_that_can_be_done(open_world: OpenWorld, how: str) -> None:
-    """The thread tells by whom; a reply takes the work up again."""
+    """Who asked is told, the card tells by whom; a reply takes the work up again."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
     await _stop(world, job, how)
-    told = await world.said("Stopped by", thread_ts=job.ts)
-    assert (world.ana if how == "reaction" else world.ben).mention in told.text
+    told = await world.said("Stopped by" if how == "reaction" else "Your job was stopped", thread_ts=job.ts)
+    assert (world.ana.mention in told.text, world.ben.mention in told.text) == (True, False)
+    who = world.ana if how == "reaction" else world.ben
+    await world.until(lambda: f"Stopped by {who.mention}" in job.card.text, "by whom, on the card")
     assert set(world.job_api.cancelled) == {job.id}
     assert world.job_api.told(job.id) == []
     await world.ana.say("docs", "Go on, but not the index", thread_ts=job.ts)
@@ -43,7 +45,7 @@ async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that
     """Nobody claims that it has stopped."""
     job = await world.begun()
     await _stop(world, job, how)
-    await world.said("The job API has no way to stop a job.", thread_ts=job.ts)
+    await world.said("I can't stop this job from here", thread_ts=job.ts)
     await world.steered(job.id, STOP_WORDS)
     assert world.job_api.cancelled == []
     assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
