@@ -74,8 +74,8 @@ async def test_our_job_server_gets_the_file_itself(open_world: OpenWorld, tmp_pa
     async with _job_server(tmp_path, COPIES_FILES) as server:
         world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_FILES="true")
         asked = await world.ana.say("docs", f"{world.bot} use this", files=[Upload("look.png", PICTURE)])
-        ended = await world.said("the pull request", thread_ts=asked.ts)
-        assert "look.png" in ended.text
+        await world.said("the pull request", thread_ts=asked.ts)
+        await world.card("look.png")
         branch = next(branch for branch in server.branches() if branch != "main")
         assert "look.png" in git(server.repository, "ls-tree", "--name-only", branch).split()
         assert "Only a link" not in "".join(message.text for message in world.messages(thread_ts=asked.ts))
