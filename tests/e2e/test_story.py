@@ -301,7 +301,7 @@ async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
     await _told(shared, "docs", card.ts, "Done, without a pull request")
     choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
-    for name, told in (("ben", "The job's id, to copy:"), ("gia", "guest")):
+    for name, told in (("ben", "This job's id, to copy:"), ("gia", "guest")):
         assert (await shared.workspace.people[name].press("docs", card.ts, **choice)).ok
         await _told_alone(shared, "docs", told, name)
     for name in ("ana", "gia"):

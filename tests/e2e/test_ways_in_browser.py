@@ -142,15 +142,15 @@ async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk)
 
 
 async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, desk: Desk) -> None:
-    """Its writer is asked for which; replies in its thread steer the job."""
+    """Its writer is asked for which, where the card is; replies in its thread steer the job."""
     page = await desk.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await write(page, "Describe the new endpoint")
+    await page.get_by_test_id("open-thread").click()
     await page.get_by_role("button", name="api", exact=True).click()
     created = await world.job("Describe the new endpoint")
     assert created.project == "prj_api"
-    card = await world.card("Project: api (chosen by", channel="ana")
-    await open_thread(page, str(card.thread_ts))
+    await world.card("Project: api (chosen by", channel="ana")
     await expect(replies(page).last).to_contain_text("Started.")
     await write(page, "And the old one", "thread-composer")
     await world.steered(created.job_id, "And the old one")
