@@ -321,9 +321,9 @@ class Verdict:
         assert all(message.thread_ts == thread.ts for message in messages if message.kind != "card_changed")
 
     def _may_be_left_out(self, keys: Collection[str], told: Collection[str]) -> bool:
-        """A beginning, where lines are held back and an end was told; an end never."""
-        ended = self.outside.hold_back > 0 and any(key.endswith(_ENDS) for key in told)
-        return not keys or (ended and all(key.endswith(_BEGINNINGS) for key in keys))
+        """A beginning, where lines are held back and the end of its round or a later one was told; an end never."""
+        last = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1) if self.outside.hold_back else -1
+        return all(key.endswith(_BEGINNINGS) and _round(key) <= last for key in keys)
 
     def _thread_of(self, written: Written) -> Thread:
         cards = {message.ts: message.key.removesuffix("/card") for message in self.outside.cards()}
@@ -345,3 +345,8 @@ def _on_card(state: ThreadState) -> object:
     times = state.work_began_at, state.work_ended_at
     told = state.problem, state.problem_text, state.progress, bool(state.question), state.stopped_by, state.muted_by
     return state.job, *told, *times
+
+
+def _round(key: str) -> int:
+    """Which round of its job a beginning or an end is of."""
+    return int(key.partition("/")[0].removeprefix("r")) if "/" in key else 0
