@@ -5,6 +5,7 @@ Each kind is looked for by itself, along an index of its own, so that it costs n
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -15,7 +16,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    exists,
     func,
     not_,
     or_,
@@ -37,14 +37,13 @@ from bot.store_ports import ClaimedNotice
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 
 
-_CARDED = threads.alias("carded")
+_THREAD = threads.alias("thread_of_notice")
 
 
-def _waits_for(row: FromClause, other: FromClause) -> ColumnElement[bool]:
+def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bool]) -> ColumnElement[bool]:
     """Words for one person wait for no post: that may wait for a card that cannot come before they are answered. Words
     wait for the card to be posted, and not for its edits, of which Slack takes fewer.
     """
-    has_card = exists().where(_CARDED.c.id == other.c.thread_id, _CARDED.c.card_ts.is_not(None))
     told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
     edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
     return and_(told, not_(edited))
@@ -65,16 +64,30 @@ def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
 
 _SENT = _follow_ups(requests.c.state == RequestState.ACCEPTED).label("follow_ups_sent")
 _WAITING = _follow_ups(requests.c.due_at.is_not(None)).label("follow_ups_waiting")
-_FIRST = first_of_thread(
-    notices,
-    _place,
-    # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
-    in_order=lambda table: table.c.delivery != Delivery.REACTION,
-    waits_for=_waits_for,
+
+
+def _first(has_card: ColumnElement[bool]) -> ColumnElement[bool]:
+    return first_of_thread(
+        notices,
+        _place,
+        # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
+        in_order=lambda table: table.c.delivery != Delivery.REACTION,
+        waits_for=partial(_waits_for, has_card=has_card),
+    )
+
+
+_POSTED = threads.c.card_ts.is_not(None)
+_FIRST = _first(_POSTED)
+"""Where the notice's thread is at hand; the claim itself, of a few rows, looks it up."""
+_POSTED_FOR_CLAIM = (
+    select(_THREAD.c.card_ts)
+    .where(_THREAD.c.id == notices.c.thread_id)
+    .correlate(notices)
+    .scalar_subquery()
+    .is_not(None)
 )
 _HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
 """A post waits for its thread's card. Without a thread there will be none any more: the post goes to one person."""
-_POSTED = threads.c.card_ts.is_not(None)
 _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
     CallKind.EPHEMERAL: (Delivery.EPHEMERAL, _FIRST),
     CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
@@ -103,7 +116,7 @@ def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
 _DUE = select(*map(_oldest_due, Delivery))
 _CLAIM = claiming(
     notices,
-    _FIRST,
+    _first(_POSTED_FOR_CLAIM),
     state=NoticeState.SENDING,
     uncertain=or_(notices.c.uncertain, notices.c.state == NoticeState.SENDING),
 )
