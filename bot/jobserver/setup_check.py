@@ -20,7 +20,7 @@ from bot.runtime.http.server import listening_socket
 _HOST_S = 60.0
 """For the repository's host to answer one thing."""
 _OLDEST_GIT = (2, 38)
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
 
 

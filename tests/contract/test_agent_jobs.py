@@ -126,10 +126,14 @@ def turn(agent, text):
 
 
 def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
-    values: dict[str, Any] = {"REPOSITORY": "/srv/docs", "API_KEY": KEY, "DATA_DIRECTORY": str(directory), **given}
+    """What the check says of the editor, after what it says of the machine and the repository, where all is well."""
+    repository = make_bare(directory / "docs.git", PAGES)
+    values: dict[str, Any] = {"REPOSITORY": str(repository), "API_KEY": KEY, "DATA_DIRECTORY": str(directory), **given}
     environment = {PREFIX + name: value for name, value in values.items()}
     ended = CliRunner().invoke(main, ["jobserver", "--check"], env=environment, catch_exceptions=False)
-    return ended.exit_code, ended.output.splitlines()
+    lines = ended.output.splitlines()
+    (push,) = (at for at, line in enumerate(lines) if line.startswith("ok   push "))
+    return ended.exit_code, lines[push + 1 :]
 
 
 def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Path) -> None:

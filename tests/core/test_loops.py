@@ -412,7 +412,7 @@ async def test_a_message_slack_refuses_is_told_to_the_person_and_the_thread_goes
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(10)
     assert [(told.person_id, told.post) for told in world.chat.told_as(PostNotDelivered)] == [
-        ("UANA", JobFinished(LINK, new=True))
+        ("UANA", JobFinished(LINK, new=True, person_id="UANA"))
     ]
     world.chat.fault = lambda call, thread: None
     await world.reply(ts, "more", "5.1")

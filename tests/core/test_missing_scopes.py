@@ -139,7 +139,9 @@ async def test_a_post_that_may_be_there_and_can_not_be_looked_for_is_told_to_the
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(60)
     assert posts == 1, "it is not said twice"
-    assert world.chat.told == [PostNotDelivered("UANA", JobFinished(LINK, new=True), may_be_posted=True)]
+    assert world.chat.told == [
+        PostNotDelivered("UANA", JobFinished(LINK, new=True, person_id="UANA"), may_be_posted=True)
+    ]
     world.chat.after = lambda call, thread: None
     await world.reply(ts, "More", "5.000001")
     await world.pass_time(30)

@@ -46,7 +46,7 @@ async def test_from_a_command_through_github_to_the_next_pull_request(team: Team
     ended = _last(page)
     await expect(ended).to_contain_text("I made it American.")
     await expect(ended.locator("strong, b").filter(has_text="it")).to_be_visible()
-    await expect(ended).to_contain_text("Colors")
+    await expect(card).to_contain_text("Colors")
     first = team.github.pull_request(1)
     assert first.title == "Make it American"
     assert "I made **it** American." in first.body

@@ -422,7 +422,7 @@ async def test_an_answer_to_a_create_may_be_the_end(world: AppWorld) -> None:
     world.fake_job_api.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
     world.fake_job_api.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
     await world.ask("At once")
-    await world.until_said("At once", *FINISHED)
+    await world.until_said("At once", "completed")
     await world.begin("Slowly")
     await world.settled()
     await world.check()
