@@ -107,6 +107,9 @@ def _settled(
             made = _cancelled(request, state, outcome, now, polling)
         case NothingToStop():
             made = _nothing_stopped(request, state)
+        case Rejected() if request.uncertain and request.kind is not RequestKind.START:
+            # An earlier try may have been taken, by a job that is gone or archived since: a refusal now denies nothing.
+            made = _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
         case Rejected():
             made = _rejected(request, state, outcome)
         case JobApiUnavailable():

@@ -259,3 +259,11 @@ def test_our_key_lets_requests_wait_and_is_told_at_once() -> None:
     assert settlement.request_state is RequestState.WAITING
     assert settlement.notices[0].message == AccessDenied(403, summary(START))
     assert settlement.due_in == 60.0
+
+
+def test_a_refusal_of_what_may_have_been_taken_before_denies_nothing() -> None:
+    """The job vanished between two tries under one key: the first one may have been taken."""
+    tried = replace(FOLLOW_UP, uncertain=True)
+    settlement = settled(tried, Rejected(RejectionReason.GONE))
+    assert settlement.request_state is RequestState.UNCERTAIN
+    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
