@@ -17,8 +17,8 @@ from bot.scheduler.worker import WorkerSettings
 
 ROOT, JOB = "1700000000.000100", "job-1"
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
-HOLD = 0.05
-"""Seconds that a reply waits for others: as little as it takes to have some at the same time."""
+HOLD = 0.3
+"""Seconds that a reply waits for others: enough for all to be there, on a busy machine, too."""
 
 
 def waiting_for_others(world: CoreWorld, seconds: float) -> None:
@@ -53,9 +53,10 @@ async def mention(world: CoreWorld, text: str, at: str, person: Person = ANA) ->
 
 
 async def prepared_together(world: CoreWorld) -> None:
-    """Whatever is received, side by side, till nothing is left."""
+    """Whatever is received, side by side and begun in the order it was written, till nothing is left."""
     while claimed := await world.request_preparer.claim(8):
-        await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in claimed))
+        in_order = sorted(claimed, key=lambda item: item.request.written_at)
+        await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in in_order))
 
 
 def said(world: CoreWorld, *numbers: int) -> None:

@@ -10,7 +10,7 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 def free_port() -> int:
     """A port of 127.0.0.1 that nothing listens on, and that the system gives to nobody who did not ask for it."""
     while True:
-        port = random.choice(_BELOW_EPHEMERAL)  # noqa: S311 - no secret
+        port = random.SystemRandom().choice(_BELOW_EPHEMERAL)  # tests seed the other one, several of them alike
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
