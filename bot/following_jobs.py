@@ -18,7 +18,7 @@ from bot.domain.stopping import is_at_work
 from bot.domain.surfaces import surface_of
 from bot.domain.threads import Thread
 from bot.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.start_endings import StartEnding, end_start
+from bot.start_endings import EndingTransaction, StartEnding, end_start
 from bot.starts import new_request
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
@@ -70,7 +70,7 @@ async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
     await note(tx, _AUDITED[start.way_in], start, followed)
 
 
-async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
+async def give_back(tx: EndingTransaction, thread: Thread) -> None:
     """Has a job be as it was before another one, which came to nothing, was to follow or replace it. What went along is
     for it again, if it lives.
     """
@@ -88,7 +88,7 @@ async def give_back(tx: FollowingTransaction, thread: Thread) -> None:
         await tx.notices.add(followed.id, CARD_CHANGED)
 
 
-async def keep_followed(tx: FollowingTransaction, thread: Thread) -> None:
+async def keep_followed(tx: EndingTransaction, thread: Thread) -> None:
     """Has a job be as it was before one that is ended before it began, unless it was replaced already."""
     if thread.card_ts is None or await _replaced_by(tx, thread) is None:
         await give_back(tx, thread)
@@ -106,7 +106,7 @@ async def alive(tx: HasThreads, thread: Thread) -> Thread:
     return thread
 
 
-async def _replaced_by(tx: FollowingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
+async def _replaced_by(tx: EndingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
     """The job that this one replaces, with this one's start; None where it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     start = await tx.requests.find_start(thread.id)

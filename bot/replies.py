@@ -44,6 +44,7 @@ from bot.domain.requests import (
 )
 from bot.domain.settle import rejection
 from bot.domain.threads import Thread
+from bot.edited_starts import revise_start, start_caught_up
 from bot.holds import hold
 from bot.start_endings import reaction_notice
 from bot.starts import (
@@ -53,9 +54,7 @@ from bot.starts import (
     newest_in,
     record_start,
     request_id,
-    revise_start,
     source_key_of,
-    start_caught_up,
 )
 from bot.thread_words import record_word, tell_that_muted
 

@@ -1,27 +1,18 @@
-"""How a job begins: recorded at once, or in an edit of the message that asked for it. Each function is part of a
-transaction.
-"""
+"""How a job begins. Each function is part of a transaction."""
 
 from dataclasses import replace
 from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption, split_options
-from bot.domain.edits import certainly_unsent, offer, project_too_late, revised, revised_options, taken_back
-from bot.domain.jobs import Problem
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.observe import with_problem
 from bot.domain.reply_rules import in_direct_message, never_began
-from bot.domain.requests import NOT_SENT_YET, Person, Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.thread_words import ThreadWord
+from bot.domain.requests import Person, Reply, Request, RequestKind, WayIn
 from bot.domain.threads import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports import HasNotices, HasNow, HasRequests, HasThreads
-from bot.start_endings import StartEnding, end_start
 
 _ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
-_WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _RACES = 3
 """How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
 
@@ -120,7 +111,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
     thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.
     """
-    options, prompt = _asked(reply)
+    options, prompt = asked_in(reply)
     begins = reply.thread_ts in {"", reply.message_ts}
     if thread is not None:
         way_in, origin = WayIn.REPLY, thread.origin
@@ -143,82 +134,12 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
     )
 
 
-def _asked(reply: Reply) -> tuple[Options, str]:
+def asked_in(reply: Reply) -> tuple[Options, str]:
+    """The options in front of what a message asks for, and the rest of it."""
     if reply.options is not None:
         return reply.options, reply.text
     split = split_options(reply.text)
     return (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
-
-
-async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, reply: Reply) -> None:
-    """Records a newer version of the message that asked for a job: it changes what is not sent yet. What was sent stays
-    as it is, and its new words are offered as a follow-up.
-    """
-    options, prompt = _asked(reply)
-    still_asks = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
-    gone = reply.withdrawn or (certainly_unsent(start) and not still_asks)
-    after = revised(start, replace(reply, text="" if gone else prompt, withdrawn=gone))
-    if after == start:
-        return
-    if certainly_unsent(start) and not gone:
-        after = await _with_options(tx, thread, start, after, options)
-    await tx.requests.save(after)
-    if after.state is RequestState.WITHDRAWN:
-        await end_start(tx, thread, start, _WITHDRAWN)
-    elif start.state is not after.state and after.state in NOT_SENT_YET:
-        await _start_after_all(tx, thread, after)
-    elif after.text != start.text:
-        await _show(tx, thread, start)
-    notice = offer(after) or taken_back(after)
-    if notice is not None and after.latest_text != start.latest_text:
-        await tx.notices.add(thread.id, notice)
-    if not gone and (late := project_too_late(after, thread.options, options)) is not None:
-        await tx.notices.add(thread.id, late)
-
-
-async def _with_options(
-    tx: RequestTransaction, thread: Thread, start: Request, after: Request, said: Options
-) -> Request:
-    """A start that was not sent, with the options that its message has by now. What they, or its words, can change is
-    found out again.
-    """
-    options = revised_options(thread.options, said)
-    if options != thread.options:
-        decided = options.project_reason is None and thread.options.project_reason is not None
-        project = await _project_of_earlier(tx, thread) if decided else thread.project
-        await tx.threads.set_project(thread.id, project, options)
-    elif start.state is not RequestState.AWAITING_PERSON or after.text == start.text:
-        return after
-    prepared = after.state in {RequestState.WAITING, RequestState.AWAITING_PERSON}
-    return replace(after, state=RequestState.RECEIVED) if prepared else after
-
-
-async def _project_of_earlier(tx: RequestTransaction, thread: Thread) -> str:
-    """The project of the job that a thread follows; empty where it follows none."""
-    earlier = await tx.threads.get(thread.follows) if thread.follows else None
-    return earlier.project if earlier else ""
-
-
-async def start_caught_up(tx: RequestTransaction, before: Request, after: Request) -> None:
-    """Has a thread say what the message that asked for its job came to say while that was being sent, to no avail."""
-    thread = await tx.threads.get(after.thread_id)
-    if thread is None or after == before:
-        return
-    if after.state is RequestState.WITHDRAWN:
-        await end_start(tx, thread, before, _WITHDRAWN)
-    elif after.text != before.text:
-        await _show(tx, thread, before)
-
-
-async def _start_after_all(tx: RequestTransaction, thread: Thread, start: Request) -> None:
-    await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
-    await _show(tx, thread, start)
-
-
-async def _show(tx: RequestTransaction, thread: Thread, before: Request) -> None:
-    """Has the card show it, where there is one or was to be one: before a start is prepared it has none."""
-    if thread.card_ts is not None or before.state in {RequestState.WAITING, RequestState.SENDING}:
-        await tx.notices.add(thread.id, CARD_CHANGED)
 
 
 def new_request(

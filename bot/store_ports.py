@@ -120,6 +120,16 @@ class Requests(Protocol):
         not tried before. `uncertain`: it may have arrived, which is never unlearnt.
         """
 
+    async def unsent(self, thread_id: str) -> Sequence[Request]:
+        """What was asked about the job of a thread, which is locked, and certainly did not go out: follow-ups, those
+        that wait for their person too, and words for Pagehand; in the order they were written.
+        """
+
+    async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
+        """Makes unsent requests those of another thread, where they are prepared anew, with the marks on their
+        messages. Both threads are locked.
+        """
+
 
 class RequestQueue(Requests, Protocol):
     """The same, preparing and sending them."""
@@ -134,16 +144,6 @@ class RequestQueue(Requests, Protocol):
     async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
         """Records what preparing made of a request that the caller holds: its state, problem and context; one that
         waits to be sent is due in that many seconds. Frees the claim.
-        """
-
-    async def unsent(self, thread_id: str) -> Sequence[Request]:
-        """What was asked about the job of a thread, which is locked, and certainly did not go out: follow-ups, those
-        that wait for their person too, and words for Pagehand; in the order they were written.
-        """
-
-    async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
-        """Makes unsent requests those of another thread, where they are prepared anew, with the marks on their
-        messages. Both threads are locked.
         """
 
     async def has_pending_start(self, thread_id: str) -> bool:

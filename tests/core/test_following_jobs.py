@@ -524,9 +524,10 @@ async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_
     assert told_instead(world) == [("and the index", "not_started")]
 
 
+@pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
 @pytest.mark.parametrize("has_card", [False, True])
-async def test_what_went_along_to_another_job_that_is_stopped_before_it_began_is_for_the_one_before(
-    world: CoreWorld, *, has_card: bool
+async def test_what_went_along_to_another_job_that_is_taken_back_before_it_began_is_for_the_one_before(
+    world: CoreWorld, taken_back: str, *, has_card: bool
 ) -> None:
     """So is what is written afterwards: that job lives in the thread, and nothing else does."""
     in_two_projects(world)
@@ -538,7 +539,10 @@ async def test_what_went_along_to_another_job_that_is_stopped_before_it_began_is
     await world.service.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
     await (world.pass_time(5) if has_card else world.prepare())
     assert (await newest(world, ts)).options.way_in is WayIn.REPLY
-    await world.service.receive(Reply(ANA, "C1", ts, at(10), "", word=ThreadWord.STOP))
+    if taken_back == "stopped":
+        await world.service.receive(Reply(ANA, "C1", ts, at(10), "", word=ThreadWord.STOP))
+    else:
+        await world.service.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
     await world.prepare()
     await world.pass_time(10)
     await world.reply(ts, "and the cover", at(25), BEN)
