@@ -326,10 +326,12 @@ async def _poll(store: Store, clock: FakeClock) -> None:
     for name in ("t2", "t3"):
         await add(store, a_thread(name, ts=f"{name}.1"))
         await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
-    first, second, third = await claim_polls(store)
+    polls = {poll.thread.id: poll for poll in await claim_polls(store)}  # all due at once, so in any order
+    second, third = polls.pop("t2"), polls.pop("t3")
+    (first,) = polls.values()
     stale = replace(third, thread=replace(third.thread, revision=7))
-    polls = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
-    assert await save_polls(store, *polls) == 2
+    results = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
+    assert await save_polls(store, *results) == 2
     await store.transact(lambda tx: tx.threads.save_state("t3", ThreadState(job=JOB), poll_in=None))
     claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=9, known={("t2", 1)}))
     (known,) = (poll for poll in claimed if isinstance(poll, KnownPoll))
