@@ -157,6 +157,7 @@ async def test_after_three_resendings_an_event_is_given_up(workspace: WorkspaceS
     await workspace.deliveries.settled()
     delivery = workspace.deliveries.records[-1]
     assert (delivery.attempts, delivery.acked, delivery.failed) == (4, False, "no_connection")
+    assert delivery.given_up
 
 
 # connections

@@ -29,12 +29,14 @@ class DeliveryRecord:
         attempts: How often it was sent.
         acked: Whether the app acknowledged it.
         failed: Slack's word for why the last attempt failed, if it did.
+        given_up: Whether an event was not acknowledged and is not sent again.
     """
 
     envelope: Envelope
     attempts: int = 0
     acked: bool = False
     failed: str | None = None
+    given_up: bool = False
 
 
 class Deliveries:
@@ -113,6 +115,8 @@ class Deliveries:
                 await self._attempt(record, envelope)
             except NotDeliveredError as error:
                 if not error.retry or attempt == len(self._retry_delays):
+                    record.given_up = True
+                    self._changes.notify()
                     return
                 if error.reason != "timeout":
                     await self._wait_before_retry(error, self._retry_delays[attempt])

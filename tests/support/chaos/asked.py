@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from support.chaos.process_world import RETRY_DELAYS, ProcessWorld
+from support.chaos.process_world import ProcessWorld
 from support.oracles.notice_keys import key_in_thread
 
 from bot.domain.requests import RequestKind
@@ -111,5 +111,4 @@ def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:
     """Whether all that Slack brought of a message was acknowledged; None while Slack is still at it."""
     if all(delivery.acked for delivery in deliveries):
         return True
-    given_up = [one for one in deliveries if not one.acked and one.failed and one.attempts > len(RETRY_DELAYS)]
-    return False if given_up else None
+    return False if any(delivery.given_up for delivery in deliveries) else None
