@@ -7,9 +7,11 @@ import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.new_jobs import NewJob
-from bot.domain.notices.messages import PostNotDelivered
+from bot.domain.notices.messages import CardChanged, PostNotDelivered
+from bot.domain.notices.posts import JobFinished
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests import WayIn
+from bot.domain.telling import Telling, person_told
 from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 
@@ -204,3 +206,27 @@ async def test_where_ends_are_enough_a_long_silence_is_told(world: CoreWorld) ->
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(60)
     assert world.chat.said(ts) == ["job_silent", "job_finished"]
+
+
+async def test_a_job_with_three_follow_ups_is_told_of_in_eight_posts_that_mention_somebody_four_times(
+    world: CoreWorld,
+) -> None:
+    """A line for each beginning, without a mention, and one post for each end, where each takes its time."""
+    world.hold_back = 5.0
+    world.assemble()
+    ts = await world.started()
+    for turn in range(4):
+        if turn:
+            await world.reply(ts, f"and {turn}", f"{turn + 4}.1")
+            world.job_api.show("job-1", "active")
+        await world.pass_time(60)
+        world.job_api.show("job-1", "completed", f"{LINK}/{turn}")
+        await world.pass_time(60)
+    thread = await world.thread(ts)
+    told = [
+        (posted.kind, person_told(thread, posted.message, Telling()) if isinstance(posted.message, JobFinished) else "")
+        for posted in world.chat.messages
+        if not isinstance(posted.message, CardChanged)
+    ]
+    begins, ends = [("job_active_again", "")], [("job_finished", "UANA")]
+    assert told == [("job_started", ""), *ends, *(begins + ends) * 3]
