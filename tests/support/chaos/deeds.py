@@ -196,10 +196,17 @@ async def _end_followers(scenario: "UserScenario", name: str) -> None:
     link = f"https://git.example/e{scenario.number}/{name}"
     # Where one was sent again, the thread knows the last of them only.
     created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
-    for job in created:
-        scenario.world.fake_job_api.show(job.job_id, "completed", link)
     scenario.where = f"waits for {link}"
-    await scenario.see(lambda: not created or any(link in message.text for message in scenario.slack_thread()))
+    await scenario.see(lambda: _ended(scenario, [job.job_id for job in created], link))
+
+
+def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:
+    """Whether the thread has the link of these jobs; a reply that went along takes one up again, which then ends so."""
+    job_api = scenario.world.fake_job_api
+    for job_id in job_ids:
+        if (job_api.jobs[job_id]["status"], job_api.jobs[job_id]["prLink"]) != ("completed", link):
+            job_api.show(job_id, "completed", link)
+    return not job_ids or any(link in message.text for message in scenario.slack_thread())
 
 
 async def _stop(scenario: "UserScenario") -> bool:

@@ -54,7 +54,14 @@ def _deeds(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator
         for kind in {deed.kind for deed in scenario.deeds if scenario.card}:
             acked = sum(deed.acked for deed in scenario.deeds if deed.kind is kind)
             tries = sum(deed.tries for deed in scenario.deeds if deed.kind is kind)
-            found = sum(recorded[scenario.thread_id, kind, person.id] for person in (scenario.person, scenario.other))
+            found = sum(
+                recorded[thread_id, kind, person.id]
+                for thread_id in (
+                    scenario.thread_id,
+                    *scenario.followers,
+                )  # what waits goes along
+                for person in (scenario.person, scenario.other)
+            )
             if kind is RequestKind.START:
                 found = list(scenario.followers.values()).count(WayIn.REPLY)
             if not acked <= found <= tries:
