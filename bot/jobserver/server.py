@@ -16,7 +16,7 @@ from bot.jobserver.composition import Composition, Parts
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.rendering import error_page
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
 
 logger = logging.getLogger(__name__)
@@ -80,6 +80,8 @@ class JobServer:
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
+        if settings.nobody_can_read_pages:
+            logger.warning("nobody can read the pull request pages: give each reviewer a key in %sREVIEWERS", PREFIX)
         logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
         return url
 

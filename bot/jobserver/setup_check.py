@@ -34,10 +34,10 @@ class SetupFinding:
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
-    """Yields what is found of git, the data directory, the port, the checks' programs, and the repository."""
+    """Yields what is found of the data directory, the port, the pages, programs of checks, git and the repository."""
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
-    for finding in _check_programs(settings):
+    for finding in [*_pages(settings), *_check_programs(settings)]:
         yield finding
     try:
         async with connect(settings) as github:
@@ -74,6 +74,12 @@ def _port(settings: JobServerSettings) -> SetupFinding:
         words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
         return SetupFinding("port", is_ok=None if is_taken else False, words=words)
     return SetupFinding("port", is_ok=True, words=f"it can listen on {where}")
+
+
+def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
+    if settings.nobody_can_read_pages:
+        words = f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
+        yield SetupFinding("pages", is_ok=None, words=words)
 
 
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:

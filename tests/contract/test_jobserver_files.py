@@ -70,6 +70,7 @@ async def test_an_uploaded_file_lies_there_for_the_editor_and_is_no_part_of_the_
     assert found["told"].endswith("The instruction:\n\nLook at the diagram")
     changed = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
     assert changed == ["found.json"]
+    await world.log_in()
     assert "Attached to the request: Diagram v2.png." in (await world.client.get(job["prLink"])).text
     folder = world.settings.data_directory / "jobs" / job["id"]
     assert found["copy"] == str(folder / "copy")

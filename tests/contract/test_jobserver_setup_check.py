@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from support.servers.free_ports import free_port
 from support.servers.github_server import github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
-from support.worlds.jobserver_world import KEY, git, make_bare
+from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
 
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import SetupFinding, check_setup
@@ -32,13 +32,22 @@ def bare(tmp_path: Path) -> Path:
 
 async def test_what_has_all_that_it_needs_is_left_as_it_was(tmp_path: Path, bare: Path) -> None:
     """A branch is pushed and deleted, and the data directory is not there before its time."""
-    findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
+    reviewers = f"Ada: {REVIEWER_KEY}"
+    findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),), reviewers=reviewers)
     assert [(name, one.is_ok) for name, one in findings.items()] == [
         ("data", True), ("port", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
     ]  # fmt: skip
     assert "jobs start from main" in findings["repository"].words
     assert git(bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
     assert not (tmp_path / "data").exists()
+
+
+async def test_pages_that_nobody_can_read_are_said_to_be_that(tmp_path: Path, bare: Path) -> None:
+    """Where a program runs they are for reviewers, of whom there is none; the jobs themselves need nobody."""
+    findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
+    assert findings["pages"].is_ok is None
+    assert "PAGEHAND_JOBSERVER_REVIEWERS" in findings["pages"].words
+    assert "pages" not in await found(tmp_path, repository=str(bare))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,40 @@ def test_private_pages_need_somebody_who_can_read_them() -> None:
     assert made(PRIVATE_PAGES="true", REVIEWERS=f"Ada:{ADA}").private_pages
 
 
+@pytest.mark.parametrize(
+    ("environ", "private"),
+    [
+        ({}, False),
+        ({"AGENT": "claude"}, True),
+        ({"EDITOR": "command", "COMMAND": "fix"}, True),
+        ({"CHECKS": "make test"}, True),
+        ({"AGENT": "claude", "PULL_REQUESTS": "local"}, True),
+    ],
+)
+def test_where_a_program_runs_drafts_are_for_reviewers(environ: dict[str, str], *, private: bool) -> None:
+    assert made(**environ).private_pages is private
+
+
+def test_drafts_are_for_everybody_only_where_no_program_can_reach_them() -> None:
+    for open_way in ({"SANDBOX": "none"}, {"SANDBOX_NETWORK": "true"}):
+        with pytest.raises(ConfigError, match="PRIVATE_PAGES must not be false"):
+            made(PRIVATE_PAGES="false", AGENT="claude", **open_way)
+    assert made(PRIVATE_PAGES="false", SANDBOX="none").private_pages is False
+    assert made(PRIVATE_PAGES="false", AGENT="claude", SANDBOX_NETWORK="false").private_pages is False
+
+
+def test_proxies_are_addresses_and_networks() -> None:
+    named = made(TRUSTED_PROXIES="127.0.0.1, 10.0.3.0/24  2001:db8::/32").trusted_proxies
+    assert [str(network) for network in named] == ["127.0.0.1/32", "10.0.3.0/24", "2001:db8::/32"]
+    assert made().trusted_proxies == ()
+
+
+@pytest.mark.parametrize("proxies", ["proxy.example.com", "10.0.3.1/24", "1", "0.0.0.0/0", "::/0", "127.0.0.1/x"])
+def test_what_names_no_proxy_is_refused(proxies: str) -> None:
+    with pytest.raises(ConfigError, match="TRUSTED_PROXIES must"):
+        made(TRUSTED_PROXIES=proxies)
+
+
 def test_keys_do_not_stay_in_the_environment() -> None:
     environ = {f"{PREFIX}REVIEWERS": f"Ada:{ADA}", f"{PREFIX}REVIEWERS_FILE": "x", "PATH": "/bin"}
     forget_secrets(environ)

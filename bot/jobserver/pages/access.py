@@ -1,9 +1,7 @@
-"""Who may merge and close: reviewers with a key each, their sessions, and how often a key may be tried."""
+"""Who may merge and close: reviewers with a key each, and their sessions."""
 
 import hmac
-import ipaddress
 import secrets
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,9 +10,6 @@ from hashlib import sha256
 from bot.jobserver.settings.pages import Reviewer
 
 _MOST_SESSIONS = 1000
-_MOST_ADDRESSES = 10_000
-TRIES = 10
-TRIES_WITHIN = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -70,38 +65,6 @@ class Sessions:
 
     def close(self, cookie: str) -> None:
         self._sessions.pop(_digest(cookie), None)
-
-
-class LoginThrottle:
-    """Counts wrong keys: after ten within ten minutes an address has to wait, though not those at other addresses."""
-
-    def __init__(self, *, now: Callable[[], datetime]) -> None:
-        self._now = now
-        self._failures: dict[str, deque[datetime]] = {}
-
-    def wait(self, address: str) -> timedelta:
-        """Returns how long this address has to wait; nothing where it may try."""
-        failures = self._failures.get(_network(address), deque())
-        if len(failures) < TRIES:
-            return timedelta(0)
-        return max(timedelta(0), failures[0] + TRIES_WITHIN - self._now())
-
-    def record_failure(self, address: str) -> None:
-        network = _network(address)
-        failures = self._failures.pop(network, deque(maxlen=TRIES))
-        while len(self._failures) >= _MOST_ADDRESSES:
-            del self._failures[next(iter(self._failures))]
-        failures.append(self._now())
-        self._failures[network] = failures
-
-
-def _network(address: str) -> str:
-    """Returns an address; of IPv6 its network, as whoever has one address there has all of them."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else address  # noqa: PLR2004
 
 
 def _digest(secret: str) -> bytes:

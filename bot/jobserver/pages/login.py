@@ -1,6 +1,6 @@
 """Logging in and out, and who it is that sent a request."""
 
-import math
+import logging
 import re
 import secrets
 from collections.abc import Callable
@@ -10,15 +10,21 @@ from datetime import datetime
 from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
-from bot.jobserver.pages.access import LoginThrottle, Reviewers, Session, Sessions
+from bot.jobserver.pages.access import Reviewers, Session, Sessions
+from bot.jobserver.pages.client_network import client_network
 from bot.jobserver.pages.forms import form_field
+from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom
 from bot.jobserver.pages.rendering import error_page, render_page
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.logging import ThrottledLogger
 
 COOKIE = "pagehand_reviewer"
 _NEXT = re.compile(r"/pulls(?:/[1-9]\d{0,8}(?:/rendered)?)?")
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _WRONG_KEY = "This is nobody's key."
+_NOBODY = f"Nobody can log in here yet: this server needs {PREFIX}REVIEWERS."
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,17 @@ class Login:
     ) -> None:
         if everybody and settings.host not in _LOOPBACK:
             raise ValueError("only on a loopback address everybody may merge")
+        if everybody and settings.runs_programs:
+            raise ValueError("everybody may merge only where no agent runs, which might reach the pages")
         self._public_url = public_url
-        self._is_private = settings.private_pages
+        self._is_private = bool(settings.private_pages)
         self._lasting = settings.login_lasts
         self._reviewers = Reviewers(settings.reviewer_list)
         self._sessions = Sessions(lasting=settings.login_lasts, now=now)
-        self._throttle = LoginThrottle(now=now)
+        self._trusted = settings.trusted_proxies
+        self._pace = LoginPace(now=now)
+        self._waiting_room = WaitingRoom()
+        self._log = ThrottledLogger(logger)
         self._everybody = Session(everybody, secrets.token_urlsafe(32)) if everybody else None
 
     def add_routes(self, app: web.Application) -> None:
@@ -74,23 +85,13 @@ class Login:
         target = _next(request.query.get("next", ""))
         if self.who(request) is not None:
             raise web.HTTPSeeOther(target)
-        return self._form(target)
+        return self._form(target, "" if self._reviewers else _NOBODY)
 
     async def log_in(self, request: web.Request) -> web.Response:
         if not self._is_own_form(request):
             return error_page(request, 403, "Logging in works only on this server's own page.")
-        target, address = _next(await form_field(request, "next")), request.remote or ""
-        wait = self._throttle.wait(address)
-        if wait:
-            minutes = math.ceil(wait.total_seconds() / 60)
-            return self._form(
-                target, f"Too many wrong keys came from your address. Try again in {minutes} min.", status=429
-            )
-        name = self._reviewers.find(await form_field(request, "key"))
-        if name is None:
-            self._throttle.record_failure(address)
-            return self._form(target, _WRONG_KEY, status=403)
-        return self._enter(name, target)
+        target, name = _next(await form_field(request, "next")), await self._whose_key(request)
+        return self._form(target, _WRONG_KEY, status=403) if name is None else self._enter(name, target)
 
     async def log_out(self, request: web.Request) -> web.Response:
         if await self.check_pressed_here(request) is None:
@@ -99,6 +100,17 @@ class Login:
         response = _see("/login" if self._is_private else "/pulls")
         response.del_cookie(COOKIE, path="/")
         return response
+
+    async def _whose_key(self, request: web.Request) -> str | None:
+        """Returns whose key was sent, after as long as logins wait at the moment."""
+        network = client_network(request.remote or "", request.headers.getall("X-Forwarded-For", []), self._trusted)
+        seconds = self._pace.pause(network)
+        name = self._reviewers.find(await form_field(request, "key"))
+        if name is None:
+            self._pace.record_wrong_key(network)
+            self._log.warning("a wrong reviewer's key came from %s", network)
+        await self._waiting_room.wait(seconds)
+        return name
 
     def _enter(self, name: str, target: str) -> web.Response:
         response = _see(target)

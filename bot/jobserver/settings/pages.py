@@ -1,17 +1,19 @@
-"""Settings: who may merge and close on the pages of the local pull requests, and who may read them."""
+"""Settings: who may merge and close on the pages of the local pull requests, and how they get in."""
 
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from bot.jobserver.settings.values import Duration
 from bot.runtime.settings import Settings
 
 SHORTEST_REVIEWER_KEY = 16
 _LONGEST_NAME = 80
+Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,24 @@ def _reviewers(value: SecretStr) -> SecretStr:
     return value
 
 
+def _networks(value: object) -> object:
+    """Reads addresses and networks, with commas or spaces between them."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(ip_network(word) for word in value.replace(",", " ").split())
+    except ValueError:
+        raise ValueError("must be addresses or networks, such as 127.0.0.1, 10.0.3.0/24") from None
+
+
+def _not_everybody(value: tuple[Network, ...]) -> tuple[Network, ...]:
+    if not all(network.prefixlen for network in value):
+        raise ValueError("must not be everybody's address, or anybody could say who they are")
+    return value
+
+
 class PageSettings(Settings):
-    """Who may merge and close on the pages of the local pull requests, and who may read them."""
+    """Who may merge and close on the pages of the local pull requests, and how they get in."""
 
     reviewers: Annotated[SecretStr, AfterValidator(_reviewers)] = Field(
         SecretStr(""),
@@ -53,19 +71,11 @@ class PageSettings(Settings):
     login_lasts: Duration = Field(
         timedelta(hours=12), description="how long a reviewer stays logged in (seconds or ISO 8601)"
     )
-    private_pages: bool = Field(
-        False,
-        description="true shows the pull request pages only to reviewers who are logged in",
-        validate_default=True,
+    trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(_networks), AfterValidator(_not_everybody)] = Field(
+        (),
+        description="addresses and networks of the proxies in front, with commas between them: what they say in "
+        "X-Forwarded-For counts, and that of nobody else",
     )
-
-    @field_validator("private_pages")
-    @classmethod
-    def _somebody_can_read(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - the signature is pydantic's
-        reviewers = info.data.get("reviewers")
-        if value and reviewers is not None and not _parse(reviewers.get_secret_value()):
-            raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")
-        return value
 
     @property
     def reviewer_list(self) -> tuple[Reviewer, ...]:

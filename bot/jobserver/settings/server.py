@@ -109,6 +109,13 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     max_prompt_characters: int = Field(50_000, ge=1, description="the longest prompt taken; longer ones get 413")
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
 
+    private_pages: bool | None = Field(
+        None,
+        description="true shows the pull request pages only to reviewers who are logged in; by default so where an "
+        "agent or another program runs",
+        validate_default=True,
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _an_agent_is_the_editor(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +139,29 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
                 "prompt comes on standard input, or write {prompt_file} where the program takes a file's name"
             )
         return value
+
+    @field_validator("private_pages")
+    @classmethod
+    def _somebody_can_read(cls, value: bool | None, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's signature
+        """What runs on this machine could read pages that everybody can read, unless its sandbox keeps it from them."""
+        runs_programs = info.data.get("editor", "builtin") != "builtin" or bool(info.data.get("checks"))
+        is_open = info.data.get("sandbox") == "none" or info.data.get("sandbox_network") is True
+        reviewers = info.data.get("reviewers")
+        if value and reviewers is not None and not reviewers.get_secret_value().strip():
+            raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")
+        if value is False and runs_programs and is_open:
+            raise ValueError("must not be false, or what an agent starts could read every draft")
+        return runs_programs if value is None else value
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether an agent or another program runs, and not the built-in editor alone."""
+        return self.editor != "builtin" or bool(self.checks)
+
+    @property
+    def nobody_can_read_pages(self) -> bool:
+        """Whether this server's own pages are where pull requests are, and nobody has a key to them."""
+        return bool(self.private_pages) and self.pull_requests == "local" and not self.reviewer_list
 
     @property
     def shown_model(self) -> str:
