@@ -123,6 +123,14 @@ async def test_a_bubblewrap_that_does_not_work_is_told_with_its_reason(
         await open_sandbox(settings(), tmp_path / "data")
 
 
+async def test_a_machine_without_a_filter_of_system_calls_has_no_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{script(tmp_path / 'bwrap').parent}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(JobServerError, match=r"for x86_64 and aarch64, not for riscv64\. Or set PAGEHAND_"):
+        await open_sandbox(settings(), tmp_path / "data", machine="riscv64")
+
+
 @pytest.mark.parametrize("folder", ["data", "data/copies", "."])
 async def test_no_setting_shows_the_data_directory(
     tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch

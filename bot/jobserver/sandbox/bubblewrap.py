@@ -1,6 +1,8 @@
 """Bubblewrap: a program sees a small part of the machine and no other process, and writes to its two folders only."""
 
+import base64
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,6 +13,8 @@ from bot.jobserver.sandbox.environment import environment_for
 from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.program_files import locate, needed_paths
+from bot.jobserver.sandbox.seccomp import filter_for
+from bot.jobserver.sandbox.supervise import FILTER_FD
 
 COPY = Path("/workspace/copy")
 HOME = Path("/workspace/home")
@@ -35,6 +39,8 @@ _NAMESPACES = (
     "--disable-userns", "--uid", _USER, "--gid", _USER, "--hostname", "pagehand", "--cap-drop", "ALL",
     "--die-with-parent", "--new-session",
 )  # fmt: skip
+_OF_THE_HOST = ("kcore", "key-users", "keys", "latency_stats", "sched_debug", "timer_list")
+"""Below /proc, and not this sandbox's own: the server user's keyrings and other processes, for instance."""
 # Each of these file systems is memory. The server's root owns files below /proc/sys that control the whole machine.
 _OWN = (
     "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
@@ -46,6 +52,11 @@ _OWN = (
 def supervised(arguments: Iterable[str], *, mode: str) -> tuple[str, ...]:
     """Returns a command that runs another one and ends whatever it leaves behind; `mode` is that of `supervise`."""
     return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, *arguments)
+
+
+def filtered(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Returns the same for bubblewrap, which finds its filter of system calls open at `FILTER_FD`."""
+    return supervised(arguments, mode=base64.b64encode(filter_for(platform.machine())).decode())
 
 
 @dataclass(frozen=True)
@@ -72,16 +83,18 @@ class Bubblewrap:
         needed = needed_paths(arguments, environment["PATH"])
         options = (
             *_NAMESPACES,
+            *("--seccomp", str(FILTER_FD)),
             *(() if self.has_network else ("--unshare-net",)),
             *_system(),
             *_OWN,
+            *_hidden(),
             *_read_only({*needed, *self.folders}),
             *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
             *_attachments(workspace),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         command = (self.bwrap, *options, "--", *self._limited(), *arguments)
-        return SandboxedProgram(supervised(command, mode="plain"), workspace.copy, environment, COPY, HOME)
+        return SandboxedProgram(filtered(command), workspace.copy, environment, COPY, HOME)
 
     def _limited(self) -> tuple[str, ...]:
         """Limits that the kernel keeps at once, by a program of util-linux: `RunLimits.exceeded` needs a moment."""
@@ -102,6 +115,12 @@ def _system() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     for name in ("passwd", "group"):
         yield from ("--ro-bind", str(_MADE_UP / name), f"/etc/{name}")
+
+
+def _hidden() -> Iterator[str]:
+    for path in (Path("/proc", name) for name in _OF_THE_HOST):
+        if path.exists():
+            yield from ("--ro-bind", os.devnull, str(path))
 
 
 def _attachments(workspace: Workspace) -> Iterator[str]:

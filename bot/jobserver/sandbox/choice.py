@@ -1,6 +1,7 @@
 """Which sandbox it is: what the setting says, tried before any job needs it."""
 
 import io
+import platform
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 _TRIAL_S = 20.0
@@ -23,7 +25,7 @@ _OTHERWISE = (
 )
 
 
-async def open_sandbox(settings: SandboxSettings, data: Path) -> Sandbox:
+async def open_sandbox(settings: SandboxSettings, data: Path, *, machine: str = platform.machine()) -> Sandbox:
     """Returns the sandbox of the settings; `data` is the server's data directory, which no program may see.
 
     Raises:
@@ -33,18 +35,21 @@ async def open_sandbox(settings: SandboxSettings, data: Path) -> Sandbox:
         case "none":
             return NoSandbox()
         case "bubblewrap":
-            sandbox = _bubblewrap(settings, data)
+            sandbox = _bubblewrap(settings, data, machine)
             await _try(sandbox)
             return sandbox
         case _:
             assert_never(settings.sandbox)
 
 
-def _bubblewrap(settings: SandboxSettings, data: Path) -> Bubblewrap:
+def _bubblewrap(settings: SandboxSettings, data: Path, machine: str) -> Bubblewrap:
     found = shutil.which("bwrap")
     if found is None:
         where = "install the package bubblewrap" if sys.platform == "linux" else "it exists for Linux only"
         raise JobServerError(f"bubblewrap, in which programs and agents run, is not installed: {where}. {_OTHERWISE}")
+    if machine not in MACHINES:
+        known = " and ".join(MACHINES)
+        raise JobServerError(f"its filter of system calls is there for {known}, not for {machine}. {_OTHERWISE}")
     for folder in (folder.resolve() for folder in settings.sandbox_folders):
         if not folder.is_dir():
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {folder}, which is not a folder")

@@ -5,6 +5,7 @@ starts stays below this process, also what called setsid or lost its parent, sin
 (PR_SET_CHILD_SUBREAPER). When the program ends, on SIGTERM, and when the server dies, all of it is killed.
 """
 
+import base64
 import contextlib
 import ctypes
 import os
@@ -21,6 +22,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _HIGHEST_CAPABILITY = 63
 _CANNOT_BE_STARTED = 127
+_BARE = "bare"
+FILTER_FD = 20
+"""Where the program finds the filter of system calls that it is to apply to what it starts."""
 _PAUSE_S = 0.005
 
 
@@ -29,9 +33,10 @@ class _AskedToEnd(BaseException):
 
 
 def main(arguments: list[str]) -> int:
-    """Runs `PARENT {plain|bare} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
+    """Runs `PARENT {bare|FILTER} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
 
-    PARENT is the server's process id; `bare` takes all privileges of root away from the program.
+    PARENT is the server's process id; `bare` takes all privileges of root away from the program. FILTER, in base64, is
+    what the program reads from `FILTER_FD`.
     """
     parent, mode, *command = arguments
     signal.signal(signal.SIGTERM, _raise)
@@ -43,7 +48,7 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != int(parent):
         return 0
     try:
-        return _wait_for(_start(command, is_bare=mode == "bare"))
+        return _wait_for(_start(command, mode))
     except _AskedToEnd:
         return 128 + signal.SIGTERM
     finally:
@@ -75,10 +80,10 @@ def _parent(pid: int) -> int | None:
     return int(stat.rpartition(b")")[2].split()[1])
 
 
-def _start(command: list[str], *, is_bare: bool) -> int:
+def _start(command: list[str], mode: str) -> int:
     pid = os.fork()
     if pid == 0:
-        _become(command, is_bare=is_bare)
+        _become(command, mode)
     # Whoever reads the program's output shall see its end; whoever writes to it, that it is gone.
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -86,21 +91,35 @@ def _start(command: list[str], *, is_bare: bool) -> int:
     return pid
 
 
-def _become(command: list[str], *, is_bare: bool) -> None:
+def _become(command: list[str], mode: str) -> None:
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if is_bare:
-            for capability in range(_HIGHEST_CAPABILITY + 1):
-                _prctl(_PR_CAPBSET_DROP, capability)
-            _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        if mode == _BARE:
+            _give_up_privileges()
+        else:
+            _open_filter(base64.b64decode(mode, validate=True))
         os.execvp(command[0], command)  # noqa: S606 - no shell is what is wanted
     except BaseException as error:  # noqa: BLE001 - whatever it is, there must not be a second supervisor
         reason = error.strerror if isinstance(error, OSError) else type(error).__name__
         os.write(2, f"{command[0]} cannot be started: {reason}\n".encode(errors="replace"))
     finally:
         os._exit(_CANNOT_BE_STARTED)
+
+
+def _give_up_privileges() -> None:
+    for capability in range(_HIGHEST_CAPABILITY + 1):
+        _prctl(_PR_CAPBSET_DROP, capability)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _open_filter(program: bytes) -> None:
+    """A file in memory: a pipe would do, too, but only up to its size."""
+    file = os.memfd_create("filter")
+    os.write(file, program)
+    os.lseek(file, 0, os.SEEK_SET)
+    os.dup2(file, FILTER_FD)
 
 
 def _wait_for(program: int) -> int:

@@ -1,0 +1,121 @@
+"""The filter of system calls that the kernel applies to every program in the sandbox: classic BPF, see seccomp(2).
+
+A system call's number is looked for by halves; where its arguments decide, only those are looked at that are values:
+what a pointer leads to can change after the look.
+"""
+
+import errno
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+
+from bot.jobserver.sandbox.system_calls import Verdict, system_calls
+
+# linux/audit.h
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""What the kernel calls these machines. It calls them otherwise where a program runs as on the 32-bit ones."""
+
+# linux/filter.h, linux/seccomp.h
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _MACHINE = 0, 4
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+
+_UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
+_TCP, _UDP, _ROUTE = 6, 17, 0
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS to CLONE_NEWNET, linux/sched.h
+_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # asm-generic/ioctls.h
+_ORDINARY, _TELL = 0, 0xFFFFFFFF  # linux/personality.h
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    """`yes` and `no` are how many instructions to leave out."""
+
+    code: int
+    value: int
+    yes: int = 0
+    no: int = 0
+
+    def __bytes__(self) -> bytes:
+        return struct.pack("<HBBI", self.code, self.yes, self.no, self.value)
+
+
+_Block = tuple[_Instruction, ...]
+"""Instructions of which each way ends in an answer."""
+
+
+@cache
+def filter_for(machine: str) -> bytes:
+    """Returns the filter's program for a machine of `MACHINES`."""
+    is_this = _Instruction(_EQUAL, MACHINES[machine], yes=1)
+    number = _Instruction(_LOAD, _NUMBER)
+    program = (_Instruction(_LOAD, _MACHINE), is_this, _Instruction(_RETURN, _KILL), number, *_search(_ranges(machine)))
+    return b"".join(map(bytes, program))
+
+
+def _ranges(machine: str) -> list[tuple[int, _Block]]:
+    """Returns from which number on which block answers. x32's numbers are far beyond the last one, which is absent."""
+    blocks = {
+        call.numbers[machine]: _block(call.name, call.verdict) for call in system_calls() if machine in call.numbers
+    }
+    every = ((number, blocks.get(number, _ABSENT)) for number in range(max(blocks) + 2))
+    return [next(same) for _, same in groupby(every, key=lambda each: each[1])]
+
+
+def _search(ranges: Sequence[tuple[int, _Block]]) -> _Block:
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, others = _search(ranges[:middle]), _search(ranges[middle:])
+    return (_Instruction(_AT_LEAST, ranges[middle][0], yes=len(below)), *below, *others)
+
+
+def _block(name: str, verdict: Verdict) -> _Block:
+    match verdict:
+        case Verdict.ALLOWED:
+            return _ALLOWED
+        case Verdict.REFUSED:
+            return _REFUSED
+        case Verdict.ABSENT:
+            return _ABSENT
+        case Verdict.CHECKED:
+            return _CHECKED[name]
+
+
+def _fails_with(number: int) -> _Block:
+    return (_Instruction(_RETURN, _ERROR | number),)
+
+
+def _argument(index: int) -> _Instruction:
+    """Loads the lower half of an argument: the kernel itself takes no more of those that are looked at here."""
+    return _Instruction(_LOAD, 16 + 8 * index)
+
+
+def _one_of(values: Sequence[int], then: _Block, otherwise: _Block) -> _Block:
+    left = range(len(values) - 1, -1, -1)
+    tests = (_Instruction(_EQUAL, value, yes=after + len(otherwise)) for value, after in zip(values, left, strict=True))
+    return (*tests, *otherwise, *then)
+
+
+_ALLOWED: _Block = (_Instruction(_RETURN, _ALLOW),)
+_REFUSED = _fails_with(errno.EPERM)
+_ABSENT = _fails_with(errno.ENOSYS)
+_NO_FAMILY = _fails_with(errno.EAFNOSUPPORT)
+_NO_PROTOCOL = _fails_with(errno.EPROTONOSUPPORT)
+
+
+def _protocols(*allowed: int) -> _Block:
+    return (_argument(2), *_one_of(allowed, _ALLOWED, _NO_PROTOCOL))
+
+
+_OF_ROUTES = _one_of((_NETLINK,), _protocols(_ROUTE), _NO_FAMILY)
+_OF_INTERNET = _one_of((_IPV4, _IPV6), _protocols(0, _TCP, _UDP), _OF_ROUTES)
+_CHECKED: dict[str, _Block] = {
+    "socket": (_argument(0), *_one_of((_UNIX,), _ALLOWED, _OF_INTERNET)),
+    "socketpair": (_argument(0), *_one_of((_UNIX,), _ALLOWED, _NO_FAMILY)),
+    "clone": (_argument(0), _Instruction(_ANY_BIT, _NEW_NAMESPACES, yes=1), *_ALLOWED, *_REFUSED),
+    "ioctl": (_argument(1), *_one_of((_TIOCSTI, _TIOCLINUX, _TIOCSETD), _REFUSED, _ALLOWED)),
+    "personality": (_argument(0), *_one_of((_ORDINARY, _TELL), _ALLOWED, _REFUSED)),
+}
