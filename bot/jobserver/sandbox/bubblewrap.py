@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.sandbox.environment import environment_for
-from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.program_files import locate, needed_paths
 from bot.jobserver.sandbox.seccomp import filter_for
@@ -23,6 +23,8 @@ ATTACHMENTS = Path("/workspace/attachments")
 TMP_BYTES = 2**30
 _THREADS = 8
 """For each process; the kernel counts them together."""
+_PYTHON = str(Path(sys.executable).resolve())
+"""Not that of a virtual environment, whose packages nobody inside needs."""
 _USER = "1000"  # some agents refuse to work as root
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 # Nothing here is a secret: /etc/ssl/private, for one, stays outside.
@@ -34,6 +36,9 @@ _ETC = (
 )  # fmt: skip
 _MADE_UP = Path(__file__).with_name("etc")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
+_FORWARD = Path(__file__).with_name("forward.py")
+_DOORS = Path("/workspace/doors")
+"""Where a program finds its doors, and what leads to them."""
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--disable-userns", "--uid", _USER, "--gid", _USER, "--hostname", "pagehand", "--cap-drop", "ALL",
@@ -81,19 +86,22 @@ class Bubblewrap:
         environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
         arguments = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
         needed = needed_paths(arguments, environment["PATH"])
+        if program.doors:
+            needed |= needed_paths((_PYTHON,), environment["PATH"])
         options = (
             *_NAMESPACES,
             *("--seccomp", str(FILTER_FD)),
-            *(() if self.has_network else ("--unshare-net",)),
+            *(() if self.has_network and not program.doors else ("--unshare-net",)),
             *_system(),
             *_OWN,
             *_hidden(),
             *_read_only({*needed, *self.folders}),
             *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
             *_attachments(workspace),
+            *_bound_in(program.doors),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
-        command = (self.bwrap, *options, "--", *self._limited(), *arguments)
+        command = (self.bwrap, *options, "--", *self._limited(), *_through(program.doors), *arguments)
         return SandboxedProgram(filtered(command), workspace.copy, environment, COPY, HOME)
 
     def _limited(self) -> tuple[str, ...]:
@@ -126,6 +134,21 @@ def _hidden() -> Iterator[str]:
 def _attachments(workspace: Workspace) -> Iterator[str]:
     if workspace.attachments is not None and workspace.attachments.is_dir():
         yield from ("--ro-bind", str(workspace.attachments), str(ATTACHMENTS))
+
+
+def _bound_in(doors: tuple[Door, ...]) -> Iterator[str]:
+    for door in doors:
+        yield from ("--ro-bind", str(door.socket), str(_DOORS / f"{door.port}.sock"))
+    if doors:
+        yield from ("--ro-bind", str(_FORWARD), str(_DOORS / _FORWARD.name))
+
+
+def _through(doors: tuple[Door, ...]) -> tuple[str, ...]:
+    """A command before the program's, which takes its place once the doors are open."""
+    if not doors:
+        return ()
+    opened = (f"{door.port}={_DOORS / f'{door.port}.sock'}" for door in doors)
+    return (_PYTHON, "-I", "-S", str(_DOORS / _FORWARD.name), *opened, "--")
 
 
 def _read_only(paths: set[Path]) -> Iterator[str]:

@@ -21,11 +21,25 @@ class Workspace:
 
 
 @dataclass(frozen=True)
+class Door:
+    """What a program without a network reaches all the same: who connects to 127.0.0.1 at this port inside its sandbox
+    is connected to this Unix socket of the server's.
+    """
+
+    port: int
+    socket: Path
+
+
+@dataclass(frozen=True)
 class Program:
-    """A program to run, without a shell. `environment` is what it gets besides PATH, HOME and the language."""
+    """A program to run, without a shell. `environment` is what it gets besides PATH, HOME and the language.
+
+    With `doors` it has no network but these, whatever the settings say; only a sandbox can give them.
+    """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    doors: tuple[Door, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""Gives a program without a network its doors: ports on its own loopback, each of which leads to a Unix socket.
+
+It runs inside the sandbox, by its path and without the packages around it: only the standard library is at hand. The
+program takes its place as soon as the ports listen; what forwards is left behind, and ends with the sandbox. A program
+that stops it has only closed its own doors.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+
+HOST = "127.0.0.1"
+MOST_CONNECTIONS = 128
+"""At once, for each door; more wait their turn."""
+_CANNOT_BE_STARTED = 127
+_CHUNK = 2**16
+
+
+def main(arguments: list[str]) -> None:
+    """Runs `PORT=SOCKET… -- PROGRAM ARGUMENT…`."""
+    end = arguments.index("--")
+    doors = [argument.split("=", 1) for argument in arguments[:end]]
+    listening = [(socket.create_server((HOST, int(port)), backlog=MOST_CONNECTIONS), path) for port, path in doors]
+    if os.fork() == 0:
+        if os.fork() == 0:  # or it would be a child of the program's
+            _leave_streams()
+            asyncio.run(_forward(listening))
+        os._exit(0)
+    os.wait()
+    command = arguments[end + 1 :]
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - no shell is what is wanted
+    except OSError as error:
+        os.write(2, f"{command[0]} cannot be started: {error.strerror}\n".encode(errors="replace"))
+        os._exit(_CANNOT_BE_STARTED)
+
+
+def _leave_streams() -> None:
+    """Whoever reads the program's output shall see its end."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+
+
+async def _forward(listening: list[tuple[socket.socket, str]]) -> None:
+    await asyncio.gather(*(_serve(listener, path) for listener, path in listening))
+
+
+async def _serve(listener: socket.socket, path: str) -> None:
+    listener.setblocking(False)
+    loop, free = asyncio.get_running_loop(), asyncio.Semaphore(MOST_CONNECTIONS)
+    connected: set[asyncio.Task[None]] = set()
+    while True:
+        await free.acquire()
+        connection, _ = await loop.sock_accept(listener)
+        task = loop.create_task(_connect(connection, path))
+        connected.add(task)
+        task.add_done_callback(connected.discard)
+        task.add_done_callback(lambda _: free.release())
+
+
+async def _connect(connection: socket.socket, path: str) -> None:
+    with contextlib.suppress(OSError):
+        inner = await asyncio.open_connection(sock=connection)
+        try:
+            outer = await asyncio.open_unix_connection(path)
+        except OSError:
+            inner[1].close()
+            raise
+        await asyncio.gather(_copy(inner[0], outer[1]), _copy(outer[0], inner[1]), return_exceptions=True)
+        for _, writer in (inner, outer):
+            writer.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copies till the end, which it passes on; a side that is gone takes the other one along."""
+    try:
+        while chunk := await reader.read(_CHUNK):
+            writer.write(chunk)
+            await writer.drain()
+        writer.write_eof()
+    except OSError:
+        writer.close()
+        raise
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
