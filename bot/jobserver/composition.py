@@ -12,6 +12,7 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.api.handlers import JobApi
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
@@ -26,6 +27,7 @@ from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.addresses import displayed_repository, short_name
+from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
@@ -106,7 +108,11 @@ class Composition:
         self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests, database: Database, uploads: Uploads
     ) -> JobRunner:
         settings = self._settings
-        limits = ChangeLimits(settings.max_changed_files, int(settings.max_file_megabytes * 1_000_000))
+        limits = ChangeLimits(
+            settings.max_changed_files,
+            int(settings.max_file_megabytes * 1_000_000),
+            AllowedPaths(settings.paths, only_navigation),
+        )
         sandbox = await self._sandbox()
         neighbours = Neighbours(
             GitRepository(mirror, base, limits),

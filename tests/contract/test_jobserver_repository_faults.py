@@ -90,7 +90,8 @@ async def test_attributes_that_convert_files_keep_no_change_from_being_made(tmp_
     )
     program.chmod(0o700)
     bare = make_bare(tmp_path / "docs.git", FILES)
-    async with running(bare, tmp_path / "data", editor="command", command=(str(program),)) as world:
+    paths = ("**", ".gitattributes")
+    async with running(bare, tmp_path / "data", editor="command", command=(str(program),), paths=paths) as world:
         job = await world.done("go")
         assert (job["status"], job["details"]["reason"]) == ("completed", None)
         branch = f"pagehand/{job['id']}"

@@ -26,7 +26,7 @@ def entries(text: str) -> tuple[str, list[Entry]]:
     if not isinstance(root, yaml.MappingNode):
         return "docs", []
     folder = _values(root).get("docs_dir")
-    found = [entry for nav, locale in _navigations(root) for entry in _pages(text, nav, _Place(locale))]
+    found = [entry for nav, locale in navigations(root) for entry in _pages(text, nav, _Place(locale))]
     return (folder.value if isinstance(folder, yaml.ScalarNode) else "docs"), found
 
 
@@ -35,7 +35,7 @@ def _values(node: yaml.Node) -> dict[str, yaml.Node]:
     return {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
 
 
-def _navigations(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
+def navigations(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
     """Yields the site's `nav`, and those of the i18n plugin with the folder of their language."""
     values = _values(root)
     if "nav" in values:

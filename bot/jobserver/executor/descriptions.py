@@ -97,6 +97,12 @@ def why_nothing_changed(reason: str, question: str, left_out: Sequence[str]) -> 
     return " ".join(words) or None
 
 
+def answer_with(summary: str, left_out: Sequence[str]) -> str | None:
+    """Returns what the agent answered, and what of its change was left out: whoever asked looks here first."""
+    told = f"Left out: {'; '.join(_shortened_list(left_out))}" if left_out else ""
+    return "\n\n".join(filter(None, (summary, told))) or None
+
+
 def _requested_by(requester: Requester | None) -> str:
     if requester is None:
         return ""

@@ -30,7 +30,7 @@ class Change:
     changes: Changes | None = None
     left_out: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
-    note: str = ""
+    notes: tuple[str, ...] = ()
     session: str | None = None
 
 
@@ -109,19 +109,21 @@ class Editing:
         except EditError as error:
             await asyncio.to_thread(append_line, task.log, f"what the checks found could not be mended: {error}")
             return change
-        return await self._collected(instruction, start, change.result)
+        mended = await self._collected(instruction, start, change.result)
+        return replace(mended, left_out=tuple(dict.fromkeys((*change.left_out, *mended.left_out))))
 
     async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> Change:
         copy = self._task(instruction).workspace.copy
         collected = await self.repository.collect(start.tree, copy)
+        notes = (*filter(None, (start.note,)), *collected.notes)
         if collected.tree == start.tree:
-            return Change(result, left_out=collected.left_out, note=start.note)
+            return Change(result, left_out=collected.left_out, notes=notes)
         commit = await self.repository.commit(start, collected.tree, commit_message(instruction))
         after = self.repository.snapshot(commit)
         changes = await asyncio.to_thread(with_titles, await self.repository.changes(start.base, commit), after)
         paths = [PurePosixPath(file.path) for file in changes.files]
         checks = await self.checks.run(self.repository.snapshot(start.base), after, paths, copy)
-        return Change(result, commit, changes, collected.left_out, checks, start.note)
+        return Change(result, commit, changes, collected.left_out, checks, notes)
 
     def _task(self, instruction: Instruction) -> EditTask:
         return EditTask(

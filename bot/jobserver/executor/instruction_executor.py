@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.descriptions import why_nothing_changed
+from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed
 from bot.jobserver.executor.editing import Change, Editing
 from bot.jobserver.executor.page_titles import with_titles
 from bot.jobserver.executor.proposing import pull_request_details
@@ -81,7 +81,8 @@ class InstructionExecutor:
         Raises:
             GitError: it could not be pushed; the work is kept.
         """
-        told = JobDetails(summary=change.result.summary or None, question=change.result.question or None)
+        answer = answer_with(change.result.summary, change.left_out)
+        told = JobDetails(summary=answer, question=change.result.question or None)
         await self.publishing.records.record_answer(instruction, told)
         try:
             pushed = await self.publishing.push(instruction, change)

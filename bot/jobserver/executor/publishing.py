@@ -6,6 +6,7 @@ from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.executor.descriptions import (
     TRAILER,
     Proposal,
+    answer_with,
     commit_message,
     pull_request_description,
     subject,
@@ -84,7 +85,7 @@ class Publishing:
         proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
         details = JobDetails(
-            summary=change.result.summary or None,
+            summary=answer_with(change.result.summary, change.left_out),
             reason=proposed.reason,
             question=change.result.question or None,
             changes=change.changes,
@@ -123,7 +124,7 @@ def _proposal(instruction: Instruction, change: Change) -> Proposal:
         change.result.summary,
         instruction.requester,
         change.changes,
-        (change.note,) if change.note else (),
+        change.notes,
         change.left_out,
         change.checks,
         [file.name for file in instruction.attachments if file.instruction == instruction.number],

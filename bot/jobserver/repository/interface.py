@@ -25,10 +25,11 @@ class StartingPoint:
 
 @dataclass(frozen=True)
 class Collected:
-    """What an editor left: a tree of git, and in words what of it was left out, and why."""
+    """What an editor left: a tree of git, and in words what was left out, and why, and what to know of the rest."""
 
     tree: str
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Repository(Protocol):

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.file_stamps import load_stamps, save_stamps, stamps
 from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
 from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
 from bot.jobserver.repository.interface import Collected
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.portable_names import unportable
+from bot.jobserver.repository.removal import remove
 
 _NAMED_AT_MOST = 20
 """How many of the files that were left out are named."""
@@ -19,16 +23,18 @@ _NAMED_AT_MOST = 20
 class _Mode(StrEnum):
     """What git keeps besides plain files."""
 
+    PROGRAM = "100755"
     LINK = "120000"
     REPOSITORY = "160000"
 
 
 @dataclass(frozen=True)
 class ChangeLimits:
-    """How much one instruction may change: files, and bytes a file."""
+    """What one instruction may change: how many files, of how many bytes each, and which."""
 
     max_files: int
     max_file_bytes: int
+    allowed: AllowedPaths = AllowedPaths()  # noqa: RUF009 - immutable
 
 
 @dataclass(frozen=True)
@@ -70,11 +76,18 @@ class WorkingCopy:
         folders = {parent for entry in before for parent in entry.path.parents}
         swept = await asyncio.to_thread(sweep, self._directory, folders)
         changed = await self._changed(before, swept)
-        taken, left_out = await self._sort_out(changed, swept)
+        ignored = set(_paths(await self._run("ls-files", "-z", "--others", "--ignored", "--exclude-standard")))
+        held = await self._hold_out([path for path in changed if path not in ignored], before)
+        others = [path for path in changed if path not in held.reasons]
+        taken, left_out = await self._sort_out(others, swept, ignored)
         if len(taken) > self._limits.max_files:
             return Collected(tree, (self._too_many(len(taken)),))
+        programs = {entry.path for entry in before if entry.mode == _Mode.PROGRAM}
+        await asyncio.to_thread(settle_modes, taken, programs, self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
-        return Collected((await self._run("write-tree")).strip(), _in_words([*swept.words, *left_out]))
+        words = _in_words([*held.in_words(), *swept.words, *left_out])
+        notes = await asyncio.to_thread(self._odd_names, taken, before)
+        return Collected((await self._run("write-tree")).strip(), words, _in_words(notes))
 
     def _too_many(self, files: int) -> str:
         limit = self._limits.max_files
@@ -111,9 +124,44 @@ class WorkingCopy:
         output = await self._run("hash-object", "--stdin-paths", stdin=lines) if told else ""
         return dict(zip(told, output.split(), strict=True))
 
-    async def _sort_out(self, changed: list[PurePosixPath], swept: Swept) -> tuple[list[PurePosixPath], list[str]]:
+    async def _hold_out(self, changed: Collection[PurePosixPath], before: Collection[_Entry]) -> HeldOut:
+        """Finds what may not be changed here, and makes it in the copy as it was: checks see what is proposed."""
+        blobs = {entry.path: entry.blob for entry in before}
+        allowed = self._limits.allowed
+        found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
+        refused = [path for path in found if not await self._changes_navigation_only(path, blobs)]
+        new = [path for path in refused if path not in blobs]
+        held = held_out(refused, changed, blobs, await self._hashes(new[: self._limits.max_files]))
+        if held.reasons:
+            await asyncio.to_thread(self._remove, [path for path in held.reasons if path not in blobs])
+            restored = _joined(path for path in held.reasons if path in blobs)
+            await self._run("checkout-index", "--force", "-z", "--stdin", stdin=restored)
+        return held
+
+    async def _changes_navigation_only(self, path: PurePosixPath, blobs: Mapping[PurePosixPath, str]) -> bool:
+        file = self._directory / path
+        if path not in blobs or not self._limits.allowed.has_navigation(path) or not file.is_file():
+            return False
+        if file.stat().st_size > self._limits.max_file_bytes:
+            return False
+        before = await self._run("cat-file", "blob", blobs[path])
+        after = await asyncio.to_thread(file.read_bytes)
+        return self._limits.allowed.only_navigation(before.encode(errors="surrogateescape"), after)
+
+    def _remove(self, paths: Iterable[PurePosixPath]) -> None:
+        for path in paths:
+            remove(self._directory / path)
+
+    def _odd_names(self, taken: Collection[PurePosixPath], before: Collection[_Entry]) -> list[str]:
+        known = {entry.path for entry in before}
+        new = [path for path in taken if path not in known]
+        gone = {path for path in taken if not (self._directory / path).is_file()}
+        return list(unportable(new, (known - gone).union(new)))
+
+    async def _sort_out(
+        self, changed: list[PurePosixPath], swept: Swept, ignored: set[PurePosixPath]
+    ) -> tuple[list[PurePosixPath], list[str]]:
         """Returns what is taken, and in words what is not."""
-        ignored = set(_paths(await self._run("ls-files", "-z", "--others", "--ignored", "--exclude-standard")))
         large_files = await self._kept_by_lfs(changed)
         taken, words = [], []
         for path in changed:

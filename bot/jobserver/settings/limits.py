@@ -1,16 +1,21 @@
-"""Settings: how much a change may be, and how long things are kept."""
+"""Settings: what a change may hold, how much it may be, and how long things are kept."""
 
 from datetime import timedelta
 
 from pydantic import Field
 
-from bot.jobserver.settings.values import Duration
+from bot.jobserver.settings.values import Duration, Patterns
 from bot.runtime.settings import Settings
 
 
 class LimitSettings(Settings):
-    """How much a change may be, and how long things are kept."""
+    """What a change may hold, how much it may be, and how long things are kept."""
 
+    paths: Patterns = Field(
+        ("**",),
+        description="what a job may change, such as docs/** README.md: patterns with spaces between, or a JSON list; "
+        "names of what runs at a build, in CI, editors and agents have to be written out",
+    )
     max_changed_files: int = Field(
         2_000, ge=1, description="how many files one instruction may change; of a change of more nothing is taken"
     )

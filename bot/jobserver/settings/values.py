@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 PREFIX = "PAGEHAND_JOBSERVER_"
+_NO_PATTERN = re.compile(r"^!|[,{}\\\x00-\x1f]")
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
 
 
@@ -39,6 +40,26 @@ def _absolute(value: tuple[Path, ...]) -> tuple[Path, ...]:
     return folders
 
 
+def _patterns(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not value:
+        raise ValueError("must be at least one pattern, such as docs/**")
+    return tuple(map(path_pattern, value))
+
+
+def path_pattern(text: str) -> str:
+    """Returns a pattern of paths as it is used: a folder with a slash at its end is all that lies in it.
+
+    Raises:
+        ValueError: it is none, in words.
+    """
+    whole = f"{text}**" if text.endswith("/") else text
+    if any(part in {"", ".", ".."} for part in whole.split("/")):
+        raise ValueError("must be patterns of paths from the repository's root on, such as docs/** or **/*.md")
+    if _NO_PATTERN.search(whole):
+        raise ValueError("must be patterns with spaces between, of names, *, ? and **, such as docs/** README.md")
+    return whole
+
+
 def _names(value: object) -> object:
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
@@ -64,5 +85,6 @@ def _positive(value: timedelta) -> timedelta:
 Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
 Identity = Annotated[str, AfterValidator(_identity)]
 Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_patterns)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]

@@ -19,6 +19,7 @@ from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
 from bot.jobserver.models import AgentJob, Requester, Status
+from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
@@ -40,7 +41,9 @@ TEMPLATE = JobTemplate("docs", "main", "fake")
 class ExecutorWorld:
     """`bare` is the repository; `now` can be moved."""
 
-    def __init__(self, tmp_path: Path, database: Database, editor: ScriptedEditor, checks: Checks) -> None:
+    def __init__(
+        self, tmp_path: Path, database: Database, editor: ScriptedEditor, checks: Checks, allowed: AllowedPaths
+    ) -> None:
         self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
         self.data = tmp_path / "data"
         self.data.mkdir()
@@ -49,14 +52,15 @@ class ExecutorWorld:
         self.pull_requests = FakePullRequests()
         git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
         mirror = Mirror(git_of, self.data / "mirror.git")
-        self.repository = GitRepository(mirror, BaseBranch("main"), ChangeLimits(max_files=100, max_file_bytes=10_000))
+        limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=allowed)
+        self.repository = GitRepository(mirror, BaseBranch("main"), limits)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
         self.queue = InstructionQueue(database, now=self.now)
         self.retained = JobRetention(database, now=self.now)
-        limits = UploadLimits(file=1_000_000, space=10_000_000)
-        self.uploads = Uploads(database, uploads_folder(self.data), limits, now=self.now)
+        space = UploadLimits(file=1_000_000, space=10_000_000)
+        self.uploads = Uploads(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
         proposing = Proposing(self.pull_requests, self.proposals)
         self.retries = ProposalRetries(proposing)
@@ -127,10 +131,15 @@ class ExecutorWorld:
 
 @asynccontextmanager
 async def executing(
-    tmp_path: Path, editor: ScriptedEditor | None = None, checks: Checks | None = None
+    tmp_path: Path,
+    editor: ScriptedEditor | None = None,
+    checks: Checks | None = None,
+    allowed: AllowedPaths | None = None,
 ) -> AsyncIterator[ExecutorWorld]:
     async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
-        world = ExecutorWorld(tmp_path, database, editor or ScriptedEditor(), checks or NoChecks())
+        world = ExecutorWorld(
+            tmp_path, database, editor or ScriptedEditor(), checks or NoChecks(), allowed or AllowedPaths()
+        )
         try:
             yield world
         finally:

@@ -1,0 +1,280 @@
+"""What a job may not change stays as it is, on real git: told, and not brought back by any way round."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path, PurePosixPath
+
+import pytest
+from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.jobserver_world import git
+
+from bot.jobserver.documents.mkdocs_settings import only_navigation
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import EditError
+from bot.jobserver.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
+from bot.jobserver.repository.allowed_paths import AllowedPaths
+from bot.jobserver.repository.snapshot import Snapshot
+
+Edit = Callable[[Path], object]
+WORKFLOW = ".github/workflows/ci.yml"
+MKDOCS = "site_name: x\nnav:\n  - Home: index.md\n"
+
+
+def write(copy: Path, name: str, text: str = "x\n") -> None:
+    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    (copy / name).write_text(text)
+
+
+def read(file: Path) -> str:
+    return file.read_text()
+
+
+def files_of(copy: Path) -> set[str]:
+    return {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+
+
+def editor(edit: Edit) -> ScriptedEditor:
+    async def script(task: EditTask, _: Progress) -> EditResult:
+        edit(task.workspace.copy)
+        return EditResult("Done.")
+
+    return ScriptedEditor(script)
+
+
+def start_with(world: ExecutorWorld, files: dict[str, str]) -> None:
+    theirs = world.data.parent / "first"
+    git(world.data, "clone", "--quiet", str(world.bare), str(theirs))
+    for name, text in files.items():
+        write(theirs, name, text)
+    git(theirs, "add", "--all")
+    git(theirs, "commit", "--quiet", "-m", "More")
+    git(theirs, "push", "--quiet", "origin", "main")
+
+
+def changed(world: ExecutorWorld, job: AgentJob, branch: str = "") -> list[str]:
+    branch = branch or f"pagehand/{job.id}"
+    return git(world.bare, "diff", "--name-status", "--no-renames", f"main...{branch}").split()
+
+
+def summary(job: AgentJob) -> str:
+    assert job.details is not None
+    return job.details.summary or ""
+
+
+async def test_it_is_left_out_and_told_in_the_answer_and_in_the_pull_request(tmp_path: Path) -> None:
+    """The rest of the change is proposed."""
+
+    def edit(copy: Path) -> None:
+        write(copy, WORKFLOW)
+        write(copy, "docs/new.md")
+
+    async with executing(tmp_path, editor(edit)) as world:
+        job = await world.done("go")
+        assert changed(world, job) == ["A", "docs/new.md"]
+        assert summary(job) == f"Done.\n\nLeft out: `{WORKFLOW}` may not be changed here (PATHS)"
+        (opened,) = world.pull_requests.opened
+        assert f"Left out:\n\n- `{WORKFLOW}` may not be changed here (PATHS)" in opened.description
+
+
+async def test_a_change_of_which_nothing_may_be_taken_says_that(tmp_path: Path) -> None:
+    """Not that there was nothing to change."""
+    async with executing(tmp_path, editor(lambda copy: write(copy, WORKFLOW))) as world:
+        job = await world.done("go")
+        assert job.details is not None
+        assert job.status is Status.COMPLETED
+        assert job.details.reason == f"Left out: `{WORKFLOW}` may not be changed here (PATHS)"
+        assert world.branches() == {"main"}
+
+
+async def test_patterns_say_what_may_be_changed(tmp_path: Path) -> None:
+    """Also what runs, where it is written out."""
+
+    def edit(copy: Path) -> None:
+        for name in ("docs/a.md", "blog/a.md", WORKFLOW, ".github/CODEOWNERS"):
+            write(copy, name)
+
+    allowed = AllowedPaths(("docs/**", ".github/workflows/*.yml"))
+    async with executing(tmp_path, editor(edit), allowed=allowed) as world:
+        assert changed(world, await world.done("go")) == ["A", WORKFLOW, "A", "docs/a.md"]
+
+
+def _moved_to_a_workflow(copy: Path) -> None:
+    (copy / ".github").mkdir()
+    (copy / "docs/start.md").rename(copy / ".github/start.md")
+
+
+def _folder_in_place_of_a_file(copy: Path) -> None:
+    (copy / "package.json").unlink()
+    write(copy, "package.json/page.md")
+
+
+def _file_in_place_of_a_folder(copy: Path) -> None:
+    (copy / "site/conf.py").unlink()
+    (copy / "site").rmdir()
+    write(copy, "site", "text")
+
+
+def _link_in_place_of_a_folder(copy: Path) -> None:
+    (copy / "site/conf.py").unlink()
+    (copy / "site").rmdir()
+    (copy / "site").symlink_to("docs")
+
+
+def _program_without_an_ending(copy: Path) -> None:
+    write(copy, "bin/deploy", "#!/bin/sh\n")
+
+
+WAYS_ROUND: dict[str, Edit] = {
+    "capitals": lambda copy: write(copy, ".GitHub/Workflows/ci.yml"),
+    "a character nobody sees": lambda copy: write(copy, ".git\u200bhub/workflows/ci.yml"),
+    "moved to a held place": _moved_to_a_workflow,
+    "moved from a held place": lambda copy: (copy / "package.json").rename(copy / "CODEOWNERS"),
+    "deleted": lambda copy: (copy / "package.json").unlink(),
+    "a folder in place of a file": _folder_in_place_of_a_file,
+    "a file in place of a folder": _file_in_place_of_a_folder,
+    "a link in place of a folder": _link_in_place_of_a_folder,
+    "a link": lambda copy: (copy / "Makefile").symlink_to("package.json"),
+    "a program by its first line": _program_without_an_ending,
+    "attributes": lambda copy: write(copy, ".gitattributes", "* -diff\n"),
+    "submodules": lambda copy: write(copy, ".gitmodules", '[submodule "x"]\n'),
+    "a right to be executed": lambda copy: (copy / "package.json").chmod(0o755),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_ROUND)
+async def test_there_is_no_way_round(tmp_path: Path, way: str) -> None:
+    """What lies there stays, and so does what would be lost."""
+    async with executing(tmp_path, editor(WAYS_ROUND[way])) as world:
+        start_with(world, {"package.json": '{"name": "x"}\n', "site/conf.py": "x = 1\n"})
+        job = await world.done("go")
+        assert job.status is Status.COMPLETED
+        assert world.branches() == {"main"}
+
+
+async def test_only_programs_are_executable(tmp_path: Path) -> None:
+    """An agent that runs with another mask makes pages no programs."""
+
+    def edit(copy: Path) -> None:
+        write(copy, "docs/new.md")
+        (copy / "docs/new.md").chmod(0o755)
+
+    async with executing(tmp_path, editor(edit)) as world:
+        job = await world.done("go")
+        assert git(world.bare, "ls-tree", f"pagehand/{job.id}", "docs/new.md").startswith("100644")
+
+
+class CopyCheck:
+    """Notes what lies in the copy when the checks run, and is content with the second look."""
+
+    def __init__(self) -> None:
+        self.seen: list[set[str]] = []
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        self.seen.append(files_of(copy))
+        failed = len(self.seen) == 1
+        status = CheckStatus.FAILED if failed else CheckStatus.PASSED
+        return (CheckResult(name="copy", status=status, problems=("fault",) if failed else ()),)
+
+
+async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
+    """A held-out Makefile would decide what they do; and what was left out before the faults were mended is told."""
+
+    seen = []
+
+    async def edit(task: EditTask, _: Progress) -> None:
+        if task.is_from_person:
+            for name in ("Makefile", "docs/new.md"):
+                write(task.workspace.copy, name)
+            write(task.workspace.copy, "package.json", "{}\n")
+        else:
+            seen.append(read(task.workspace.copy / "package.json"))
+
+    checks = CopyCheck()
+    async with executing(tmp_path, ScriptedEditor(edit), checks) as world:
+        start_with(world, {"package.json": "1\n"})
+        job = await world.done("go")
+        assert checks.seen == [{"docs/start.md", "docs/new.md", "package.json"}] * 2
+        assert seen == ["1\n"]
+        assert "`Makefile` may not be changed here" in summary(job)
+        assert changed(world, job) == ["A", "docs/new.md"]
+
+
+async def test_it_does_not_come_back_with_partial_work_a_follow_up_or_a_merge_of_the_base(tmp_path: Path) -> None:
+    """Each of them makes a commit of its own."""
+
+    async def edit(task: EditTask, progress: Progress) -> None:
+        if task.prompt != "continue":
+            write(task.workspace.copy, WORKFLOW)
+        await append_prompt(task, progress)
+        if task.prompt == "half":
+            raise EditError("out of credit")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("half")
+        await world.done("continue", job.id)
+        assert changed(world, job) == ["A", "notes.md"]
+        start_with(world, {"docs/theirs.md": "x\n"})
+        await world.done("two", job.id)
+        assert changed(world, job) == ["A", "notes.md"]
+        world.pull_requests.end(PullRequestState.CLOSED)
+        await world.done("three", job.id)
+        assert changed(world, job, f"pagehand/{job.id}-2") == ["A", "notes.md"]
+
+
+async def test_what_others_change_there_is_no_business_of_the_job(tmp_path: Path) -> None:
+    """Their commits on the branch and on the base stay."""
+    async with executing(tmp_path) as world:
+        job = await world.done("one")
+        world.push_as_somebody(f"pagehand/{job.id}", "package.json", "{}\n")
+        start_with(world, {WORKFLOW: "on: push\n"})
+        await world.done("two", job.id)
+        assert changed(world, job) == ["A", "notes.md", "A", "package.json"]
+        assert git(world.bare, "show", f"pagehand/{job.id}:{WORKFLOW}") == "on: push\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_taken"), [("  - New: docs/new.md\n", True), ("hooks: [docs/x.py]\n", False)], ids=["nav", "hooks"]
+)
+async def test_of_mkdocs_settings_the_navigation_may_change(
+    tmp_path: Path,
+    more: str,
+    is_taken: bool,  # noqa: FBT001
+) -> None:
+    """A new page needs its entry; hooks and plugins run."""
+    allowed = AllowedPaths(only_navigation=only_navigation)
+    async with executing(tmp_path, editor(lambda copy: write(copy, "mkdocs.yml", MKDOCS + more)), allowed=allowed) as w:
+        start_with(w, {"mkdocs.yml": MKDOCS})
+        job = await w.done("go")
+        assert (f"pagehand/{job.id}" in w.branches()) is is_taken
+
+
+async def test_many_that_are_held_out_are_told_by_their_folder(tmp_path: Path) -> None:
+    """An environment that an agent left is a thousand files."""
+
+    def edit(copy: Path) -> None:
+        for number in range(30):
+            write(copy, f".venv/lib/{number}.py")
+        write(copy, WORKFLOW)
+
+    async with executing(tmp_path, editor(edit)) as world:
+        job = await world.done("go")
+        assert job.details is not None
+        assert "30 files in `.venv/lib`: each may not be changed here" in str(job.details.reason)
+        assert WORKFLOW in str(job.details.reason)
+
+
+async def test_names_that_other_systems_cannot_hold_are_told(tmp_path: Path) -> None:
+    """They are proposed: whoever reviews decides."""
+
+    def edit(copy: Path) -> None:
+        write(copy, "docs/aux.md")
+        write(copy, "docs/START.md")
+
+    async with executing(tmp_path, editor(edit)) as world:
+        job = await world.done("go")
+        assert changed(world, job) == ["A", "docs/START.md", "A", "docs/aux.md"]
+        (opened,) = world.pull_requests.opened
+        assert "`docs/aux.md` has a name that Windows cannot hold." in opened.description
+        assert "`docs/START.md` and `docs/start.md` are one file" in opened.description

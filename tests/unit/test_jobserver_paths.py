@@ -1,0 +1,180 @@
+"""Which paths a job may change, and which names are held out wherever they stand."""
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from bot.jobserver.documents.mkdocs_settings import only_navigation
+from bot.jobserver.repository.allowed_paths import AllowedPaths
+from bot.jobserver.repository.names_that_run import folded
+from bot.jobserver.repository.portable_names import unportable
+from bot.jobserver.settings import JobServerSettings
+
+RUNS = [
+    ".github/workflows/x.yml", ".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab-ci.yml",
+    "ci/Jenkinsfile",
+    ".circleci/config.yml", "azure-pipelines.yml", ".claude/settings.json", ".cursor/rules/a.mdc", ".vscode/tasks.json",
+    ".mcp.json", ".devcontainer/devcontainer.json", "AGENTS.md", "docs/CLAUDE.md", "docs/Agents.md", "agents.md",
+    ".gitattributes", ".gitmodules", ".git-hooks/pre-commit", "package.json", "docs/package.json", "package-lock.json",
+    "pnpm-lock.yaml", "yarn.lock", "uv.lock", "requirements.txt", "docs/requirements-docs.txt", "conf.py",
+    "docs/conf.py",
+    "docusaurus.config.ts", "astro.config.mjs", "Makefile", "docs/Makefile", "Dockerfile", "Dockerfile.dev", "a.sh",
+    ".readthedocs.yaml", "netlify.toml", "vercel.json", ".vitepress/config.mts", "book.toml", "_config.yml", ".npmrc",
+    "mkdocs.yml", "docs/_ext/x.py", "sidebars.js", "theme/x.tsx", ".env", ".pre-commit-config.yaml", "go.mod",
+    "docs/.github/workflows/x.yml", "compose.yaml", "docker-compose.override.yml", "docs/make.bat", "pyproject.toml",
+]  # fmt: skip
+CONTENT = [
+    "README.md", "docs/a.md", "docs/a.mdx", "docs.json", "mint.json", "SUMMARY.md", "docs/_sidebar.md", "a/b/c/d.rst",
+    "docs/agents.md", "docs/guides/claude.md", "docs/dockerfile.md", "docs/Makefile.md", "images/dockerfile.png",
+    ".gitignore", "docs/.pages", ".gitbook/assets/a.png", "docs/openapi.yaml", "api/spec.json", "static/site.css",
+    "LICENSE",
+    "docs/github/workflows.md", "docs/package.json.md", "docs/conf.py.md", "CHANGELOG", "docs/con~fig.md",
+    "i18n/de.json",
+]  # fmt: skip
+DISGUISES = [
+    ".GitHub/Workflows/x.yml", ".git\u200bhub/workflows/x.yml", ".github./workflows/x.yml", ".github /x.yml",
+    "GITHUB~1/x.yml",
+    ".github::$INDEX_ALLOCATION/x.yml", "PACKAGE.JSON", "package.json::$DATA", "pac\u212aage.json",
+    ".g\u0131thub/x.yml", ".G\u0130THUB/x.yml", "make\ufb01le", "\uff0egithub/x.yml", "docs\\.github\\x.yml",
+    "conf.py. ",
+    "\u2024github/workflows/x.yml", "PACKAG~1.JSO", "\ufeff.github/x.yml", "Conf.Py", "docker\u00adfile", "AGENTS.md.",
+]  # fmt: skip
+EVERYTHING = AllowedPaths()
+
+
+def allows(path: str, *patterns: str) -> bool:
+    return AllowedPaths(patterns or ("**",)).allows(PurePosixPath(path))
+
+
+@pytest.mark.parametrize("path", RUNS)
+def test_what_runs_is_held_out_unless_it_is_named(path: str) -> None:
+    """A pattern with a wildcard in its place is no name; the path itself, written out, is."""
+    name = PurePosixPath(path).name
+    assert not allows(path)
+    assert not allows(path, "**", f"**/{name[:1]}*", "docs/**", "*", "**/*.*")
+    assert allows(path, path)
+
+
+@pytest.mark.parametrize("path", CONTENT)
+def test_what_people_read_is_content(path: str) -> None:
+    """Also where it is about what runs."""
+    assert allows(path)
+
+
+@pytest.mark.parametrize("path", DISGUISES)
+def test_a_name_that_some_system_takes_for_another_is_held_out(path: str) -> None:
+    """Capitals, accents, characters that nobody sees, what Windows cuts off, its short names, and its separator."""
+    assert not allows(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_allowed"),
+    [
+        ("docs/**", "docs/a/b.md", True), ("docs/**", "docs", False), ("docs/**", "blog/a.md", False),
+        ("docs/**", "Docs/a.md", False), ("docs/*", "docs/a/b.md", False), ("*.md", "a.md", True), ("*.md",
+        "a/b.md", False),
+        ("**/*.md", "b.md", True), ("**/*.md", "a/b/c.md", True), ("a/**/b.md", "a/b.md", True),
+        ("a/**/b.md", "a/x/y/b.md", True), ("**", ".github/x.yml", False), (".github/**", ".github/x/y.yml", True),
+        (".github/**", ".github/.vscode/x", False), ("**/package.json", "a/package.json", True),
+        ("examples/**/*.py", "examples/a/b.py", True), ("examples/**", "examples/a.py", False), ("**/*.py",
+        "conf.py", False),
+        ("**/*.p?", "a.py", False), ("b\u00fccher/*", "bu\u0308cher/a.md", True), ("docs/[ab].md", "docs/a.md", True),
+    ],
+)  # fmt: skip
+def test_patterns(pattern: str, path: str, is_allowed: bool) -> None:  # noqa: FBT001
+    """`*` stays within a name, `**` goes through folders, and neither stands for what runs."""
+    assert allows(path, pattern) is is_allowed
+
+
+def test_what_begins_as_a_program_is_one_whatever_its_name() -> None:
+    """Only its own name allows it."""
+    path = PurePosixPath("bin/tool")
+    assert AllowedPaths(("bin/*",)).allows(path)
+    assert not AllowedPaths(("bin/*",)).allows(path, is_program=True)
+    assert AllowedPaths(("bin/tool",)).allows(path, is_program=True)
+
+
+NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
+    lambda name: name not in {".", ".."}
+)
+PATHS = st.lists(NAMES, min_size=1, max_size=6).map("/".join)
+
+
+@given(PATHS, st.sampled_from([".github", ".Claude", ".\u200bvscode", ".git\u00adhub"]), st.integers(0, 6))
+@example("a/b", ".github", 1)
+def test_no_path_through_a_held_folder_is_allowed_by_wildcards(path: str, folder: str, at: int) -> None:
+    """Wherever it lies."""
+    parts = [*path.split("/")[:at], folder, *path.split("/")[at:], "x.md"]
+    assert not allows("/".join(parts), "**", "*/**", "**/*", "**/?*/**", "**/*.md")
+
+
+@given(PATHS)
+def test_folding_is_stable_and_blind_to_capitals(path: str) -> None:
+    """What is compared does not change when it is compared again."""
+    once = folded(path)
+    assert folded(once) == once
+    assert folded(path.swapcase().upper()) == folded(path.upper())
+
+
+def test_the_longest_pattern_and_path_take_no_time() -> None:
+    """A hundred `**` do not multiply."""
+    pattern = "/".join(["**", "*a*a*a*b"] * 50)
+    assert not allows("/".join(["a" * 250] * 60), pattern)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "/docs/**", "docs//a", "../a", "docs/**,blog/**", "!docs", "{a,b}", "'a\\b'", "./a"]
+)
+def test_what_is_no_pattern_is_refused_at_the_start(value: str) -> None:
+    """A setting that matches nothing would hold out everything, and one with a comma looks as if it did not."""
+    with pytest.raises(ValidationError):
+        JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths=value)
+
+
+def test_a_folder_with_a_slash_is_all_that_lies_in_it() -> None:
+    """As people write it."""
+    settings = JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths="docs/ 'a b.md'")
+    assert settings.paths == ("docs/**", "a b.md")
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        (["docs/aux"], "Windows cannot hold"), (["con.md"], "Windows cannot hold"),
+        (["COM\u00b9.txt"], "Windows cannot hold"),
+        (["a /b.md"], "Windows cannot hold"), (["a./b"], "Windows cannot hold"), (["a:b.md"], "Windows cannot hold"),
+        (["Docs/new.md"], "`Docs` and `docs` are one file"), (["docs/START.md"], "`docs/START.md` and `docs/start.md`"),
+        (["docs/u\u0308.md"], "one file where"), (["console.md"], ""), (["docs/other.md"], ""),
+        (["auxiliary/x.md"], ""),
+    ],
+)  # fmt: skip
+def test_names_that_other_systems_cannot_hold_are_told(new: list[str], words: str) -> None:
+    """Once each."""
+    paths = [PurePosixPath(path) for path in new]
+    known = [PurePosixPath("docs/start.md"), PurePosixPath("docs/\u00fc.md"), *paths]
+    told = list(unportable(paths, known))
+    assert len(told) == bool(words)
+    assert all(words in line for line in told)
+
+
+MKDOCS = b"site_name: x\nplugins: [search]\nnav:\n  - Home: index.md\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_content"),
+    [
+        (MKDOCS + b"  - New: new.md\n", True), (b"# Why\n" + MKDOCS, True),
+        (MKDOCS.replace(b"[search]", b"[search, evil]"), False), (MKDOCS + b"hooks: [x.py]\n", False),
+        (MKDOCS + b"plugins: [evil]\n", False), (MKDOCS + b"  - New: !!python/object/apply:os.system [id]\n", False),
+        (MKDOCS + b"  - !ENV KEY\n", False), (MKDOCS + b"INHERIT: other.yml\n", False), (b"nav: [", False),
+        (b"", False),
+        (b"\xff", False), (MKDOCS + b"  - &a [*a]\n", False), (b"[" * 100_000, False),
+        (MKDOCS.replace(b"nav", b"Nav"), False),
+    ],
+)  # fmt: skip
+def test_of_mkdocs_settings_the_navigation_alone_is_content(after: bytes, is_content: bool) -> None:  # noqa: FBT001
+    """The rest names programs, and MkDocs makes any object of Python that it is told."""
+    assert only_navigation(MKDOCS, after) is is_content
