@@ -8,19 +8,23 @@ from support.machine.asking import Asking
 from support.machine.controlling import Controlling
 from support.machine.membership import Membership
 from support.machine.people import ALL_PROJECTS, Place
+from support.machine.short_words import ShortWords
 from support.machine.writing import Writing
 from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN
 
+from bot.domain.job_details import JobDetails
 from bot.domain.notices.messages import Reaction
+from bot.domain.notices.questions import ReplyHeld
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests import RequestKind, WayIn
 from bot.domain.threads import Thread
+from bot.starts import request_id
 
 
-class Controls(Asking, Writing, Controlling, Membership):
+class Controls(Asking, Writing, ShortWords, Controlling, Membership):
     """Every way in and every control."""
 
     @initialize(
@@ -79,8 +83,10 @@ class Controls(Asking, Writing, Controlling, Membership):
         self._calm()
         self.verdict().check()
         self._all_may_ask_again()
-        for place in self._places_with_a_job():
+        for number, place in enumerate(self._places_with_a_job()):
             self._thank(place)
+            if number == 0:
+                self._answer_with_emoji(place)
             self._retry_and_switch(place)
         self.verdict().check()
 
@@ -117,13 +123,10 @@ class Controls(Asking, Writing, Controlling, Membership):
         """Thanks for a job that has ended carry their reaction, and go nowhere; those where another one is about to
         begin are not looked at.
         """
-        live, here = self.live_in(place), (place.channel_id, place.root)
+        live = self.live_in(place)
         assert live is not None
         assert live.state.job is not None
-        if any(
-            (other.channel_id, other.ts) == here and other.number > live.number
-            for other in self.stored_threads().values()
-        ):
+        if not self._is_newest(live):
             return
         self.outside.job_api.show(live.state.job.id, "failed")
         self._look_at(live)
@@ -134,6 +137,32 @@ class Controls(Asking, Writing, Controlling, Membership):
         shown = self.outside.chat.all_reactions.get(thanks.message_ts, [])
         assert shown == [Reaction.WELCOME], f"{thanks} carry {shown}"
         assert len(self.outside.job_api.calls) == before
+
+    def _is_newest(self, live: Thread) -> bool:
+        """Whether no other job is about to begin in its Slack thread."""
+        return not any(
+            (other.channel_id, other.ts) == (live.channel_id, live.ts) and other.number > live.number
+            for other in self.stored_threads().values()
+        )
+
+    def _answer_with_emoji(self, place: Place) -> None:
+        """Emoji alone may be the answer to what the agent asks: whoever wrote them says so, and then they go out."""
+        live = self.live_in(place)
+        assert live is not None
+        assert live.state.job is not None
+        if live.state.muted_by or not self._is_newest(live):
+            return
+        self.outside.job_api.show(live.state.job.id, "completed", details=JobDetails(question="Is it meant?"))
+        self._look_at(live)
+        cheer, before = self.cheers(ANA, place, mentions=True), len(self.outside.job_api.calls)
+        self.deliver_cheer(cheer, 0)
+        self.settle_down()
+        request = request_id(f"message/{cheer.channel_id}/{cheer.message_ts}")
+        assert request in {held.request_id for held in self.outside.chat.told_as(ReplyHeld)}, f"{cheer} is not held"
+        assert len(self.outside.job_api.calls) == before
+        self.press(ANA, RequestKind.SEND_HELD, 0, argument=request)
+        self.settle_down()
+        assert [call.prompt for call in self.outside.job_api.calls[before:]] == [cheer.text]
 
     def _retry_and_switch(self, place: Place) -> None:
         """Whatever was refused before: once there is nothing against it, a job that failed is started again, and one

@@ -131,11 +131,11 @@ class PeopleMachine(Machine):
         )
         self._pressed(Press(key, person, action), at)
 
-    def say(self, person: Person, place: Place, word: Any, at: int) -> None:
-        """Somebody writes a word for Pagehand."""
+    def say(self, person: Person, place: Place, word: Any, at: int, *, text: str = "") -> None:
+        """Somebody writes a word for Pagehand; with HELP, `text` is the one that was probably meant, if any."""
         ts = self.outside.chat.next_ts()
         in_direct_message = place.channel_id.startswith("D")
-        reply = Reply(person, place.channel_id, place.root, ts, "", word=word, in_direct_message=in_direct_message)
+        reply = Reply(person, place.channel_id, place.root, ts, text, word=word, in_direct_message=in_direct_message)
         self._pressed(Press(f"message/{place.channel_id}/{ts}", person, reply), at)
 
     def _pressed(self, press: Press, at: int) -> None:

@@ -1,6 +1,7 @@
 """Jobs by the command, and all that steers them: replies, their edits, stops, presses of what asks about them."""
 
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -15,6 +16,7 @@ from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
+from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 
 
@@ -32,6 +34,7 @@ class Steering(Machine):
         jobs=st.sampled_from([1, 1, 2, 0]),
         replies=st.integers(0, 2),
         hold_back=st.sampled_from([0.0, 5.0]),
+        posts=st.sampled_from([PostMode.ALL, PostMode.ALL, PostMode.ENDS]),
         traps=st.sampled_from(BAD_STARTS),
     )
     def begin(
@@ -43,11 +46,13 @@ class Steering(Machine):
         jobs: int,
         replies: int,
         hold_back: float,
+        posts: PostMode,
         traps: tuple[Trap, ...],
     ) -> None:
         """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
         self.outside.job_api.honours_keys = idempotent
         self.outside.job_api.cancels, self.outside.hold_back = cancels, hold_back
+        self.outside.projects = replace(self.outside.projects, any_channel=ChannelSettings(posts=posts))
         self.idempotent, self.merge_seconds = idempotent, merge_seconds
         self.processes = [self.born(), self.born()]
         self.outside.traps += traps

@@ -16,15 +16,21 @@ class Writing(PeopleMachine):
     """Replies, edits, deletions; Slack brings them in any order, and again."""
 
     @precondition(lambda self: self.places() and len(self.people.messages) < MOST)
-    @rule(which=st.integers(0, 9), person=PERSON, mentions=st.booleans(), at=st.sampled_from([0, 1, None]))
-    def reply(self, *, which: int, person: Person, mentions: bool, at: int | None) -> None:
+    @rule(
+        which=st.integers(0, 9),
+        person=PERSON,
+        mentions=st.booleans(),
+        forwards=st.sampled_from([None, None, None, None, "with words", "alone"]),
+        at=st.sampled_from([0, 1, None]),
+    )
+    def reply(self, *, which: int, person: Person, mentions: bool, forwards: str | None, at: int | None) -> None:
+        """In words of their own, or with somebody else's message, or with nothing but that."""
         place = self.places()[which % len(self.places())]
         mark, key = self.next_mark()
         ts = self.outside.chat.next_ts()
-        message = Message(
-            mark, key, person, WayIn.REPLY, place.channel_id, f"Change [{mark}.0]", ts=ts, root=place.root
-        )
-        message.mentions = mentions
+        words = "" if forwards == "alone" else f"Change [{mark}.0]"
+        message = Message(mark, key, person, WayIn.REPLY, place.channel_id, words, ts=ts, root=place.root)
+        message.mentions, message.forwarded = mentions, f"Seen [{mark}.0] elsewhere" if forwards else ""
         self.written(message, at)
 
     @precondition(lambda self: self.places() and len(self.people.thanks) < MOST_THANKS)

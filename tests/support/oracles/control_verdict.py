@@ -16,7 +16,7 @@ from support.worlds.fault_world import Call
 
 from bot.domain.actions import Action
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests import Reply, RequestKind, RequestState
 from bot.domain.stopping import STOP_WORDS
 from bot.domain.thread_words import ThreadWord
 from bot.starts import request_id
@@ -57,6 +57,9 @@ class ControlVerdict(ControlHistory):
             *self.unanswered(),
             *self.false_words(),
             *self.thanked_wrongly(),
+            *self.cheered_wrongly(),
+            *self.words_to_the_agent(),
+            *self.forwarded_in_part(),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
@@ -84,7 +87,9 @@ class ControlVerdict(ControlHistory):
 
     def _repeats(self, message: Message) -> int:
         """How often people had something done once more in its Slack thread."""
-        root = self.root_of(message)
+        return self._repeats_in(self.root_of(message))
+
+    def _repeats_in(self, root: tuple[str, str]) -> int:
         return sum(
             self.answer(press) in _REPEATED and self.root_of_press(press) == root
             for press in self.people.presses.values()
@@ -257,6 +262,41 @@ class ControlVerdict(ControlHistory):
                 yield f"thanks: {thanks} were taken {len(taken)} times"
             if row is not None and row["state"] == RequestState.WITHDRAWN and (taken or shown != [Reaction.WELCOME]):
                 yield f"thanks: {thanks} carry {shown}, and were taken {len(taken)} times"
+
+    def cheered_wrongly(self) -> Iterator[str]:
+        """Emoji alone go out once at most, and only if whoever wrote them said so; till then they are asked."""
+        for cheer in self.people.cheers:
+            request, root = request_id(f"message/{cheer.channel_id}/{cheer.message_ts}"), cheer.thread_ts
+            taken, row = [call for call in self.calls if cheer.text in call.prompt], self.rows.get(request)
+            told = [self.answer(press) for press in self.people.presses.values() if press.person == cheer.person]
+            if len(taken) > 1 + self._repeats_in((cheer.channel_id, root)):
+                yield f"emoji: {cheer} were taken {len(taken)} times"
+            if taken and not {"held_sent", "held_all_sent"} & {*told}:
+                yield f"emoji: {cheer} went out, and nobody said so: {told}"
+            if row is not None and not any(f"/{request}/" in key for key in self.notices):
+                yield f"emoji: nobody was asked about {cheer}: {dict(row)}"
+
+    # -- words for Pagehand, and what others wrote ----------------------------------------------------------------
+
+    def words_to_the_agent(self) -> Iterator[str]:
+        """No word for Pagehand is an instruction. What was probably meant as one is told to its writer alone."""
+        for press in self.people.presses.values():
+            if not isinstance(press.wants, Reply) or press.wants.word is ThreadWord.NEW:
+                continue
+            own, word = request_id(press.key), press.wants.word
+            sent = [call for call in self.calls if call.key.partition(".")[0] == own]
+            if any(call.operation != "cancel" and call.prompt != STOP_WORDS for call in sent):
+                yield f"word: {press} went to the agent: {sent}"
+            hints = [row for key, row in self.notices.items() if key.endswith(f"/{press.key}")]
+            if word is ThreadWord.HELP and any(row["person_id"] != press.person.id for row in hints):
+                yield f"word: somebody else was told what {press} means: {hints}"
+
+    def forwarded_in_part(self) -> Iterator[str]:
+        """What was passed on goes along with its words, unless somebody is told that it does not."""
+        for message in self.people.messages:
+            for call in self.taken(message) if message.forwarded else ():
+                if message.forwarded not in call.prompt and not any("/cut" in key for key in self.notices):
+                    yield f"forwarded: {message} went out as {call.prompt!r}"
 
     # -- true words -----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from support.oracles.ends_verdict import wrongly_told
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.worlds.fault_world import Outside
 
@@ -318,10 +319,23 @@ class Verdict:
         untold = [link for link in state.links if not any(link in row["message"] for row in own)]
         assert not untold, f"{untold} of {thread.id} were not told: {[(row['key'], row['message']) for row in own]}"
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
-        assert all(message.thread_ts == thread.ts for message in messages if message.kind != "card_changed")
+        posts = [message for message in messages if message.kind != "card_changed"]
+        assert all(message.thread_ts == thread.ts for message in posts)
+        wrong = list(wrongly_told(thread, posts, self.outside.projects.posts(thread.channel_id), self._ends_of(thread)))
+        assert not wrong, "\n".join(wrong)
+
+    def _ends_of(self, thread: Thread) -> int:
+        """How often the jobs of a thread came to an end, of themselves or by a cancel."""
+        starts = {row["id"] for row in self.requests if (row["kind"], row["thread_id"]) == ("start", thread.id)}
+        calls, at_work = self.outside.job_api.calls, self.outside.job_api.at_work
+        jobs = {call.job_id for call in calls if call.operation == "create" and call.key in starts}
+        by_itself = sum(not works for job_id in jobs for _, works in at_work[job_id])
+        return by_itself + sum(call.operation == "cancel" and call.job_id in jobs for call in calls)
 
     def _may_be_left_out(self, keys: Collection[str], told: Collection[str]) -> bool:
-        """A beginning, where lines are held back and the end of its round or a later one was told; an end never."""
+        """A beginning, where lines are held back and the end of its round or a later one was told; an end never. In a
+        channel that wants ends alone, beginnings are not told of at all.
+        """
         last = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1) if self.outside.hold_back else -1
         return all(key.endswith(_BEGINNINGS) and _round(key) <= last for key in keys)
 

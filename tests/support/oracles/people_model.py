@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from bot.domain.actions import Action
 from bot.domain.command_options import Options
-from bot.domain.requests import Person, Reply, WayIn
+from bot.domain.requests import Attachments, Person, Reply, WayIn
+from bot.domain.slack_files import ForwardedMessage
 from bot.domain.thread_words import ThreadWord
 
 
@@ -42,6 +43,8 @@ class Message:
     said: str = ""
     project: str = ""
     likely: str = ""
+    forwarded: str = ""
+    """What somebody else's message says that was passed on with it."""
     acked: int | None = None
     known: bool = False
     """Pagehand did not say that it has nothing to do with it."""
@@ -59,6 +62,11 @@ class Message:
         """Whether it asks for a job of its own."""
         return self.way_in not in {WayIn.REPLY, WayIn.WORD} or self.word is ThreadWord.NEW
 
+    @property
+    def attachments(self) -> Attachments:
+        """What it holds besides words."""
+        return Attachments(forwarded=(ForwardedMessage("Cy", self.forwarded),) if self.forwarded else ())
+
     def reply(self) -> Reply:
         """As the event of it."""
         return Reply(
@@ -67,6 +75,7 @@ class Message:
             self.root,
             self.ts,
             self.words,
+            attachments=self.attachments,
             mentions_us=self.mentions,
             word=self.word,
             in_direct_message=self.in_direct_message,
@@ -80,6 +89,7 @@ class Message:
             "" if self.root == self.ts else self.root,
             self.ts,
             version.words,
+            attachments=self.attachments if version.words else Attachments(),
             edited_at=version.at,
             withdrawn=not version.words,
             mentions_us=self.mentions and bool(version.words),
@@ -113,6 +123,8 @@ class People:
     messages: list[Message] = field(default_factory=list)
     presses: dict[str, Press] = field(default_factory=dict)
     thanks: list[Reply] = field(default_factory=list)
+    cheers: list[Reply] = field(default_factory=list)
+    """Emoji alone."""
     guests: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     """By person: from which step on they are a guest, or a member."""
     away: list[tuple[int, bool]] = field(default_factory=list)

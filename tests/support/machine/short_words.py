@@ -1,0 +1,55 @@
+"""What people write that is no task: words near those for Pagehand, and emoji alone."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from support.machine.asking import AT, PERSON
+from support.machine.controlling import MOST, WHICH
+from support.machine.people import PeopleMachine, Place
+
+from bot.domain.commands import parse_reply
+from bot.domain.requests import Person, Reply
+from bot.domain.thread_words import ThreadWord, UnclearWord, Word
+
+NEARLY = ("!stop now", "!stopp", "! cancel", "!sotp it", "!statsu", "!retyr please", "!mute it for me")
+"""Some are understood, of the others their writers are told what they probably meant."""
+MOST_CHEERS = 3
+"""Emoji alone in one run."""
+
+
+class ShortWords(PeopleMachine):
+    """Near words; emoji, which are an answer where the agent has asked something."""
+
+    @precondition(lambda self: self.places() and len(self.people.presses) < MOST)
+    @rule(which=WHICH, person=PERSON, words=st.sampled_from(NEARLY), at=AT)
+    def say_nearly_a_word(self, *, which: int, person: Person, words: str, at: int) -> None:
+        place, meant = self.places()[which % len(self.places())], parse_reply(words, bot_user_id="UBOT")
+        if isinstance(meant, UnclearWord):
+            self.say(person, place, ThreadWord.HELP, at, text=meant.meant)
+        else:
+            assert isinstance(meant, Word), f"{words} would go to the agent"
+            self.say(person, place, meant.word, at)
+
+    @precondition(lambda self: self.places() and len(self.people.cheers) < MOST_CHEERS)
+    @rule(which=WHICH, person=PERSON, mentions=st.booleans(), at=AT)
+    def cheer(self, *, which: int, person: Person, mentions: bool, at: int) -> None:
+        place = self.places()[which % len(self.places())]
+        self.deliver_cheer(self.cheers(person, place, mentions=mentions), at)
+
+    @precondition(lambda self: self.people.cheers)
+    @rule(which=WHICH, at=AT)
+    def a_cheer_comes_again(self, which: int, at: int) -> None:
+        self.deliver_cheer(self.people.cheers[which % len(self.people.cheers)], at)
+
+    def cheers(self, person: Person, place: Place, *, mentions: bool) -> Reply:
+        """Somebody writes emoji alone, which nobody else writes."""
+        words = f":cheer-{len(self.people.cheers)}:"
+        cheer = Reply(person, place.channel_id, place.root, self.outside.chat.next_ts(), words, mentions_us=mentions)
+        cheer = replace(cheer, in_direct_message=place.channel_id.startswith("D"))
+        self.people.cheers.append(cheer)
+        return cheer
+
+    def deliver_cheer(self, cheer: Reply, at: int) -> None:
+        """Slack brings emoji, perhaps again."""
+        self.answer_of(at, self.processes[at].service.receive(cheer))

@@ -1,0 +1,43 @@
+"""How the beginnings and ends of a job are told: an end in one post, with at most one mention; a beginning without."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from support.fakes.ports import Posted
+
+from bot.domain.notices.messages import Notice
+from bot.domain.notices.posts import JobActiveAgain, JobEnd, JobStarted, PullRequestFound
+from bot.domain.projects import PostMode
+from bot.domain.threads import Thread
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
+
+
+def wrongly_told(thread: Thread, posts: Sequence[Posted], mode: PostMode, ends: int) -> Iterator[str]:
+    """Of the posts about one job. `mode` is what its channel wants; `ends` is how often the job came to an end."""
+    of_ends = [post.key for post in posts if isinstance(post.message, JobEnd)]
+    if len(of_ends) > ends:
+        yield f"{ends} ends were told in {len(of_ends)} posts: {of_ends}"
+    for link, times in Counter(_new_links(posts)).items():
+        if times > 1:
+            yield f"{link} was told as new {times} times in {thread.id}"
+    for post in posts:
+        begins, mentioned = isinstance(post.message, JobStarted | JobActiveAgain), _mentions(thread, post)
+        if begins and mode is PostMode.ENDS:
+            yield f"{post.key} tells of a beginning, where only ends are wanted"
+        if mentioned > (0 if begins else 1):
+            yield f"{post.key} mentions {mentioned} people"
+
+
+def _new_links(posts: Sequence[Posted]) -> Iterator[str]:
+    for post in posts:
+        if isinstance(post.message, PullRequestFound) or (isinstance(post.message, JobEnd) and post.message.new):
+            yield post.message.link
+
+
+def _mentions(thread: Thread, post: Posted) -> int:
+    """How many people a post of a beginning or an end mentions, as Slack gets it."""
+    if not isinstance(post.message, JobStarted | JobActiveAgain | PullRequestFound | JobEnd):
+        return 0
+    notice = Notice(0, post.key, thread.id, post.message, 0.0)
+    return sum(str(made.text).count("<@") for made in messages(thread, notice, MessageContext()))

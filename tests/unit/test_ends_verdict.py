@@ -1,0 +1,39 @@
+"""The oracle of how ends are told finds what it is there for, and nothing where all is as promised."""
+
+from collections.abc import Sequence
+
+import pytest
+from support.fakes.ports import Posted
+from support.oracles.ends_verdict import wrongly_told
+
+from bot.domain.notices.posts import JobFinished, JobStarted, Post, PullRequestFound
+from bot.domain.projects import PostMode
+from bot.domain.threads import Thread
+
+LINK = "https://git.example/pull/1"
+FINISHED = JobFinished(LINK, new=True, person_id="UANA")
+_THREAD = Thread("t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, ts="1.0", card_ts="1.0")
+
+
+def _found(*messages: Post, mode: PostMode = PostMode.ALL, ends: int = 1) -> Sequence[str]:
+    posts = [Posted("C1", f"{at}.0", "1.0", f"t1/r{at}/post", message) for at, message in enumerate(messages)]
+    return list(wrongly_told(_THREAD, posts, mode, ends))
+
+
+def test_a_beginning_and_an_end_are_as_promised() -> None:
+    """A line without a mention, and one post with one."""
+    assert not _found(JobStarted("j1"), FINISHED)
+
+
+@pytest.mark.parametrize(
+    ("messages", "mode", "what"),
+    [
+        ((FINISHED, JobFinished(LINK, again=True)), PostMode.ALL, "1 ends were told in 2 posts"),
+        ((FINISHED, PullRequestFound(LINK)), PostMode.ALL, "was told as new 2 times"),
+        ((JobStarted("j1"), FINISHED), PostMode.ENDS, "where only ends are wanted"),
+    ],
+)
+def test_what_is_told_wrongly_is_found(messages: Sequence[Post], mode: PostMode, what: str) -> None:
+    """An end twice, a link twice, a beginning that nobody wants."""
+    (found,) = _found(*messages, mode=mode)
+    assert what in found
