@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import assert_never
 
 from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.agents.named import agent_for
 from bot.jobserver.api.handlers import JobApi
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
@@ -120,6 +121,7 @@ class Composition:
             self._checks(sandbox),
             pull_requests,
             takes_faults=settings.editor != "builtin",
+            caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
         )
         return await self._stack.enter_async_context(
             running_jobs(settings, database, self._data, neighbours, uploads, now=_now)

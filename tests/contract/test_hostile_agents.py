@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.worlds.hostile_world import (
     findings,
+    findings_of,
     hostile_world,
     needs_bubblewrap,
     processes_naming,
@@ -102,6 +103,28 @@ async def test_it_writes_to_its_copy_its_home_and_a_small_tmp_only(tmp_path: Pat
         found = await findings(world)
     assert (found.pop("home"), found.pop("copy")) == ("/workspace/home", "/workspace/copy")
     assert set(found.values()) <= {"OSError", "PermissionError", "FileNotFoundError"}, found
+
+
+async def test_of_its_home_the_caches_go_between_instructions_and_nothing_of_others(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs" / "_cacache" / "kept"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    program = f"""
+    home = pathlib.Path.home()
+    attempt("found", lambda: sorted(path.name for path in home.iterdir()))
+    (home / ".cache" / "program").mkdir(parents=True)
+    (home / ".cache" / "program" / "big").write_bytes(b"x" * 1_000_000)
+    if not (home / ".npm").is_symlink():
+        (home / ".npm").symlink_to({str(tmp_path / "theirs")!r})
+    (home / ".session").touch()
+    report()
+    """
+    async with hostile_world(tmp_path, program) as world:
+        job = await world.done("go")
+        assert findings_of(world, job) == {"found": "[]"}
+        await world.message(job["id"], "go on")
+        assert findings_of(world, await world.ended(job["id"])) == {"found": str([".npm", ".session"])}
+    assert theirs.exists()
 
 
 FORKS = """

@@ -33,7 +33,7 @@ class Agent:
     whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
     `tool_kinds`: what `ToolCalls` has to know of its tools; `completed` adds to a call what it tells in another place
     than others. `install` is a command that installs it in the version that
-    was tried.
+    was tried. `caches` are folders in HOME that it does without in its next turn, besides those of any program.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Agent:
     tool_kinds: Mapping[str, str] = field(default_factory=dict)
     completed: Callable[[ToolCall], ToolCall] = _as_told
     install: str = ""
+    caches: tuple[str, ...] = ()
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -108,6 +109,7 @@ _GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
 CLAUDE = Agent(
     name="claude",
     install="npm install --global @agentclientprotocol/claude-agent-acp@0.100.0",
+    caches=(".claude/backups", ".claude/debug", ".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry"),
     command=("claude-agent-acp",),
     environment={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -122,6 +124,7 @@ CLAUDE = Agent(
 CODEX = Agent(
     name="codex",
     install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
+    caches=(".codex/log", ".codex/shell_snapshots", ".codex/skills/.system", ".codex/tmp"),
     command=("codex-acp",),
     # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
     environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
@@ -137,6 +140,7 @@ CODEX = Agent(
 GEMINI = Agent(
     name="gemini",
     install="npm install --global @google/gemini-cli@0.61.0",
+    caches=(".gemini/history", ".gemini/tmp"),
     command=("gemini", "--acp"),
     environment={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
     passed=_GOOGLE,
@@ -151,6 +155,10 @@ GEMINI = Agent(
 OPENCODE = Agent(
     name="opencode",
     install="npm install --global opencode-ai@1.18.33",
+    caches=(
+        ".config/opencode/node_modules", ".local/share/opencode/bin", ".local/share/opencode/log",
+        ".local/share/opencode/repos", ".local/state/opencode",
+    ),
     command=("opencode", "acp"),
     environment={
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -170,6 +178,7 @@ OPENCODE = Agent(
 GOOSE = Agent(
     name="goose",
     install="npm install --global @aaif/goose@0.20.1",
+    caches=(".local/state/goose/logs",),
     command=("goose", "acp"),
     environment={"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false"},
     passed=(

@@ -1,10 +1,12 @@
 """The folders of jobs: for each one the copy that is edited, the home of its programs, and its log."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.attachments import lay_out
+from bot.jobserver.executor.home_caches import drop_caches
 from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.store.records import Instruction
@@ -12,9 +14,13 @@ from bot.jobserver.store.uploads import uploads_folder
 
 
 class JobFolders:
-    """`directory` holds `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block."""
+    """`directory` holds `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
 
-    def __init__(self, directory: Path) -> None:
+    `caches` are folders of the homes that are not kept, besides those of any program.
+    """
+
+    def __init__(self, directory: Path, caches: Sequence[str] = ()) -> None:
+        self._caches = caches
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
         self._uploads = uploads_folder(directory)
@@ -62,7 +68,7 @@ class JobFolders:
         return tuple(dict.fromkeys(file for attachment, file in own if attachment.instruction == instruction.number))
 
     def clear(self, job_id: str) -> None:
-        """Removes what only a running instruction needs; the programs' home stays."""
+        """Removes what only a running instruction needs; the programs' home stays, without its caches."""
         self._remove_all_but_home(self._jobs / job_id)
 
     def delete(self, job_id: str) -> None:
@@ -75,3 +81,4 @@ class JobFolders:
             for path in job.iterdir():
                 if path.name != "home":
                     remove(path)
+            drop_caches(job / "home", self._caches)

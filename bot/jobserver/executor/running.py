@@ -31,13 +31,17 @@ from bot.runtime.tasks import BackgroundTasks
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What the executor works with. `takes_faults`: whether the editor can be told what the checks found."""
+    """What the executor works with. `takes_faults`: whether the editor can be told what the checks found.
+
+    `caches` are folders in HOME that the editor's program does without in its next run.
+    """
 
     repository: JobRepository
     editor: Editor
     checks: Checks
     pull_requests: PullRequests
     takes_faults: bool = True
+    caches: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -51,7 +55,7 @@ async def running_jobs(
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
     """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
-    folders, queue = JobFolders(data), InstructionQueue(database, now=now)
+    folders, queue = JobFolders(data, neighbours.caches), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(neighbours.pull_requests, ProposalStore(database, now=now))
     executor = _executor(neighbours, queue, folders, proposing)

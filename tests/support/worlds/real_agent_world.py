@@ -16,7 +16,9 @@ from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
+from bot.jobserver.agents.named import agent_for
 from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
+from bot.jobserver.executor.home_caches import drop_caches
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
@@ -46,7 +48,8 @@ class RealAgentWorld:
         self.restart()
 
     def restart(self) -> None:
-        """What the server kept in memory is gone."""
+        """What the server kept in memory is gone, and what it drops of a HOME after each instruction."""
+        drop_caches(self.workspace.home, agent_for(self.settings.agent).caches)
         self.editor = agent_editor(self.settings, self.sandbox, self.environment)
 
     async def edit(self, prompt: str, attachments: Sequence[AttachedFile] = ()) -> EditResult:
