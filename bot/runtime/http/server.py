@@ -52,7 +52,8 @@ class HttpServer(Server):
     When there are more than `most_connections`, the one that has waited longest for a request makes room: so a client
     that asks at once gets through however many others hang. When they have sent more than `most_pending_bytes` of
     requests that nobody vouches for (`vouch_for`) and that are not answered, those that hold the most for the longest
-    make room. Compressed bodies are left as they come.
+    make room. Compressed bodies are left as they come. `handler_cancellation`: whether an answer is given up when its
+    client is gone.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class HttpServer(Server):
         most_connections: int = MOST_CONNECTIONS,
         most_pending_bytes: int = MOST_PENDING_BYTES,
         shutdown_timeout: float = 0.1,
+        handler_cancellation: bool = False,
     ) -> None:
         app.middlewares.insert(0, tell_connection)
         app.on_response_prepare.append(_without_version)
@@ -73,7 +75,9 @@ class HttpServer(Server):
         self.buffer = memoryview(bytearray(MOST_AT_ONCE))
         self._most = most_connections
         self._pending = PendingBytes[Connection](most_pending_bytes, senders=most_connections)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=shutdown_timeout)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=shutdown_timeout, handler_cancellation=handler_cancellation
+        )
         self._listener: socket.socket | None = None
         self._accepting, self._connecting = BackgroundTasks(), BackgroundTasks()
         self._connections: set[Connection] = set()

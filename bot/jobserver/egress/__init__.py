@@ -1,0 +1,1 @@
+"""What programs in the sandbox reach outside: nothing, but by what is allowed here."""

@@ -1,0 +1,67 @@
+"""How an agent logs in to its model, for the relay that does it in the agent's stead."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from bot.errors import ConfigError
+from bot.jobserver.egress.model_apis import ModelApi
+from bot.jobserver.egress.model_headers import KeyHeader
+from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_relay import ModelAccess
+from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.errors import JobServerError
+
+Read = Callable[[str], str]
+"""Returns what a variable of the server holds, or the file that its name with `_FILE` names; empty for neither."""
+
+
+@dataclass(frozen=True)
+class ModelLogin:
+    """`key_variable` holds the key for the server, and a worthless one for the agent.
+
+    `address` is the API's as the server knows it, empty for its maker's own. The agent finds the relay's in
+    `address_variable`, with `suffix` at its end. `companions` are models that the agent asks beside the one that is
+    set. `headers` go with every request.
+    """
+
+    api: ModelApi
+    header: KeyHeader
+    key_variable: str
+    address_variable: str
+    address: str = ""
+    suffix: str = ""
+    companions: re.Pattern[str] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def upstream(self) -> str:
+        """The API's address with its version, which some agents add themselves.
+
+        Raises:
+            JobServerError: it is no address, or holds a password.
+        """
+        address, version = self.address.rstrip("/"), self.api.prefix
+        if not address:
+            return self.api.address
+        parts = urlsplit(address)
+        has_more = parts.query or parts.fragment or "@" in parts.netloc
+        if parts.scheme not in {"http", "https"} or not parts.hostname or has_more:
+            raise JobServerError(f"{self.address_variable} must be an address such as https://models.example.com")
+        return address if self.suffix or address.endswith(version) else f"{address}{version}"
+
+    def access(self, read: Read, model: str | None) -> ModelAccess:
+        """Returns what the relay needs; `model` is the setting's."""
+
+        def key() -> str:
+            if found := read(self.key_variable):
+                return found
+            raise ConfigError([f"{self.key_variable} is missing"])
+
+        policy = RequestPolicy(self.api, ModelNames(model, self.companions))
+        return ModelAccess(policy, self.upstream, self.header, key, self.headers)
+
+    def variables(self, relay: str, token: str) -> dict[str, str]:
+        """Returns what tells the agent where the relay is, and its key there."""
+        return {self.address_variable: f"{relay}{self.suffix}", self.key_variable: token}

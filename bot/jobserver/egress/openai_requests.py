@@ -1,0 +1,139 @@
+"""What a request to OpenAI's responses and chat completions, and to those who speak like it, may hold.
+
+Tools that run at OpenAI (search, files, code, images, remote MCP servers) are refused, and so is whatever is kept there
+and could be read by another job: stored answers, conversations, prompts and files. Contents come inline.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.jobserver.egress.refused_requests import Refusals, as_list, fields, kind_of, malformed, refused
+
+_BOTH = frozenset({
+    "max_tokens", "metadata", "model", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
+    "safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "tool_choice", "tools",
+    "top_logprobs", "top_p", "user", "verbosity", "reasoning",
+})  # fmt: skip
+_RESPONSES = _BOTH | {
+    "background", "client_metadata", "context_management", "include", "input", "instructions", "max_output_tokens",
+    "max_tool_calls", "text", "truncation",
+}  # fmt: skip
+_CHAT = _BOTH | {
+    "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "messages",
+    "modalities", "n", "prediction", "presence_penalty", "reasoning_effort", "response_format", "seed", "stop", "usage",
+    # OpenRouter's: who of those that have the model is asked, and how much the model thinks.
+    "include_reasoning", "provider", "transforms",
+}  # fmt: skip
+_MESSAGE = frozenset({
+    "annotations", "cache_control", "content", "function_call", "name", "reasoning", "reasoning_content",
+    "reasoning_details", "refusal", "role", "tool_call_id", "tool_calls",
+})  # fmt: skip
+_LATER = ("background", "store")
+"""What outlives its request."""
+_TOOLS = frozenset({"apply_patch", "custom", "function", "local_shell"})
+"""Tools that the agent carries out itself."""
+_ITEMS = frozenset({
+    "apply_patch_call", "apply_patch_call_output", "compaction", "compaction_summary", "compaction_trigger",
+    "context_compaction", "custom_tool_call", "function_call", "local_shell_call", "local_shell_call_output",
+    "reasoning", "shell_call", "shell_call_output", "tool_search_call",
+})  # fmt: skip
+_OUTPUTS = frozenset({"custom_tool_call_output", "function_call_output"})
+_PLAIN = frozenset({
+    "encrypted_content", "input_audio", "input_text", "output_text", "reasoning_text", "refusal", "summary_text",
+    "text",
+})  # fmt: skip
+_LISTS_OF_TOOLS = frozenset({"additional_tools", "tool_search_output"})
+
+
+def check_responses(body: Mapping[str, Any]) -> Refusals:
+    """Yields what is refused of a body of `/v1/responses`."""
+    yield from fields(body, _RESPONSES)
+    yield from _outlives(body)
+    for tool in as_list(body.get("tools")):
+        yield from _tool(tool)
+    items = body.get("input")
+    for item in [] if isinstance(items, str) else as_list(items):
+        yield from _item(item) if isinstance(item, dict) else [malformed("an item of the input")]
+
+
+def check_chat(body: Mapping[str, Any]) -> Refusals:
+    """Yields what is refused of a body of `/v1/chat/completions`."""
+    yield from fields(body, _CHAT)
+    yield from _outlives(body)
+    for tool in as_list(body.get("tools")):
+        yield from _tool(tool)
+    yield from (refused("modality", kind) for kind in as_list(body.get("modalities")) if kind != "text")
+    for message in as_list(body.get("messages")):
+        if not isinstance(message, dict):
+            yield malformed("a message")
+            continue
+        yield from fields(message, _MESSAGE)
+        yield from _content(message.get("content"))
+
+
+def _outlives(body: Mapping[str, Any]) -> Refusals:
+    for name in _LATER:
+        if body.get(name) is not None and body[name] is not False:
+            yield refused("field", name)
+
+
+def _tool(tool: object) -> Refusals:
+    if not isinstance(tool, dict):
+        yield malformed("a tool")
+        return
+    kind = kind_of(tool)
+    if kind == "namespace":
+        for inner in as_list(tool.get("tools")):
+            yield from _tool(inner)
+    elif kind == "tool_search" and tool.get("execution") == "client":
+        return
+    elif kind not in _TOOLS:
+        yield refused("tool", kind)
+
+
+def _item(item: Mapping[str, Any]) -> Refusals:
+    kind = kind_of(item) if "type" in item else "message"
+    if kind == "message":
+        yield from _content(item.get("content"))
+    elif kind in _OUTPUTS:
+        yield from _content(item.get("output"))
+    elif kind in _LISTS_OF_TOOLS:
+        for tool in as_list(item.get("tools")):
+            yield from _tool(tool)
+    elif kind not in _ITEMS:
+        yield refused("item of the input", kind)
+
+
+def _content(content: object) -> Refusals:
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        yield malformed("a content")
+        return
+    for part in content:
+        yield from _part(part) if isinstance(part, dict) else [malformed("a content")]
+
+
+def _part(part: Mapping[str, Any]) -> Refusals:
+    kind = kind_of(part)
+    if kind in _PLAIN:
+        return
+    if kind in {"image_url", "input_image"}:
+        yield from fields(part, {"cache_control", "detail", "image_url", "type"})
+        yield from _inline(part.get("image_url"))
+    elif kind == "input_file":
+        yield from fields(part, {"file_data", "filename", "type"})
+        yield from _inline(part.get("file_data"))
+    elif kind == "file":
+        file = part.get("file")
+        yield from fields(file, {"file_data", "filename"}) if isinstance(file, dict) else [malformed("a file")]
+        yield from _inline(file.get("file_data") if isinstance(file, dict) else None)
+    else:
+        yield refused("content", kind)
+
+
+def _inline(value: object) -> Refusals:
+    """An address is one that OpenAI would fetch, unless it holds the data itself."""
+    address = value.get("url") if isinstance(value, dict) else value
+    if not isinstance(address, str) or not address.startswith("data:"):
+        yield refused("content", "url")

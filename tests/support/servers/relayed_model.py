@@ -1,0 +1,96 @@
+"""A model's API on a loopback port that does as a test says, and requests to the relay in front of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from bot.jobserver.egress.model_apis import ANTHROPIC, ModelApi
+from bot.jobserver.egress.model_headers import KeyHeader
+from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_relay import ModelAccess, RelayedModel, model_relay
+from bot.jobserver.egress.model_requests import RequestPolicy
+
+KEY = "planted-key-of-the-model"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class Upstream:
+    """The API. `asked` are the requests that came, with their bodies."""
+
+    url: str = ""
+    asked: list[tuple[web.Request, bytes]] = field(default_factory=list)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """An answer was given up."""
+    answer: Answer | None = None
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append((request, await request.read()))
+        try:
+            return await self.answer(request) if self.answer else web.json_response({"ok": True})
+        except asyncio.CancelledError:
+            self.gone.set()
+            raise
+
+
+@dataclass
+class RelayWorld:
+    """A run's relay, and a client that speaks to it."""
+
+    upstream: Upstream
+    run: RelayedModel
+    session: aiohttp.ClientSession
+    refused: list[str]
+
+    async def raw(self, data: bytes) -> bytes:
+        """Sends bytes as they are, and returns all that comes back until the relay closes."""
+        reader, writer = await asyncio.open_unix_connection(self.run.socket)
+        writer.write(data)
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        return answer
+
+    def post(self, path: str = "/v1/messages", **more: Any) -> Any:
+        more.setdefault("headers", {"x-api-key": self.run.token})
+        return self.session.post(f"http://relay{path}", **more)
+
+
+@asynccontextmanager
+async def upstream_server() -> AsyncIterator[Upstream]:
+    upstream = Upstream()
+    app = web.Application(client_max_size=1 << 30)
+    app.router.add_route("*", "/{path:.*}", upstream.handle)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield upstream
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def relay_world(
+    api: ModelApi = ANTHROPIC,
+    *,
+    names: ModelNames | None = None,
+    key: Callable[[], str] = lambda: KEY,
+    header: KeyHeader = KeyHeader.ANTHROPIC,
+    address: str | None = None,
+) -> AsyncIterator[RelayWorld]:
+    refused: list[str] = []
+    async with upstream_server() as upstream:
+        policy = RequestPolicy(api, names or ModelNames())
+        access = ModelAccess(policy, address or f"{upstream.url}{api.prefix}", header, key)
+        async with (
+            model_relay(access, refused.append) as run,
+            aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(run.socket))) as session,
+        ):
+            yield RelayWorld(upstream, run, session, refused)

@@ -1,0 +1,315 @@
+"""What of a request passes the model relay, by its method, target, headers and body."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, OPENROUTER, ModelApi, Route
+from bot.jobserver.egress.model_headers import answered, holds_token, passed_on
+from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.refused_requests import RefusedRequest
+from bot.jobserver.egress.strict_json import MOST_VALUES, parse_object
+
+TARGETS = {
+    "messages": (ANTHROPIC, "/v1/messages"),
+    "responses": (OPENAI, "/v1/responses"),
+    "chat": (OPENAI, "/v1/chat/completions"),
+    "gemini": (GEMINI, "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"),
+    "count": (GEMINI, "/v1beta/models/gemini-x:countTokens"),
+}
+FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "mcp", "properties": {"file_id": {}}}}
+IMAGE = {"type": "base64", "media_type": "image/png", "data": "eA=="}
+DATA = "data:image/png;base64,eA=="
+
+
+def headers(**more: str) -> CIMultiDictProxy[str]:
+    return CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json", **more}))
+
+
+def looked_at(target: str, body: Any, names: ModelNames | None = None) -> RefusedRequest | None:
+    api, path = TARGETS[target]
+    policy = RequestPolicy(api, names or ModelNames())
+    route = policy.route("POST", path, headers())
+    assert isinstance(route, Route)
+    whole = body if isinstance(body, bytes) else json.dumps({"model": "m", **body}).encode()
+    return policy.body_refusal(route, whole)
+
+
+def of_anthropic(*content: object, **more: object) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": list(content)}], **more}
+
+
+ALLOWED: list[tuple[str, dict[str, Any]]] = [
+    ("messages", of_anthropic({"type": "text", "text": "https://example.com"}, {"type": "image", "source": IMAGE})),
+    ("messages", {"messages": [{"role": "user", "content": "mcp_servers"}], "system": "web_search", "stream": True}),
+    ("messages", {"messages": [], "mcp_servers": None, "container": None}),
+    ("messages", of_anthropic({"type": "tool_use", "id": "1", "name": "x", "input": {"type": "url", "url": "u"}})),
+    ("messages", of_anthropic({"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": ""}]})),
+    ("messages", of_anthropic(tools=[{"name": "web_search", "input_schema": {}}, {"type": "custom", "name": "x"}])),
+    ("messages", of_anthropic(tools=[{"type": "bash_20250124", "name": "bash"}])),
+    ("messages", of_anthropic({"type": "tool_addition", "tool": {"type": "tool_reference", "name": "x"}})),
+    ("messages", of_anthropic({"type": "document", "source": {"type": "text", "data": "x"}})),
+    ("responses", {"input": "Hi", "tools": [FUNCTION, {"type": "custom", "name": "p"}], "store": False}),
+    ("responses", {"input": [{"role": "user", "content": "Hi"}, {"type": "reasoning", "encrypted_content": "x"}]}),
+    ("responses", {"input": [], "tools": [{"type": "tool_search", "execution": "client"}]}),
+    ("responses", {"input": [], "tools": [{"type": "namespace", "name": "n", "tools": [FUNCTION]}]}),
+    ("responses", {"input": [{"type": "custom_tool_call_output", "output": [{"type": "input_text", "text": ""}]}]}),
+    ("responses", {"input": [{"content": [{"type": "input_image", "image_url": DATA}]}]}),
+    ("chat", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": DATA}}]}]}),
+    ("chat", {"messages": [{"role": "assistant", "content": None, "tool_calls": []}], "tools": [FUNCTION]}),
+    ("gemini", {"contents": [{"role": "user", "parts": [{"text": "x"}, {"inlineData": {"data": "eA=="}}]}]}),
+    ("gemini", {"contents": [], "tools": [{"functionDeclarations": [{"name": "google_search"}]}]}),
+    ("gemini", {"contents": {"parts": {"functionResponse": {"name": "f", "response": {"fileUri": "x"}}}}}),
+    ("count", {"generateContentRequest": {"contents": []}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "body"), ALLOWED)
+def test_what_stays_between_agent_and_model_passes(target: str, body: dict[str, Any]) -> None:
+    assert looked_at(target, body) is None
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    *(
+        ("messages", of_anthropic(tools=[{"type": kind, "name": "x"}]), kind)
+        for kind in (
+            "web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "computer_20250124", "mcp_toolset",
+            "tool_search_tool_regex_20251119", "advisor_20260301", "of_tomorrow", "bash_20250124x", "",
+        )
+    ),
+    ("messages", of_anthropic(mcp_servers=[{"type": "url", "url": "https://x"}]), "mcp_servers"),
+    ("messages", of_anthropic(container="c"), "container"),
+    ("messages", of_anthropic(Tools=[]), "Tools"),
+    ("messages", of_anthropic(of_tomorrow=1), "of_tomorrow"),
+    ("messages", of_anthropic({"type": "image", "source": {"type": "url", "url": "https://x"}}), "url"),
+    ("messages", of_anthropic({"type": "document", "source": {"type": "file", "file_id": "f"}}), "file"),
+    ("messages", of_anthropic({"type": "container_upload", "file_id": "f"}), "container_upload"),
+    ("messages", of_anthropic({"type": "server_tool_use", "name": "web_search"}), "server_tool_use"),
+    (
+        "messages",
+        of_anthropic({"type": "tool_result", "content": [{"type": "image", "source": {"type": "url", "url": "u"}}]}),
+        "url",
+    ),
+    (
+        "messages",
+        of_anthropic({"type": "document", "source": {"type": "content", "content": [{"type": "image", "source": {}}]}}),
+        "a source of a content",
+    ),
+    (
+        "messages",
+        of_anthropic({
+            "type": "tool_addition",
+            "tool": {"type": "tool_definition", "definition": {"type": "web_fetch_20250910", "name": "f"}},
+        }),
+        "web_fetch_20250910",
+    ),
+    ("messages", {"system": [{"type": "image", "source": {"type": "url"}}]}, "url"),
+    ("messages", of_anthropic(tools=[{"name": "x", "allowed_callers": ["code_execution_1"]}]), "code_execution_1"),
+    ("messages", of_anthropic(tools=[{"name": "x", "url": "https://x"}]), "url"),
+    ("messages", of_anthropic(tools=["x"]), "malformed"),
+    ("messages", {"messages": ["x"]}, "malformed"),
+    ("messages", {"messages": [{"role": "user", "content": 5}]}, "malformed"),
+    *(
+        ("responses", {"input": [], "tools": [{"type": kind}]}, kind)
+        for kind in (
+            "web_search", "web_search_preview", "file_search", "code_interpreter", "computer_use_preview", "computer",
+            "image_generation", "mcp", "shell", "of_tomorrow",
+        )
+    ),
+    ("responses", {"input": [], "tools": [{"type": "tool_search"}]}, "tool_search"),
+    ("responses", {"input": [], "tools": [{"type": "namespace", "tools": [{"type": "mcp"}]}]}, "mcp"),
+    ("responses", {"input": [], "previous_response_id": "r"}, "previous_response_id"),
+    ("responses", {"input": [], "conversation": "c"}, "conversation"),
+    ("responses", {"input": [], "prompt": {"id": "p"}}, "prompt"),
+    ("responses", {"input": [], "store": True}, "store"),
+    ("responses", {"input": [], "background": True}, "background"),
+    ("responses", {"input": [{"type": "item_reference", "id": "i"}]}, "item_reference"),
+    ("responses", {"input": [{"type": "mcp_approval_response"}]}, "mcp_approval_response"),
+    ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "mcp"}]}]}, "mcp"),
+    ("responses", {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "file_id"),
+    ("responses", {"input": [{"role": "user", "content": [{"type": "input_file", "file_url": "u"}]}]}, "file_url"),
+    (
+        "responses",
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x"}]}]},
+        "url",
+    ),
+    ("chat", {"messages": [], "web_search_options": {}}, "web_search_options"),
+    ("chat", {"messages": [], "plugins": [{"id": "web"}]}, "plugins"),
+    ("chat", {"messages": [], "models": ["a"]}, "models"),
+    ("chat", {"messages": [], "modalities": ["text", "audio"]}, "audio"),
+    ("chat", {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}, "audio"),
+    ("chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]}, "file_id"),
+    *(
+        ("gemini", {"contents": [], "tools": [{name: {}}]}, name)
+        for name in (
+            "googleSearch", "google_search", "googleSearchRetrieval", "urlContext", "url_context", "codeExecution",
+            "code_execution", "fileSearch", "computerUse", "googleMaps", "mcpServers", "retrieval",
+        )
+    ),
+    ("gemini", {"contents": [], "cachedContent": "cachedContents/1"}, "cachedContent"),
+    ("gemini", {"contents": [{"parts": [{"fileData": {"fileUri": "https://x"}}]}]}, "fileData"),
+    ("gemini", {"contents": [{"parts": [{"file_data": {}}]}]}, "file_data"),
+    ("gemini", {"system_instruction": {"parts": [{"fileData": {}}]}}, "fileData"),
+    ("gemini", {"contents": [{"parts": [{"function_response": {"parts": [{"fileData": {}}]}}]}]}, "fileData"),
+    ("count", {"generate_content_request": {"contents": [], "tools": [{"googleSearch": {}}]}}, "googleSearch"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "body", "what"), REFUSED)
+def test_what_leads_elsewhere_is_refused_by_name(target: str, body: dict[str, Any], what: str) -> None:
+    refused = looked_at(target, body)
+    assert refused is not None
+    assert refused.what == what or (what == "" and refused.what == "a tool")
+    assert refused.words.startswith("Pagehand's model relay refuses this")
+
+
+HOSTILE = {
+    "a name that stands twice": b'{"model": "m", "tools": [], "tools": [{"type": "mcp"}]}',
+    "a name that stands twice, once escaped": b'{"model": "m", "tools": [], "t\\u006fols": []}',
+    "deep": b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "many values": b'{"model": "m", "messages": [' + b"[]," * MOST_VALUES + b"[]]}",
+    "not utf-8": b'{"model": "m\xff"}',
+    "utf-16": '{"model": "m"}'.encode("utf-16"),
+    "a mark of order": b'\xef\xbb\xbf{"model": "m"}',
+    "no object": b"[]",
+    "nothing": b"",
+    "cut off": b'{"model": "m"',
+    "two objects": b'{"model": "m"}{"tools": []}',
+    "infinite": b'{"model": "m", "temperature": Infinity}',
+    "a long number": b'{"model": "m", "max_tokens": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_json_that_two_could_read_differently_is_refused(target: str, body: bytes) -> None:
+    refused = looked_at(target, body)
+    assert refused is not None
+    assert refused.what == "malformed"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+    | st.sampled_from(["text", "image", "tool_result", "base64", "url", "message", "function", "tool_addition"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["type", "content", "source", "tool", "parts", "tools", "definition", "image_url", "input"]),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+FIELDS = st.sampled_from(["messages", "system", "tools", "input", "contents", "store", "model", "modalities"])
+
+
+@given(st.sampled_from(sorted(TARGETS)), st.dictionaries(FIELDS, JSON, max_size=4))
+def test_whatever_a_body_holds_it_is_either_let_through_or_refused(target: str, body: dict[str, Any]) -> None:
+    refused = looked_at(target, json.dumps(body).encode())
+    assert refused is None or refused.words
+
+
+@given(st.sampled_from(["messages", "responses"]), JSON)
+def test_a_tool_is_let_through_only_by_a_type_that_is_known(target: str, tool: object) -> None:
+    if looked_at(target, {"tools": [tool]}) is None:
+        assert isinstance(tool, dict)
+        assert tool.get("type", "custom" if target == "messages" else None) in {None, "custom", "function"}
+
+
+@given(st.text(max_size=60))
+def test_a_name_of_the_agents_own_is_told_only_where_it_is_a_plain_one(name: str) -> None:
+    refused = looked_at("messages", {"tools": [{"type": name}]})
+    assert refused is None or (len(refused.what) < 50 and refused.what.isprintable() and "\n" not in refused.words)
+
+
+@pytest.mark.parametrize(
+    ("api", "method", "target", "rest"),
+    [
+        (ANTHROPIC, "POST", "/v1/messages?beta=true", "/messages?beta=true"),
+        (ANTHROPIC, "POST", "/v1/messages/count_tokens", "/messages/count_tokens"),
+        (ANTHROPIC, "GET", "/v1/models/claude-x?limit=5", "/models/claude-x?limit=5"),
+        (OPENAI, "POST", "/v1/responses/compact", "/responses/compact"),
+        (OPENROUTER, "POST", "/api/v1/chat/completions", "/chat/completions"),
+        (GEMINI, "GET", "/v1beta/models", "/models"),
+    ],
+)
+def test_what_a_conversation_needs_is_let_through(api: ModelApi, method: str, target: str, rest: str) -> None:
+    route = api.route(method, target)
+    assert isinstance(route, Route)
+    assert route.target == rest
+
+
+@given(st.sampled_from([ANTHROPIC, OPENAI, GEMINI]), st.text(max_size=40))
+def test_no_other_target_is_let_through(api: ModelApi, tail: str) -> None:
+    """Nothing that follows a known path is more than a name or a parameter that is listed."""
+    for method in ("GET", "POST"):
+        route = api.route(method, f"{api.prefix}/models/{tail}")
+        if isinstance(route, Route):
+            assert not set(route.target.removeprefix("/models")) & set("%\\#@ \r\n\t;")
+            assert "//" not in route.target
+            assert "/.." not in route.target
+
+
+@pytest.mark.parametrize(
+    ("setting", "asked", "passes"),
+    [
+        (None, "claude-opus-5", True),
+        (None, "gpt-4o-search-preview", False),
+        (None, "o3-deep-research", False),
+        (None, "openai/gpt-4o:online", False),
+        (None, None, False),
+        (None, ["m"], False),
+        ("claude-opus-5", "claude-opus-5", True),
+        ("claude-opus-5", "claude-opus-5-1", False),
+        ("claude-opus-5[1m]", "claude-opus-5", True),
+        ("claude-opus-5", "claude-haiku-4-5-20251001", True),
+        ("sonnet", "claude-sonnet-4-5-20250929", True),
+        ("sonnet", "claude-opus-5", False),
+        ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5", True),
+        ("gpt-4o-search-preview", "gpt-4o-search-preview", True),
+        ("m", "M", False),
+    ],
+)
+def test_the_models_that_may_be_asked(setting: str | None, asked: object, *, passes: bool) -> None:
+    """The one that is set and its companions; without a setting any, but none that searches by itself."""
+    names = ModelNames(setting, re.compile(r"claude-haiku-[0-9-]+"))
+    assert (names.refusal(asked) is None) == passes
+
+
+def test_a_model_in_the_target_and_in_the_body_are_both_looked_at() -> None:
+    names = ModelNames("gemini-x")
+    assert looked_at("gemini", {"contents": [], "model": "models/gemini-x"}, names) is None
+    refused = looked_at("gemini", {"contents": [], "model": "models/other"}, names)
+    assert refused is not None
+    assert refused.what == "other"
+
+
+def test_headers_about_the_connection_and_keys_do_not_pass() -> None:
+    """Neither to the model nor back."""
+    given_headers = headers(
+        **{"X-Api-Key": "t", "Connection": "x", "Forwarded": "y", "Anthropic-Beta": "b", "X-Goog-User-Project": "p"}
+    )
+    assert dict(passed_on(given_headers)) == {"Content-Type": "application/json", "Anthropic-Beta": "b"}
+    told = {"Set-Cookie": "a", "Location": "l", "Retry-After": "1", "Content-Encoding": "gzip", "x-ratelimit-a": "2"}
+    assert dict(answered(told)) == {"Retry-After": "1", "x-ratelimit-a": "2"}
+
+
+def test_every_key_of_a_request_must_be_the_token() -> None:
+    assert holds_token(headers(**{"x-api-key": "tok"}), "tok")
+    assert holds_token(headers(Authorization="Bearer tok"), "tok")
+    assert not holds_token(headers(Authorization="Bearer tok", **{"x-goog-api-key": "other"}), "tok")
+    assert not holds_token(headers(), "")
+    assert not holds_token(headers(Authorization="Bearer ¿"), "tok")
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_make_the_parser_fail_otherwise_than_by_saying_so(body: bytes) -> None:
+    try:
+        parse_object(body)
+    except ValueError as error:
+        assert str(error)  # noqa: PT017 - most raise, a few do not
