@@ -22,11 +22,14 @@ class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudi
 
 @dataclass(frozen=True)
 class ActionTerms:
-    """What actions go by: which projects there are, how jobs are polled, and a random number from 0 to 1."""
+    """What actions go by: which projects there are, how jobs are polled, a random number from 0 to 1, and within how
+    many seconds replies are written that go out as one message.
+    """
 
     projects: Projects
     polling: Polling
     jitter: float = 0.5
+    merge_seconds: float = 0.0
 
 
 async def note_steering(

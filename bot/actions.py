@@ -99,15 +99,15 @@ def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
 async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     match action.kind:
         case RequestKind.SEND_AGAIN:
-            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
+            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text), terms)
         case RequestKind.SEND_NEW_WORDS:
-            answer = await _send_new_words(tx, thread, action)
+            answer = await _send_new_words(tx, thread, action, terms)
         case RequestKind.MUTE:
             answer = await _mute(tx, thread, action.person_id, terms)
         case RequestKind.UNMUTE:
             answer = await _mute(tx, thread, "", terms)
         case RequestKind.RETRY:
-            answer = await _retry(tx, thread, action)
+            answer = await _retry(tx, thread, action, terms)
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
             answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
@@ -117,7 +117,9 @@ async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms:
     return answer
 
 
-async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | None) -> ActionAnswer:
+async def _send_again(
+    tx: ActionTransaction, thread: Thread, request: Request | None, terms: ActionTerms
+) -> ActionAnswer:
     if request is not None and request.merged_into:
         request = await tx.requests.get(request.merged_into)
     if request is None or request.thread_id != thread.id:
@@ -128,26 +130,29 @@ async def _send_again(tx: ActionTransaction, thread: Thread, request: Request | 
     if request.latest_text == "":
         with_others = await tx.requests.merged_into(request.id)
         return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
-    await _wait_again(tx, thread, request)
+    await _wait_again(tx, thread, request, terms)
     return ActionAnswer.SENT_AGAIN
 
 
-async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request) -> None:
+async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
     if request.kind is not RequestKind.START:
         if request.written_at:
-            await tx.notices.add(thread.id, reaction_notice(request, Reaction.RECORDED))
+            noted = reaction_notice(request, Reaction.RECORDED, merge_seconds=terms.merge_seconds)
+            await tx.notices.add(thread.id, noted)
         return
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-async def _send_new_words(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
+async def _send_new_words(
+    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, await alive(tx, thread), request)
+    answer = await send_new_words(tx, await alive(tx, thread), request, terms.merge_seconds)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
@@ -163,13 +168,13 @@ async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: Act
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 
 
-async def _retry(tx: ActionTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
+async def _retry(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
     start = await tx.requests.find_start(thread.id)
     if start is None:
         return ActionAnswer.NOT_TO_BE_RETRIED
     if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.TOO_OLD:
-        return await _send_again(tx, thread, start)
+        return await _send_again(tx, thread, start, terms)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED
     await record_start(tx, once_more(thread, start, action))
@@ -185,9 +190,11 @@ async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: A
     if action.kind is RequestKind.SEND_HELD:
         if held is None:
             return ActionAnswer.NOTHING_NEW
-        return ActionAnswer.HELD_SENT if await release(tx, thread, held) else ActionAnswer.SEE_THREAD
+        return (
+            ActionAnswer.HELD_SENT if await release(tx, thread, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
+        )
     await note_steering(tx, thread, action.person_id, terms, counts=True)
-    released = [await release(tx, thread, request) for request in waiting]
+    released = [await release(tx, thread, request, terms.merge_seconds) for request in waiting]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
 
 

@@ -16,6 +16,7 @@ from bot.config import Config
 from bot.domain.permissions import PermissionRules
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import followed
+from bot.domain.reply_rules import ReplyTerms
 from bot.edges import Edges, open_edges
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
@@ -74,7 +75,8 @@ class App:
         self._projects = config.known_projects.following(edges.known_channels)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
-        self.service = Service(edges.store, on_commit=self._wake_senders, modes=self._projects.replies)
+        terms = ReplyTerms(self._projects.replies, config.merge_seconds)
+        self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
         self.health = self._build_health()
         by_socket = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None

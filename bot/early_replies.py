@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.reply_rules import ReplyModes, everyone, in_direct_message, may_ask
+from bot.domain.reply_rules import ReplyTerms, in_direct_message, may_ask
 from bot.domain.requests import Reply
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
@@ -15,25 +15,23 @@ from bot.starts import RequestTransaction, source_key_of
 from bot.thread_words import help_for
 
 
-async def record_early(
-    tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes = everyone
-) -> None:
+async def record_early(tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
     """Records what was written while this thread's card was on its way; some of it turns out to be elsewhere."""
     for reply in replies:
         if reply.thread_ts in {thread.ts, thread.card_ts}:
-            await record_reply(tx, thread, reply, modes)
+            await record_reply(tx, thread, reply, terms)
         else:
-            await _record_elsewhere(tx, thread, reply, modes)
+            await _record_elsewhere(tx, thread, reply, terms)
 
 
-async def _record_elsewhere(tx: RequestTransaction, card: Thread, reply: Reply, modes: ReplyModes) -> None:
+async def _record_elsewhere(tx: RequestTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a reply in another thread, whose job may have become known meanwhile. Where there is none, whoever wants
     something of Pagehand is told; what others say there is between people.
     """
     thread = await thread_of(tx, reply)
     if thread is not None:
-        await record_reply(tx, thread, reply, modes)
-    elif not await record_mention(tx, reply, modes) and (told := _told_without_job(reply)) is not None:
+        await record_reply(tx, thread, reply, terms)
+    elif not await record_mention(tx, reply, terms) and (told := _told_without_job(reply)) is not None:
         await tx.notices.add(card.id, told)
 
 

@@ -24,9 +24,8 @@ from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswer
 from bot.domain.permissions import is_outsider
 from bot.domain.reply_rules import (
     ReplyMeaning,
-    ReplyModes,
+    ReplyTerms,
     asks_for_a_job,
-    everyone,
     meaning,
     never_began,
 )
@@ -63,11 +62,11 @@ SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
 
 
-async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, modes: ReplyModes = everyone) -> None:
+async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a message in the Slack thread of a job: as a follow-up, as what it wants of Pagehand, or with the reason
     why it cannot be one. What is between people is left alone.
     """
-    if reply.edited_at and await _revised_before(tx, thread, reply, modes):
+    if reply.edited_at and await _revised_before(tx, thread, reply, terms):
         return
     if not reply.edited_at and await tx.requests.get(request_id(source_key_of(reply))):
         return
@@ -78,10 +77,11 @@ async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, mod
     elif reply.word is not None:
         await record_word(tx, thread, reply, reply.word)
     else:
-        await _record_words(tx, thread, reply, meaning(reply, thread, modes(thread.channel_id)))
+        await _record_words(tx, thread, reply, terms)
 
 
-async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, means: ReplyMeaning) -> None:
+async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+    means = meaning(reply, thread, terms.modes(thread.channel_id))
     if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
     if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
@@ -100,7 +100,7 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, me
         case ReplyMeaning.SEND:
             request = await _checked(tx, thread, _follow_up(tx, thread, reply))
             if await tx.requests.add(request):
-                await _explain(tx, request, reply.attachments)
+                await _explain(tx, request, reply.attachments, terms.merge_seconds)
 
 
 def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
@@ -110,7 +110,7 @@ def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
     return replace(request, attachments=reply.attachments)
 
 
-async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> bool:
+async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
     """Records a newer version of what was made of a message before; False where nothing was."""
     first = await tx.requests.get(request_id(source_key_of(reply)))
     if first is None:
@@ -119,12 +119,11 @@ async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, 
         await revise_start(tx, thread, first, reply)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
-        means = meaning(reply, thread, modes(thread.channel_id))
-        await _revise(tx, thread, before, for_the_agent(reply, before[-1], means), means)
+        await _revise(tx, thread, before, reply, terms)
     return True
 
 
-async def record_mention(tx: RequestTransaction, reply: Reply, modes: ReplyModes = everyone) -> bool:
+async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms) -> bool:
     """Records a job to start where a message in a thread without one mentions Pagehand. Of two at the same moment, the
     second is for the job of the first. False where it asks for nothing.
     """
@@ -134,7 +133,7 @@ async def record_mention(tx: RequestTransaction, reply: Reply, modes: ReplyModes
         thread = await thread_of(tx, reply)
         if thread is None:
             return False
-        await record_reply(tx, thread, reply, modes)
+        await record_reply(tx, thread, reply, terms)
     return True
 
 
@@ -166,16 +165,17 @@ async def catch_up(tx: RequestTransaction, request: Request) -> None:
 
 
 async def _revise(
-    tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, means: ReplyMeaning
+    tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
     """Records a newer version of a reply. What was made of it last is what it changes."""
-    request = before[-1]
+    request, means = before[-1], meaning(reply, thread, terms.modes(thread.channel_id))
+    reply = for_the_agent(reply, request, means)
     after = revised(request, reply)
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
     if after == request:
         return
     if request.state is after.state is RequestState.AWAITING_PERSON:
-        await _revise_held(tx, thread, request, after, means)
+        await _revise_held(tx, thread, request, after, means, merge_seconds=terms.merge_seconds)
         return
     if reopened and means is not ReplyMeaning.SEND:
         await _reopen_otherwise(tx, thread, after, reply, means)
@@ -184,7 +184,7 @@ async def _revise(
         after = await _checked(tx, thread, after)
     await tx.requests.save(after)
     if reopened:
-        await _explain(tx, after, reply.attachments)
+        await _explain(tx, after, reply.attachments, terms.merge_seconds)
     elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
         await _react_to_withdrawal(tx, after, before[:-1])
         if thread.card_ts is not None:
@@ -197,16 +197,16 @@ async def _revise(
 
 
 async def _revise_held(
-    tx: RequestTransaction, thread: Thread, request: Request, after: Request, means: ReplyMeaning
+    tx: RequestTransaction, thread: Thread, request: Request, now: Request, means: ReplyMeaning, *, merge_seconds: float
 ) -> None:
     """Of a reply whose person was asked: they are asked about its new words, unless these say whom they are for."""
-    says_more = (after.text, after.attachments) != (request.text, request.attachments)
+    says_more = (now.text, now.attachments) != (request.text, request.attachments)
     if means is ReplyMeaning.SEND:
-        await release(tx, thread, after)
+        await release(tx, thread, now, merge_seconds)
         return
-    await tx.requests.save(after)
+    await tx.requests.save(now)
     if says_more and means is ReplyMeaning.ASK_FIRST:
-        await hold(tx, thread, after)
+        await hold(tx, thread, now)
 
 
 async def _reopen_otherwise(
@@ -240,9 +240,10 @@ async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> 
     return replace(request, state=RequestState.REJECTED, problem=obstacle) if obstacle else request
 
 
-async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments) -> None:
+async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
     """Puts the reaction on the reply of a request that was just recorded, and says why it is not sent."""
-    await tx.notices.add(request.thread_id, reaction_notice(request, reaction_of(request.state)))
+    reaction = reaction_of(request.state)
+    await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
     sent = request.state in NOT_SENT_YET
     if request.problem == NO_WORDS:
         await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=False))
@@ -250,15 +251,17 @@ async def _explain(tx: RequestTransaction, request: Request, attachments: Attach
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def release(tx: RequestTransaction, thread: Thread, held: Request) -> bool:
+async def release(tx: RequestTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
     """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
     released = await _checked(tx, thread, replace(held, state=RequestState.RECEIVED))
     await tx.requests.save(released)
-    await _explain(tx, released, held.attachments)
+    await _explain(tx, released, held.attachments, merge_seconds)
     return released.state in NOT_SENT_YET
 
 
-async def send_new_words(tx: RequestTransaction, thread: Thread, request: Request) -> ActionAnswer:
+async def send_new_words(
+    tx: RequestTransaction, thread: Thread, request: Request, merge_seconds: float
+) -> ActionAnswer:
     """Records the newest words of a message as a follow-up to this job, which may have replaced the one that got the
     earlier words; the answer says how that went.
     """
@@ -268,7 +271,7 @@ async def send_new_words(tx: RequestTransaction, thread: Thread, request: Reques
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up
-    await _explain(tx, follow_up, Attachments())
+    await _explain(tx, follow_up, Attachments(), merge_seconds)
     waits = follow_up.state in NOT_SENT_YET
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 

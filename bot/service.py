@@ -9,7 +9,7 @@ from bot.channel_changes import ChannelTransaction, is_first_answer, is_newest, 
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.reply_rules import ReplyModes, everyone, may_be_for_us
+from bot.domain.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
 from bot.domain.requests import MessageVersion, Person, Reply
 from bot.domain.threads import Thread
 from bot.errors import UnreadableRow
@@ -42,14 +42,14 @@ class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
 
 
 class Service:
-    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `modes` tells
-    whose replies count in a channel.
+    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `terms` are
+    those by which replies are recorded.
     """
 
-    def __init__(self, store: Store, *, on_commit: Callable[[], None], modes: ReplyModes = everyone) -> None:
+    def __init__(self, store: Store, *, on_commit: Callable[[], None], terms: ReplyTerms = ALL_REPLIES) -> None:
         self._store = store
         self._on_commit = on_commit
-        self._modes = modes
+        self._terms = terms
 
     async def start(self, asked: NewJob) -> None:
         """Records a job to start, by whatever way it was asked for; unless a newer version of the message that asks for
@@ -85,8 +85,8 @@ class Service:
                 # others still coming.
                 thread = await thread_of(tx, reply)
             if thread is not None:
-                await record_reply(tx, thread, reply, self._modes)
-            return thread is not None or kept or await record_mention(tx, reply, self._modes)
+                await record_reply(tx, thread, reply, self._terms)
+            return thread is not None or kept or await record_mention(tx, reply, self._terms)
 
         try:
             recorded = await self._store.transact(work, urgent=True)

@@ -20,8 +20,8 @@ class EndingTransaction(HasThreads, HasRequests, HasNotices, Protocol):
     """What ending a start touches."""
 
 
-SOON_SENT = 5.0
-"""Seconds in which a reply goes out where nothing is in its way: those of merging, and two more."""
+_SENDING = 2.0
+"""Seconds in which a reply goes out where nothing is in its way, once no other can be merged with it."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ async def refuse_follow_ups(tx: EndingTransaction, thread_id: str) -> None:
         await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
 
 
-def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
+def reaction_notice(request: Request, reaction: Reaction | None, *, merge_seconds: float = 0.0) -> NewNotice:
     """The notice that a reply is to carry a reaction, or none any more. What is sent soon gets that of what was sent
     alone, which is one call of Slack's instead of three.
     """
-    due_in = SOON_SENT if reaction is Reaction.RECORDED else 0.0
+    due_in = merge_seconds + _SENDING if reaction is Reaction.RECORDED else 0.0
     return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction), due_in)

@@ -1,7 +1,7 @@
 """Which messages in a Slack thread are meant for its job. Pure."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.domain.emoji import is_only_emoji
@@ -36,6 +36,20 @@ class ReplyMeaning(StrEnum):
 def everyone(_channel_id: str) -> ReplyMode:
     """Everyone's replies count in every channel."""
     return ReplyMode.EVERYONE
+
+
+@dataclass(frozen=True)
+class ReplyTerms:
+    """By what replies are recorded: whose count in a channel, and within how many seconds one is written after another
+    that goes out as one message with it.
+    """
+
+    modes: ReplyModes = everyone
+    merge_seconds: float = 0.0
+
+
+ALL_REPLIES = ReplyTerms()
+"""Everyone's count, and each goes out by itself."""
 
 
 def mode_of(thread: Thread, mode: ReplyMode, *, in_direct_message: bool = False) -> ReplyMode:

@@ -30,7 +30,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import Delivery
 from bot.domain.reactions import RemoveReaction, after_call, next_call
-from bot.domain.reply_rules import ReplyModes, everyone
+from bot.domain.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.early_replies import record_early
 from bot.errors import (
@@ -58,7 +58,7 @@ class PausedTooLongError(Exception):
 
 class Outbox(Worker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
-    it; `modes` tells whose replies count in a channel; `limits` are Slack's, on how often it may be called.
+    it; `terms` are those by which replies are recorded; `limits` are Slack's, on how often it may be called.
     """
 
     name = "outbox"
@@ -72,12 +72,12 @@ class Outbox(Worker[ClaimedNotice]):
         answers: WholeAnswers,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
-        modes: ReplyModes = everyone,
+        terms: ReplyTerms = ALL_REPLIES,
         limits: SlackLimits = SLACK_LIMITS,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
-        self._modes = modes
+        self._terms = terms
         self._chat = chat
         self._answers = answers
         self._limits = limits
@@ -213,7 +213,7 @@ class Outbox(Worker[ClaimedNotice]):
             carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
             await replace_followed(tx, carded)
             if thread.ts is None:  # the card begins a thread, which nobody knew before
-                await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._modes)
+                await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._terms)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
 
@@ -234,7 +234,7 @@ class Outbox(Worker[ClaimedNotice]):
                     problem=later.reason,
                 )
             case GiveUp() as given_up:
-                await give_up(tx, item, given_up, self._owner, self._modes)
+                await give_up(tx, item, given_up, self._owner, self._terms)
             case other:
                 assert_never(other)
 

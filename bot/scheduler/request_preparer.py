@@ -93,7 +93,8 @@ class RequestPreparer(Worker[ClaimedRequest]):
         super().__init__(store, settings, concurrency=concurrency, at_once=_AT_ONCE)
         self._recording = asyncio.Semaphore(_AT_ONCE)
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
-        self._polling, self._settling = prepared_by.polling, max(prepared_by.settling, SETTLING)
+        self._polling, self._merge_seconds = prepared_by.polling, prepared_by.merge_seconds
+        self._settling = max(prepared_by.merge_seconds, SETTLING)
         self._reading = reading
         self._limits, self._together = prepared_by.limits, Together()
         self._fetcher = PartsFetcher(reading, prepared_by.limits)
@@ -264,7 +265,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             # Which job it is about is not known till then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
-        terms = ActionTerms(self._projects, self._polling, random.random())  # noqa: S311 - spreads polls
+        terms = ActionTerms(self._projects, self._polling, random.random(), self._merge_seconds)  # noqa: S311 - spreads polls
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
                 ready = Ready(request, thread, found.gathered or Gathered(), terms, found.part)

@@ -8,6 +8,7 @@ from typing import Any
 from bot.domain.permissions import PermissionRules
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import Projects
+from bot.domain.reply_rules import ReplyTerms
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
 from bot.runtime.clock import SteadyClock
@@ -137,8 +138,8 @@ class Scheduler:
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
         answers = WholeAnswers(job_api)
-        modes, limits = settings.projects.replies, settings.slack_limits
-        outbox = Outbox(store, edges.chat, chat, answers=answers, modes=modes, limits=limits)
+        terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
+        outbox = Outbox(store, edges.chat, chat, answers=answers, terms=terms, limits=limits)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
         self._next: tuple[Worker[Any], ...] = (preparer, sender, outbox)

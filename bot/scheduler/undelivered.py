@@ -17,7 +17,7 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
-from bot.domain.reply_rules import ReplyModes
+from bot.domain.reply_rules import ReplyTerms
 from bot.domain.threads import Thread
 from bot.early_replies import record_early
 from bot.following_jobs import give_back
@@ -36,7 +36,7 @@ class OutboxTransaction(
     """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
-async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, modes: ReplyModes) -> None:
+async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:
     """Records why a notice cannot be said in its thread, and has it said to the person who asked."""
     notice = item.notice
     thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
@@ -48,19 +48,19 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     message = notice.message
     if isinstance(message, CardChanged):
         if thread.card_ts is None:
-            await _call_off(tx, thread, _card_not_posted(thread, given_up), modes)
+            await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
     elif not isinstance(message, ReactionChanged | PersonalMessage) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 
-async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
+async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
     """No card, no thread, no job: the person is told how to make room for it."""
     start = await tx.requests.find_start(thread.id)
     await give_back(tx, thread)
     if start is not None:
         await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
     if thread.ts is None:
-        await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
+        await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), terms)
     await tx.homes.changed(thread.requester_id, due_in=0.0)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 

@@ -102,6 +102,23 @@ async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> N
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", "unmark"]
 
 
+@pytest.mark.parametrize("merge_seconds", [0.0, 3.0, 10.0])
+async def test_marks_wait_for_as_long_as_replies_wait_for_each_other(world: CoreWorld, merge_seconds: float) -> None:
+    """And two seconds more: what goes out in that time costs one call, and what does not is marked as noted down."""
+    world.merge_seconds = merge_seconds
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "Shorter", "5.1")
+    await world.pass_time(30)
+    assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(9)]
+    await world.reply(ts, "Longer", "5.2")
+    await world.pass_time(merge_seconds + 1)
+    assert "5.2" not in world.chat.reactions
+    await world.pass_time(2)
+    assert world.chat.reactions["5.2"] is Reaction.RECORDED
+
+
 async def test_a_mark_that_slack_would_not_take_off_is_not_put_on_again(world: CoreWorld) -> None:
     """Nothing that succeeded is repeated."""
     busy = [ChatBusy("ratelimited", retry_after=20.0) for _ in range(3)]

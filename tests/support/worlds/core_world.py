@@ -13,6 +13,7 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.permissions import PermissionRules
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
+from bot.domain.reply_rules import ReplyTerms
 from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.threads import Thread
 from bot.ports import Store
@@ -60,8 +61,8 @@ class CoreWorld:
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
-        modes = self.reply_mode
-        self.service = Service(self.store, on_commit=lambda: None, modes=modes)
+        terms = ReplyTerms(self.reply_mode, self.merge_seconds)
+        self.service = Service(self.store, on_commit=lambda: None, terms=terms)
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
@@ -93,7 +94,7 @@ class CoreWorld:
             chat,
             answers=WholeAnswers(self.job_api),
             max_attempts=max_attempts,
-            modes=modes,
+            terms=terms,
             limits=self.slack_limits,
         )
         return self
