@@ -18,6 +18,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: try again
     │   │   └── ChatBusy         429: the same, after Retry-After, for this method only
+    │   │       └── ChatOverBudget not asked, since that would meet a 429: it counts as no try
     │   ├── ChatUncertain        may have arrived: look for it before trying again
     │   ├── ChatNotInChannel     join or say how to invite
     │   ├── ChatRejected          this one message cannot be had: record why, go on with the others
@@ -127,6 +128,10 @@ class ChatBusy(ChatUnreachable):
     def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:
         self.method = method
         super().__init__(reason, retry_after=retry_after)
+
+
+class ChatOverBudget(ChatBusy):
+    """Slack was not asked: what it allows of this method is used up for the moment."""
 
 
 class ChatUncertain(ChatError):

@@ -146,6 +146,11 @@ class RequestQueue(Requests, Protocol):
         waits to be sent is due in that many seconds. Frees the claim.
         """
 
+    async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
+        """Has a request that is being prepared received again in that many seconds, as if this try had not been. Frees
+        the claim.
+        """
+
     async def has_pending_start(self, thread_id: str) -> bool:
         """Whether a job that is to follow that of this thread has not passed its checks yet."""
 

@@ -30,8 +30,8 @@ from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
     ask_whether_meant,
-    give_up,
     keep_parts,
+    postpone,
     project_of,
     ready_to_start,
     ready_to_steer,
@@ -41,11 +41,10 @@ from bot.scheduler.preparing.outcomes import (
 from bot.scheduler.preparing.parts import Fetch, PartsFetcher
 from bot.scheduler.preparing.preparer_settings import PreparerSettings
 from bot.scheduler.preparing.slack_reading import (
-    MAX_TRIES,
+    NotAsked,
     NotToBeHadNow,
     PersonAndPlace,
     person_and_place,
-    retry_delay,
 )
 from bot.scheduler.preparing.together import SharedThread, Together
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -201,23 +200,19 @@ class RequestPreparer(Worker[ClaimedRequest]):
     # -- what follows ---------------------------------------------------------------------------------------------
 
     async def _try_later(self, item: ClaimedRequest, error: NotToBeHadNow) -> None:
-        self.record_failure(error, retry_after=error.retry_after)
-        await self.record(partial(self._postpone, item, retry_delay(item.request.attempts, error), str(error)))
+        if not isinstance(error, NotAsked):
+            self.record_failure(error, retry_after=error.retry_after)
+        await self.record(partial(self._postpone, item, error))
 
-    async def _postpone(self, item: ClaimedRequest, due_in: float, problem: str, tx: PreparerTransaction) -> None:
+    async def _postpone(self, item: ClaimedRequest, error: NotToBeHadNow, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
-        if held is None:
-            return
-        thread, request = held
-        if request.attempts >= MAX_TRIES:
-            await give_up(tx, thread, request)
-        else:
-            await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=problem)
+        if held is not None:
+            await postpone(tx, *held, error)
 
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
-            await keep_parts(tx, held[1], fetch, due_in=retry_delay(item.request.attempts, fetch.failure))
+            await keep_parts(tx, held[1], fetch)
 
     async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""

@@ -103,7 +103,7 @@ _SETTLE_AFRESH = _SETTLE.values(
     # Tries to prepare it are counted by themselves.
     attempts=case((bindparam("state_now") == RequestState.RECEIVED, 0), else_=requests.c.attempts),
 )
-
+_NOT_TRIED = _SETTLE.values(attempts=requests.c.attempts - 1)
 
 _SHOW_PROMPT = (
     update(threads)
@@ -188,16 +188,17 @@ class Requests(MergedRequests):
         afresh: bool = False,
         uncertain: bool = False,
     ) -> None:
-        values = {
-            "request": request_id,
-            "state_now": state,
-            "why": problem,
-            "next_at": self._session.now + due_in if state in NOT_SENT_YET else None,
-            "may_have_arrived": uncertain,
-        }
+        next_at = self._session.now + due_in if state in NOT_SENT_YET else None
+        values = _settled(request_id, state, problem=problem, next_at=next_at, uncertain=uncertain)
         await self._session.execute(_SETTLE_AFRESH if afresh else _SETTLE, values)
         if afresh:
             await due_again(self._session, request_id)
+
+    async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
+        next_at = self._session.now + due_in
+        await self._session.execute(
+            _NOT_TRIED, _settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
+        )
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
@@ -253,6 +254,19 @@ class Requests(MergedRequests):
         claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
+
+
+def _settled(
+    request_id: str, state: RequestState, *, problem: str, next_at: float | None, uncertain: bool = False
+) -> dict[str, Any]:
+    """The values of _SETTLE."""
+    return {
+        "request": request_id,
+        "state_now": state,
+        "why": problem,
+        "next_at": next_at,
+        "may_have_arrived": uncertain,
+    }
 
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:

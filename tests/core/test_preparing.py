@@ -20,7 +20,14 @@ from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.thread_messages import LinkPreview, ThreadMessage
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import ThreadOrigin
-from bot.errors import ChatMissingScope, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.errors import (
+    ChatMissingScope,
+    ChatOverBudget,
+    ChatUnreachable,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+)
 from bot.runtime.secrets.masking import SecretMasker
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
@@ -178,6 +185,27 @@ async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) ->
     assert world.job_api.created == []
     assert world.chat.messages == []
     assert world.chat.answers() == ["slack_away"]
+
+
+async def test_waiting_for_what_slack_allows_costs_no_try(world: CoreWorld) -> None:
+    """Nothing fails, and nothing is given up, though it is looked at more often than Slack would be asked."""
+    world.reading.faults = [ChatOverBudget("ratelimited", retry_after=20.0, method="users.info")] * 34
+    await world.start()
+    await world.pass_time(1_200)
+    assert world.job_api.created == ["Do it"]
+    assert world.chat.told == []
+    assert world.request_preparer.status().failing_seconds == 0
+
+
+async def test_what_is_not_asked_is_no_try_among_those_that_are(world: CoreWorld) -> None:
+    """As many real tries as ever, however many waits lie between them."""
+    busy, away = ChatOverBudget("ratelimited", retry_after=5.0), ChatUnreachable("down")
+    world.reading.faults = [busy, busy, away, away] * 100
+    await world.start()
+    for _ in range(3):
+        await world.pass_time(600)
+    assert world.chat.answers() == ["slack_away"]
+    assert len(world.reading.faults) == 400 - 4 * 14
 
 
 @pytest.mark.parametrize("moment", ["reading", "read"])

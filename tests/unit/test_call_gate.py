@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits
-from bot.errors import ChatBusy, StoreUnavailable
+from bot.errors import ChatOverBudget, StoreUnavailable
 from bot.slack.sending.call_gate import CallGate
 
 
@@ -47,7 +47,7 @@ async def test_a_short_wait_is_waited_and_a_long_one_is_said() -> None:
 
     await CallGate(FakeBudget(Grant(0, 1.0), Grant(1)), sleep=sleep).enter("users.info")
     assert slept == [1.0]
-    with pytest.raises(ChatBusy) as busy:
+    with pytest.raises(ChatOverBudget) as busy:
         await CallGate(FakeBudget(Grant(0, 30.0)), sleep=sleep).enter("conversations.info")
     assert (busy.value.retry_after, busy.value.method) == (30.0, "conversations.info")
 
@@ -67,7 +67,7 @@ async def test_a_429_is_told_to_all_processes_and_ends_what_was_taken() -> None:
     await gate.enter("users.info")
     await gate.refused("users.info", 7.0)
     assert budget.refusals == [("users.info", 7.0)]
-    with pytest.raises(ChatBusy):
+    with pytest.raises(ChatOverBudget):
         await gate.enter("users.info")
 
 

@@ -28,6 +28,7 @@ from bot.ports import HasPreferences, HasRequestParts
 from bot.project_choices import ProjectQuestion, ask_for_project
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
+from bot.scheduler.preparing.slack_reading import MAX_TRIES, NotAsked, NotToBeHadNow, retry_delay
 from bot.start_endings import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
@@ -76,7 +77,22 @@ async def ask_whether_meant(tx: PreparerTransaction, thread: Thread, stop: Reque
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
 
-async def give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+async def postpone(tx: PreparerTransaction, thread: Thread, request: Request, failure: NotToBeHadNow) -> None:
+    """Has it found out later what could not be now; after so many tries it is given up."""
+    if request.attempts >= MAX_TRIES and not isinstance(failure, NotAsked):
+        await _give_up(tx, thread, request)
+    else:
+        await _try_later(tx, request, failure, retry_delay(request.attempts, failure))
+
+
+async def _try_later(tx: PreparerTransaction, request: Request, failure: NotToBeHadNow, due_in: float) -> None:
+    if isinstance(failure, NotAsked):
+        await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
+    else:
+        await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))
+
+
+async def _give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
     """Ends a request about which nothing could be found out for too long, and tells its person, privately."""
     asked_on = surface_of(request.source_key)
     message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY, _words_of(request), asked_on=asked_on)
@@ -172,14 +188,13 @@ def _context(ready: Ready) -> RequestContext | None:
     return context if part is None else replace(context, read_after=part.after_ts, read_until=part.before_ts)
 
 
-async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch, *, due_in: float) -> None:
+async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch) -> None:
     """Has the rest of what goes along with a request fetched later; what is there is kept."""
     parts = fetch.parts
     if fetch.failure is None:  # the others had not their turn
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
     else:
-        problem, due_in = str(fetch.failure), min(due_in, PATIENCE)
-        await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=problem)
+        await _try_later(tx, request, fetch.failure, min(retry_delay(request.attempts, fetch.failure), PATIENCE))
         parts = replace(parts, failing_since=tx.now if parts.failing_since is None else parts.failing_since)
     await tx.request_parts.keep_fetched(request.id, parts)
 

@@ -9,7 +9,15 @@ from typing import TypeVar
 from bot.domain.channels import Channel
 from bot.domain.members import Member
 from bot.domain.permissions import PermissionRules
-from bot.errors import ChatError, ChatNotInChannel, ChatRejected, ChatUnreachable, JobApiError, JobApiUnreachable
+from bot.errors import (
+    ChatError,
+    ChatNotInChannel,
+    ChatOverBudget,
+    ChatRejected,
+    ChatUnreachable,
+    JobApiError,
+    JobApiUnreachable,
+)
 from bot.runtime.backoff import Backoff
 from bot.slack_ports import Groups, SlackReading
 
@@ -28,11 +36,14 @@ class NotToBeHadNow(Exception):
         super().__init__(reason)
 
 
-def retry_delay(attempts: int, failure: NotToBeHadNow | None) -> float:
+class NotAsked(NotToBeHadNow):
+    """Slack allows no more at the moment: that is no failure, and no try."""
+
+
+def retry_delay(attempts: int, failure: NotToBeHadNow) -> float:
     """Returns the seconds till it is tried again, after so many attempts."""
     jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
-    retry_after = failure.retry_after if failure is not None else None
-    return max(BACKOFF.delay(attempts, jitter=jitter), retry_after or 0.0)
+    return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,8 @@ async def if_told(asked: Awaitable[T]) -> T | None:
         return await asked
     except (ChatRejected, ChatNotInChannel):
         return None
+    except ChatOverBudget as error:
+        raise NotAsked(f"Slack: {error}", error.retry_after) from None
     except ChatUnreachable as error:
         raise NotToBeHadNow(f"Slack: {error}", error.retry_after) from None
     except ChatError as error:

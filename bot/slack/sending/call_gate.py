@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
-from bot.errors import ChatBusy, StoreError
+from bot.errors import ChatOverBudget, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ class CallGate:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def enter(self, method: str) -> None:
-        """Waits till a method may be called. Raises ChatBusy where that takes too long; a database that is away keeps
-        nobody from calling.
+        """Waits till a method may be called. Raises ChatOverBudget where that takes too long; a database that is away
+        keeps nobody from calling.
         """
         if not self._is_limited(method):
             return
@@ -84,7 +84,7 @@ class CallGate:
             if grant.calls:
                 return grant.calls
             if waited + grant.wait > LONGEST_WAIT:
-                raise ChatBusy("ratelimited", retry_after=grant.wait, method=method)
+                raise ChatOverBudget("ratelimited", retry_after=grant.wait, method=method)
             await self._sleep(grant.wait)
             waited += grant.wait
 

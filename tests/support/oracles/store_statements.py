@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast, get_type_hints
 
 from sqlalchemy import Engine, event, text
@@ -210,7 +211,10 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
     replies = [a_follow_up(f"5.{number}", "t1", state=received) for number in range(3)]
     await add(store, *replies)
     claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=9))
-    assert [item.request.id for item in claimed] == [reply.id for reply in replies]
+    for item in claimed:
+        await store.transact(partial(_not_tried, item.request.id))
+    claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=9))
+    assert [(item.request.id, item.request.attempts) for item in claimed] == [(reply.id, 1) for reply in replies]
 
     async def prepared(tx: Transaction) -> None:
         first, second, held = (item.request for item in claimed)
@@ -234,6 +238,10 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.threads.detach("nobody's")
 
     await store.transact(prepared)
+
+
+async def _not_tried(request_id: str, tx: Transaction) -> None:
+    await tx.requests.not_tried(request_id, due_in=0.0, problem="waits")
 
 
 async def _follow(store: Store, clock: FakeClock) -> None:
