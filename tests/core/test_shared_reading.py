@@ -52,11 +52,12 @@ async def mention(world: CoreWorld, text: str, at: str, person: Person = ANA) ->
     await world.service.receive(Reply(person, "C1", ROOT, at, text, mentions_us=True))
 
 
-async def prepared_together(world: CoreWorld) -> None:
-    """Whatever is received, side by side and begun in the order it was written, till nothing is left."""
+async def prepared_together(world: CoreWorld, *, order: Sequence[int] = ()) -> None:
+    """Whatever is received, side by side and begun in the order it was written, or in another, till nothing is left."""
     while claimed := await world.request_preparer.claim(8):
         in_order = sorted(claimed, key=lambda item: item.request.written_at)
-        await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in in_order))
+        begun = [in_order[number] for number in order if number < len(in_order)] or in_order
+        await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in begun))
 
 
 def said(world: CoreWorld, *numbers: int) -> None:
@@ -72,12 +73,13 @@ async def sent(world: CoreWorld) -> Sequence[str]:
     return world.job_api.messages[JOB]
 
 
-async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld) -> None:
-    """And each part of it once, in its place."""
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld, order: Sequence[int]) -> None:
+    """And each part of it once, in its place, in whichever order they are claimed."""
     said(mentions, 1, 3, 5)
     for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
         await mention(mentions, words, AT[number])
-    await prepared_together(mentions)
+    await prepared_together(mentions, order=order)
     assert reads(mentions) == 1
     (message,) = await sent(mentions)
     assert message.startswith("First\n\nSecond\n\nThird\n\n")

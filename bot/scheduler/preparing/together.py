@@ -20,6 +20,39 @@ ReadPart = Callable[[ThreadPart, int], Awaitable[Messages]]
 """Reads at most so many messages, the last, of a part of a thread; None where Slack does not show it."""
 
 
+class Turns:
+    """Whose turn it is among those who prepare replies of a thread: whoever wrote first, once the turns begin."""
+
+    def __init__(self) -> None:
+        self._begun = self._taken = False
+        self._waiting: dict[asyncio.Future[None], str] = {}
+
+    def ask(self, written_at: str) -> asyncio.Future[None]:
+        """Returns what is done when the turn has come; `end` is due whatever becomes of it."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting[turn] = written_at
+        self._give()
+        return turn
+
+    def begin(self) -> None:
+        """Gives the first turn."""
+        self._begun = True
+        self._give()
+
+    def end(self, turn: asyncio.Future[None]) -> None:
+        """Gives the next turn, where this one had come."""
+        if self._waiting.pop(turn, None) is None:
+            self._taken = False
+        self._give()
+
+    def _give(self) -> None:
+        if self._begun and not self._taken and self._waiting:
+            first = min(self._waiting, key=self._waiting.__getitem__)
+            del self._waiting[first]
+            self._taken = True
+            first.set_result(None)
+
+
 @dataclass
 class SharedThread:
     """What was read of a thread for all who prepare replies there at the moment; `until_ts` is the newest of these."""
@@ -27,7 +60,7 @@ class SharedThread:
     until_ts: str = ""
     members: int = 0
     opened: asyncio.Event = field(default_factory=asyncio.Event)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turns: Turns = field(default_factory=Turns)
     _part: ThreadPart | None = None
     _messages: Sequence[ThreadMessage] = ()
 
@@ -64,15 +97,19 @@ class Together:
 
     @asynccontextmanager
     async def turn(self, thread_id: str, written_at: str, *, wait: float) -> AsyncIterator[SharedThread]:
-        """Waits so many seconds for others, then for its turn among them; whoever finds others waits with the first."""
+        """Waits so many seconds for others, then for its turn among them, in the order in which they were written;
+        whoever finds others waits with the first.
+        """
         shared = self._threads.setdefault(thread_id, SharedThread())
         shared.members += 1
         shared.until_ts = max(shared.until_ts, written_at)
+        turn = shared.turns.ask(written_at)
         try:
             await self._others(shared, wait)
-            async with _soon(shared.turn):
-                yield shared
+            await asyncio.wait({turn}, timeout=TURN_SECONDS)  # it goes on without where that takes too long
+            yield shared
         finally:
+            shared.turns.end(turn)
             shared.members -= 1
             if not shared.members:
                 del self._threads[thread_id]
@@ -87,18 +124,4 @@ class Together:
                     await self._hurried.wait()
         finally:
             shared.opened.set()
-
-
-@asynccontextmanager
-async def _soon(lock: asyncio.Lock) -> AsyncIterator[None]:
-    """Holds a lock, or goes on without where that takes too long."""
-    try:
-        async with asyncio.timeout(TURN_SECONDS):
-            await lock.acquire()
-    except TimeoutError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
+            shared.turns.begin()
