@@ -11,14 +11,7 @@ from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.parts_store_ports import RequestParts
 from bot.people_store_ports import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.polling_ports import JobReader, Polls
-from bot.store_ports import (
-    Claims,
-    NoticeQueue,
-    Notices,
-    RequestQueue,
-    Requests,
-    Threads,
-)
+from bot.store_ports import Claims, NoticeQueue, Notices, RequestQueue, Requests, Threads
 from bot.upkeep_store_ports import DatabaseCheck, HasChannelIds, HasSlackCalls, Quotations, Restoration, Retention
 
 T = TypeVar("T")
@@ -62,6 +55,9 @@ class JobApi(JobReader, Protocol):
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
         """Stops what a job is at and what it has yet to do; safe to repeat. Only where `can_cancel`."""
+
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        """Throws away what a failed job got done; safe to repeat. Only where the job's details tell of such work."""
 
     def takes_files(self, project: str) -> bool:
         """Whether the project's job API takes files."""

@@ -49,16 +49,19 @@ def _kind(word: ThreadWord) -> RequestKind | None:
     """The kind of request that a word is; None where it is none."""
     match word:
         case ThreadWord.STATUS:
-            return RequestKind.SHOW_STATUS
+            kind: RequestKind | None = RequestKind.SHOW_STATUS
         case ThreadWord.MUTE:
-            return RequestKind.MUTE
+            kind = RequestKind.MUTE
         case ThreadWord.UNMUTE:
-            return RequestKind.UNMUTE
+            kind = RequestKind.UNMUTE
         case ThreadWord.STOP:
-            return RequestKind.STOP
+            kind = RequestKind.STOP
         case ThreadWord.RETRY:
-            return RequestKind.RETRY
+            kind = RequestKind.RETRY
+        case ThreadWord.DISCARD:
+            kind = RequestKind.DISCARD
         case ThreadWord.NEW | ThreadWord.HELP:
-            return None
+            kind = None
         case _:
             assert_never(word)
+    return kind

@@ -158,7 +158,7 @@ def export(since: str, until: str) -> None:
     pagehand export --since 24h | jq 'select(.action == "refused")'
 
     \b
-    Each line has: at, action (asked, steered, stopped, retried, muted, unmuted, project_chosen, refused),
+    Each line has: at, action (asked, steered, stopped, retried, discarded, muted, unmuted, project_chosen, refused),
     person, team, channel, thread, job, project, way_in, reason. What is not known is null.
     Never what anybody wrote. Entries are kept for PAGEHAND_KEEP_DAYS.
     """

@@ -22,6 +22,7 @@ BATCH_SIZE = 2_000
 """Notices that one transaction looks through."""
 _NOT_REPEATED = (
     RequestKind.STOP,
+    RequestKind.DISCARD,
     RequestKind.RETRY,
     RequestKind.SEND_AGAIN,
     RequestKind.SEND_NEW_WORDS,

@@ -13,6 +13,7 @@ class AuditAction(StrEnum):
     STEERED = "steered"
     STOPPED = "stopped"
     RETRIED = "retried"
+    DISCARDED = "discarded"
     MUTED = "muted"
     UNMUTED = "unmuted"
     PROJECT_CHOSEN = "project_chosen"

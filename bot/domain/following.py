@@ -30,6 +30,7 @@ def goes_along(request: Request, start: Request) -> bool:
             return False
         case (
             RequestKind.STOP
+            | RequestKind.DISCARD
             | RequestKind.RETRY
             | RequestKind.MUTE
             | RequestKind.UNMUTE

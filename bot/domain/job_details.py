@@ -102,7 +102,8 @@ class JobDetails:
     """All that one look at a job told; what was not told is empty or None.
 
     `summary` is the agent's answer to the newest instruction, in Markdown; `reason` why it failed, why nothing was
-    changed, or who stopped it; `activity` what it does just now; `revision` the commit id of the job's branch.
+    changed, or who stopped it; `activity` what it does just now; `revision` the commit id of the job's branch;
+    `partial_files` in how many files it kept what the agent got done before it failed.
     """
 
     summary: str = ""
@@ -113,6 +114,7 @@ class JobDetails:
     changes: Changes | None = None
     pull_request: PullRequest | None = None
     revision: str = ""
+    partial_files: int = 0
 
 
 NO_DETAILS = JobDetails()
@@ -121,7 +123,8 @@ NO_DETAILS = JobDetails()
 @dataclass(frozen=True)
 class Progress:
     """What of the details the card shows: the plan and the activity while the agent works, and the pull request with
-    the first of the files that it changes. `why_pending` says why there is no pull request yet.
+    the first of the files that it changes. `why_pending` says why there is no pull request yet; `partial_files` are
+    those in which the work of a failure is kept.
     """
 
     plan: tuple[PlanStep, ...] = ()
@@ -129,6 +132,7 @@ class Progress:
     pull_request: PullRequestState | None = None
     changes: Changes | None = None
     why_pending: str = ""
+    partial_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ class JobReport:
     unchanged: bool | None = None
     changes: Changes | None = None
     failed_checks: tuple[CheckResult, ...] = ()
+    partial_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,8 @@ def progress_of(details: JobDetails, *, ended: bool) -> Progress:
     """What the card shows of the details."""
     state, changes = details.pull_request.state if details.pull_request else None, _first_files(details.changes)
     if ended:
-        return Progress(pull_request=state, changes=changes, why_pending=_why_pending(details.pull_request))
+        pending, kept = _why_pending(details.pull_request), details.partial_files
+        return Progress(pull_request=state, changes=changes, why_pending=pending, partial_files=kept)
     return Progress(details.plan, details.activity, state, changes)
 
 
@@ -199,6 +205,7 @@ def report_of(details: JobDetails, *, unchanged: bool | None) -> JobReport:
         unchanged=unchanged,
         changes=None if unchanged else _first_files(details.changes),
         failed_checks=tuple(_first_problems(check) for check in failed),
+        partial_files=details.partial_files,
     )
 
 

@@ -10,6 +10,7 @@ from bot.domain.job_details import (
     SHOWN_WORDS,
     JobDetails,
     JobReport,
+    Progress,
     digest,
     end_mark,
     progress_of,
@@ -114,11 +115,15 @@ def note_progress(
     progress = replace(progress, changes=progress.changes or state.progress.changes)
     if progress == state.progress:
         return state
-    only_further = progress.pull_request == state.progress.pull_request and not other_news
+    only_further = _what_came_of_it(progress) == _what_came_of_it(state.progress) and not other_news
     if only_further and now - state.progress_at < card_every:
         return state
     changed_at = state.changed_at if progress.plan == state.progress.plan else now
     return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+
+
+def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
+    return progress.pull_request, progress.partial_files
 
 
 def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:

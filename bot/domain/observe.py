@@ -114,7 +114,7 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
     """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is polled for.
 
     `asker_id` is who wrote it (empty: the requester), None where that is known already. The agent's question, if
-    there is one, is answered by it.
+    there is one, is answered by it, and what was kept of a failure goes on with it.
     """
     return replace(
         state,
@@ -128,6 +128,7 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
         poll_until=max(state.poll_until, now + polling.grace),
         unseen=True,
         finished_before=state.finished_before or any(map(keys.tells_of_a_finish, state.announced)),
+        progress=replace(state.progress, partial_files=0),
     )
 
 

@@ -188,6 +188,7 @@ RULES_OF: Mapping[RequestKind, tuple[Check, ...]] = {
     RequestKind.START: (_within_the_limit,),
     RequestKind.FOLLOW_UP: (_written_by_one_of_ours, _within_the_limit),
     RequestKind.STOP: (_meant,),
+    RequestKind.DISCARD: (_meant,),
     RequestKind.RETRY: (),
     RequestKind.MUTE: (),
     RequestKind.UNMUTE: (),

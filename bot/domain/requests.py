@@ -136,13 +136,15 @@ class WayIn(StrEnum):
 
 
 class RequestKind(StrEnum):
-    """What a person asked for. The first three go to the job API, the others are carried out by Pagehand itself."""
+    """What a person asked for. Some of it goes to the job API (SENT_KINDS), Pagehand carries out the others itself."""
 
     START = "start"
     FOLLOW_UP = "follow_up"
     STOP = "stop"
     RETRY = "retry"
     """The same job once more, since this one failed or changed nothing."""
+    DISCARD = "discard"
+    """What the agent got done before it failed."""
     MUTE = "mute"
     UNMUTE = "unmute"
     SHOW_STATUS = "show_status"
@@ -164,7 +166,7 @@ class RequestKind(StrEnum):
     """The project of a job that waits for this choice. The text is the project's name."""
 
 
-SENT_KINDS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP})
+SENT_KINDS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP, RequestKind.DISCARD})
 """What goes to the job API."""
 
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from bot.domain.discarding import Discarded, NotDiscarded, discard_answer, nothing_kept, told_of_discard
 from bot.domain.jobs import ARCHIVED, Job, Problem
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice, Reaction
+from bot.domain.notices.messages import ActionAnswer, NewNotice, Reaction
 from bot.domain.notices.posts import RequestRejected, RequestSummary, RequestUncertain
 from bot.domain.observe import (
     JobApiUnavailable,
@@ -40,6 +41,8 @@ PATIENCE = 60.0
 GIVE_UP_AFTER = 3 * 24 * 3600.0
 """Seconds of trying after which a request is handed back to its person."""
 NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+_NEVER_IN_DOUBT = frozenset({RequestKind.START, RequestKind.DISCARD})
+"""Of what may have been taken by an earlier try, a refusal now tells all the same."""
 QUOTED = 200
 """Characters of a follow-up that go with a message about it, so that people see which one is meant."""
 
@@ -69,7 +72,7 @@ class Uncertain:
     doubt: Doubt = Doubt.NO_ANSWER
 
 
-SendOutcome = Accepted | Cancelled | NothingToStop | Rejected | JobApiUnavailable | Uncertain
+SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | Rejected | JobApiUnavailable | Uncertain
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ def _settled(
             made = _cancelled(request, state, outcome, now, polling)
         case NothingToStop():
             made = _nothing_stopped(request, state)
-        case Rejected() if request.uncertain and request.kind is not RequestKind.START:
+        case Discarded() | NotDiscarded():
+            made = _discarded(request, state, outcome, now, polling)
+        case Rejected() if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
             # An earlier try may have been taken, by a job that is gone or archived since: a refusal now denies nothing.
             made = _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
         case Rejected():
@@ -175,6 +180,22 @@ def _cancelled(request: Request, state: ThreadState, outcome: Cancelled, now: fl
     return Settlement(RequestState.WAITING, state, notices, due_in=CANCEL_AGAIN, uncertain=True)
 
 
+def _discarded(
+    request: Request, state: ThreadState, outcome: Discarded | NotDiscarded, now: float, polling: Polling
+) -> Settlement:
+    if isinstance(outcome, NotDiscarded):
+        return Settlement(RequestState.ACCEPTED, state, (told_of_discard(request, outcome.answer),))
+    notices: tuple[NewNotice, ...] = ()
+    if not outcome.outdated:
+        decision = decide(state, JobObserved(outcome.job), now, polling)
+        state, notices = decision.state, decision.notices
+    answer = discard_answer(outcome.job)
+    done = answer is ActionAnswer.DISCARDED
+    told = (*notices, told_of_discard(request, answer))
+    reaction = Reaction.ACCEPTED if done else None
+    return Settlement(RequestState.ACCEPTED, nothing_kept(state) if done else state, told, reaction)
+
+
 def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
     """With what the job comes to told as its own end again, where the stop certainly came to nothing."""
     nothing_done = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
@@ -235,6 +256,8 @@ def _handed_back(request: Request, state: ThreadState) -> Settlement:
 
 
 def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: float, polling: Polling) -> Settlement:
+    if request.kind is RequestKind.DISCARD:  # safe to repeat, whenever that is
+        return _handed_back(request, state)
     job_ended = True
     if request.kind is RequestKind.START:
         state = with_problem(state, Problem.UNCERTAIN)

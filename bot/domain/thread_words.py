@@ -16,6 +16,8 @@ class ThreadWord(StrEnum):
     UNMUTE = "unmute"
     STOP = "stop"
     RETRY = "retry"
+    DISCARD = "discard"
+    """What the agent got done before it failed is thrown away."""
     NEW = "new"
     """Another job, with the prompt that follows."""
     HELP = "help"

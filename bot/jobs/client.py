@@ -35,8 +35,9 @@ from bot.polling_ports import SeenJob
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
 _CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
+_DISCARD_PATH = "/v2/agent/{projectId}/job/{id}/discard"
 _UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
-"""The last two are not of the specification: Pagehand's own job server has them."""
+"""The last three are not of the specification: Pagehand's own job server has them."""
 _KEPT_ADDRESSES = 20_000
 """Jobs whose address is kept as httpx parsed it, which takes a tenth of a poll."""
 MAX_UPLOAD_BYTES = 25_000_000
@@ -116,6 +117,11 @@ class HttpJobApi:
         """Stops what a job does and what waits for it; safe to repeat."""
         url = self._url(_CANCEL_PATH, project_id, job_id)
         return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+
+    async def discard(self, project_id: str, job_id: str, *, idempotency_key: str) -> Job:
+        """Throws away what a failed job got done; safe to repeat."""
+        url = self._url(_DISCARD_PATH, project_id, job_id)
+        return await self._call(JobApiOperation.DISCARD, project_id, url, b"{}", idempotency_key)
 
     def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
         """Whether `cancel` is there."""

@@ -21,7 +21,7 @@ from bot.domain.job_details import (
     PullRequestState,
     StepStatus,
 )
-from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.runtime.misleading_characters import without_misleading
 
 MAX_SUMMARY = 40_000
@@ -68,6 +68,7 @@ class _Reader:
             changes=self._changes(value.get("changes")),
             pull_request=self._pull_request(value.get("pullRequest")),
             revision=self._line(value, "revision"),
+            partial_files=_count(object_at(value, "partialWork").get("files")) or 0,
         )
 
     def _plan(self, value: dict[str, Any]) -> tuple[PlanStep, ...]:

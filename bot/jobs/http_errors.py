@@ -30,6 +30,7 @@ class JobApiOperation(Enum):
     MESSAGE = "message"
     GET = "get"
     CANCEL = "cancel"
+    DISCARD = "discard"
     UPLOAD = "upload"
 
 

@@ -75,6 +75,11 @@ class ProjectJobApis:
         of = self._of(project)
         return await of.job_api.cancel(of.project_id, job_id, idempotency_key=idempotency_key, requester=requester)
 
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        """Throws away what a failed job got done; safe to repeat."""
+        of = self._of(project)
+        return await of.job_api.discard(of.project_id, job_id, idempotency_key=idempotency_key)
+
     def can_cancel(self, project: str) -> bool:
         """Whether the project's job API can cancel."""
         of = self._find(project)

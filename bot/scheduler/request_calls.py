@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from bot.domain.discarding import Discarded, DiscardStep, NotDiscarded, discard_step
 from bot.domain.jobs import ARCHIVED, Job
 from bot.domain.mentions import keeping_names, mentioned, with_names
 from bot.domain.merging import as_one
+from bot.domain.notices.messages import ActionAnswer
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests import RejectionReason, Request, RequestContext, Requester, RequestKind, UploadedFile
 from bot.domain.settle import Accepted, Rejected, SendOutcome
@@ -71,6 +73,8 @@ class RequestCalls:
                 return Accepted(await self._create(request, thread))
             case RequestKind.STOP:
                 return await self._stop(request, thread)
+            case RequestKind.DISCARD:
+                return await self._discard(request, thread)
             case _:
                 return await self._follow_up(request, thread)
 
@@ -98,6 +102,19 @@ class RequestCalls:
                 return Cancelled(await self._cancel(request, thread))
             case StopStep.ASK_AGENT:
                 return Accepted(await self._message(request, thread, STOP_WORDS))
+            case _:
+                assert_never(step)
+
+    async def _discard(self, request: Request, thread: Thread) -> SendOutcome:
+        step = discard_step(thread.state, self._now())
+        match step:
+            case DiscardStep.NOTHING:
+                return NotDiscarded(ActionAnswer.NOTHING_TO_DISCARD)
+            case DiscardStep.TOO_LATE:
+                return NotDiscarded(ActionAnswer.DISCARD_TOO_LATE)
+            case DiscardStep.CALL:
+                key = f"{request.id}.{request.attempts}"  # each time another one, as of a cancel
+                return Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
             case _:
                 assert_never(step)
 

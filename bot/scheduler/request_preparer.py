@@ -267,6 +267,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
                 await self._have_sent(tx, item, ready, found)
             case RequestKind.STOP:
                 await self._stop(tx, thread, request)
+            case RequestKind.DISCARD:
+                await tx.requests.prepared(replace(request, state=RequestState.WAITING))
+                await note(tx, AuditAction.DISCARDED, request, thread)
             case _:
                 await carry_out(tx, thread, request, terms)
 

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bot.domain.discarding import Discarded
 from bot.domain.merging import as_one
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import JobApiAbilities
@@ -128,7 +129,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
     def _may_repeat(self, request: Request, thread: Thread) -> bool:
         """Whether what may have arrived does no harm when it arrives again."""
         cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
-        return cancels or self._abilities(thread.project).idempotent
+        return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
 
     async def _keep_text(self, request_id: str, text: str) -> None:
         async def work(tx: SenderTransaction) -> None:
@@ -149,7 +150,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             outcome = await self._calls.send(request, thread)
         except JobApiError as error:
             return self._failure(request, thread, error)
-        if isinstance(outcome, Accepted | Cancelled):
+        if isinstance(outcome, Accepted | Cancelled | Discarded):
             self.record_answer(thread.project)
         return outcome
 
@@ -192,6 +193,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 # A server that runs a key once may repeat its first answer.
                 repeated = self._abilities(thread.project).idempotent and request.attempts > 1
                 return replace(outcome, outdated=repeated or newer_seen)
+            case Discarded():
+                return replace(outcome, outdated=newer_seen)
             case Cancelled() if newer_seen:
                 return Cancelled()
             case _:
@@ -216,7 +219,7 @@ def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
 
 def _asked_state(request: Request, thread: Thread) -> ThreadState:
     """What is known, with who asked: the end of an earlier round may have been told meanwhile. A stop asks nothing."""
-    if request.kind is RequestKind.STOP:
+    if request.kind in {RequestKind.STOP, RequestKind.DISCARD}:
         return thread.state
     return replace(thread.state, asker_id=asker_id(request, thread))
 

@@ -34,7 +34,7 @@ def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> Co
     can_go = or_(
         and_(_ROW.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
         and_(_ROW.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None), not_(start_is_pending(thread))),
-        _ROW.c.kind == RequestKind.STOP,
+        _ROW.c.kind.in_((RequestKind.STOP, RequestKind.DISCARD)),
     )
     found = select(_ROW.c.id).join(threads, threads.c.id == _ROW.c.thread_id).where(_ROW.c.id == first_open_of(thread))
     ready = found.where(
@@ -50,8 +50,8 @@ def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> Co
 
 
 def first_open_of(thread: ColumnElement[str]) -> ColumnElement[str]:
-    """The id of the first open request of a thread. A stop overtakes the follow-ups; a start that is still open has to
-    end before there is something to stop.
+    """The id of the first open request of a thread. A stop overtakes the follow-ups, and so does a wish to discard; a
+    start that is still open has to end before there is something to stop.
     """
     return func.coalesce(*(_earliest(thread, kind) for kind in _IN_ORDER))
 
@@ -70,7 +70,7 @@ def under_way(thread: ColumnElement[str]) -> ColumnElement[bool]:
     return found.correlate_except(other)
 
 
-_IN_ORDER = (RequestKind.START, RequestKind.STOP, RequestKind.FOLLOW_UP)
+_IN_ORDER = (RequestKind.START, RequestKind.STOP, RequestKind.DISCARD, RequestKind.FOLLOW_UP)
 _ROW = requests.alias("found")
 RECEIVED = shares(to_be_prepared, _first_to_prepare)
 RECEIVED_OF = _oldest_of(bindparam("person"), bindparam("thread")).limit(LIMIT)

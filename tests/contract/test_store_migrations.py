@@ -106,6 +106,17 @@ EARLY_REPLIES: Rows = [
         "withdrawn": False,
     }
 ]
+_FILE: dict[str, Any] = {
+    "request_id": "r1",
+    "position": 0,
+    "file": "{}",
+    "outcome": None,
+    "failing_since": None,
+    "attempts": 0,
+    "due_at": 5.0,
+    "claimed_by": None,
+    "claimed_until": None,
+}
 BEFORE: Mapping[str, Rows] = {
     "threads": THREADS,
     "watches": WATCHES,
@@ -201,6 +212,25 @@ async def test_ids_of_notices_are_not_used_again(of_before: AsyncEngine, empty_d
         await _insert(connection, "notices", [{"key": "new"} | _without(today("notices", NOTICES[0]), "id", "key")])
         ids = await connection.execute(text("SELECT id FROM notices WHERE key = 'new'"))
         assert ids.scalar_one() == 31, "30 was deleted before"
+
+
+async def test_files_stay_with_their_requests_when_these_are_made_anew(empty_database: str) -> None:
+    """SQLite makes the whole table anew for one word more; what refers to it is not lost, and still goes with it."""
+    engine = engine_for(empty_database)
+    async with engine.begin() as connection:
+        await connection.run_sync(_upgrade_to, "0004")
+        await _insert(connection, "threads", THREADS)
+        await _insert(connection, "requests", REQUESTS)
+        await connection.run_sync(_upgrade_to, "0016")
+        await _insert(connection, "request_files", [_FILE])
+    await migrate(empty_database)
+    async with engine.begin() as connection:
+        assert [dict(row) for row in await _rows(connection, "request_files")] == [_FILE]
+        assert len(await _rows(connection, "requests")) == len(REQUESTS)
+        await connection.execute(text("UPDATE requests SET kind = 'discard' WHERE id = 'r3'"))
+        await connection.execute(text("DELETE FROM requests WHERE id = 'r1'"))
+        assert await _rows(connection, "request_files") == []
+    await engine.dispose()
 
 
 def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:

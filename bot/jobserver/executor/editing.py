@@ -80,12 +80,12 @@ class Editing:
     async def _edited(
         self, instruction: Instruction, start: StartingPoint, task: EditTask, progress: RecordedProgress
     ) -> EditResult:
-        """Has the editor work; what it got done before it failed is kept, and told with the reason."""
+        """Has the editor work; what it got done before it failed is kept."""
         try:
             return await self.editor.edit(task, progress)
-        except EditError as error:
-            words = await self.partial_work.keep_files(instruction, start, task.workspace.copy)
-            raise EditError(f"{str(error).rstrip('.')}. {words}" if words else str(error)) from error
+        except EditError:
+            await self.partial_work.keep_files(instruction, start, task.workspace.copy)
+            raise
 
     async def _mended(
         self,

@@ -86,9 +86,9 @@ class InstructionExecutor:
         await self.publishing.records.record_answer(instruction, told)
         try:
             pushed = await self.publishing.push(instruction, change)
-        except GitError as error:
-            words = await self.editing.partial_work.keep_commit(instruction, start, change.commit or "")
-            raise GitError(f"{str(error).rstrip('.')}. {words}") from error
+        except GitError:
+            await self.editing.partial_work.keep_commit(instruction, start, change.commit or "")
+            raise
         return await self.publishing.propose(instruction, pushed) if pushed else None
 
     async def _nothing_changed(

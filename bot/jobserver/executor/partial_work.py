@@ -39,23 +39,21 @@ class PartialWorkKeeping:
         await asyncio.to_thread(append_line, self.folders.log(instruction.job_id), words)
         return note
 
-    async def keep_files(self, instruction: Instruction, start: StartingPoint, copy: Path) -> str:
-        """Keeps what is in the copy, and returns that in words; where it cannot be kept, nothing is said of it."""
+    async def keep_files(self, instruction: Instruction, start: StartingPoint, copy: Path) -> None:
+        """Keeps what is in the copy, if it can."""
         try:
             collected = await self.repository.collect(start.tree, copy)
             if collected.tree == start.tree:
                 await self.records.record_partial(instruction.job_id, None)
-                return ""
+                return
             commit = await self.repository.commit(start, collected.tree, commit_message(instruction))
-            return await self.keep_commit(instruction, start, commit)
+            await self.keep_commit(instruction, start, commit)
         except JobServerError as error:
             logger.warning("job %s: its partial work could not be kept: %s", instruction.job_id, error)
-            return ""
 
-    async def keep_commit(self, instruction: Instruction, start: StartingPoint, commit: str) -> str:
-        """Keeps a commit that could not be pushed. Raises GitError."""
+    async def keep_commit(self, instruction: Instruction, start: StartingPoint, commit: str) -> None:
+        """Keeps a commit that could not be pushed; the job tells of it as long as it is kept. Raises GitError."""
         files = (await self.repository.changes(start.parents[0], commit)).file_count
         # The row first: what keeps the commit in the mirror is forgotten where no row names it.
         await self.records.record_partial(instruction.job_id, commit, files)
         await self.repository.keep_partial(instruction.job_id, commit)
-        return f"It got as far as {files:,} file{'' if files == 1 else 's'}: the next message goes on from there."

@@ -6,6 +6,7 @@ from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import (
     ASK_FOR_PROJECT,
     CARD_MENU,
+    DISCARD_WORK,
     FOLLOW_UP,
     OPEN_PULL_REQUEST,
     RETRY_JOB,
@@ -48,6 +49,8 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     if can_be_retried(thread):
         twice = thread.state.job is None and thread.state.problem is Problem.UNCERTAIN
         made.append(button(words.RETRY, RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
+    if has_kept_work(thread):
+        made.append(discard_button(thread))
     return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
 
 
@@ -59,6 +62,17 @@ def can_be_stopped(thread: Thread) -> bool:
     if job is None:
         return problem not in _NOT_STARTED
     return not job.ended and not thread.state.stopped_by
+
+
+def has_kept_work(thread: Thread) -> bool:
+    """Whether a failed job has work that nobody has gone on with."""
+    job, problem = thread.state.job, thread.state.problem
+    return job is not None and job.ended and problem is not Problem.GONE and thread.state.progress.partial_files > 0
+
+
+def discard_button(thread: Thread) -> Block:
+    """Throws away what a failed job got done."""
+    return button(words.DISCARD, DISCARD_WORK, thread.id, confirm=_DISCARD)
 
 
 def takes_follow_ups(thread: Thread) -> bool:
@@ -91,5 +105,6 @@ def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
     return made
 
 
+_DISCARD = confirmation(words.DISCARD_TITLE, words.DISCARD_MEANING, words.DISCARD_YES, words.DISCARD_NO)
 _STOP = confirmation(words.STOP_TITLE, words.STOP_MEANING, words.STOP_YES, words.STOP_NO)
 _TWICE = confirmation(words.RETRY_TITLE, words.RETRY_RISK, words.RETRY_YES, words.RETRY_NO)

@@ -17,13 +17,14 @@ def asked(thread: Thread) -> Markup:
 
 
 def facts(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> list[Markup]:
-    """What is known, a short text each; at most 9."""
+    """What is known, a short text each; at most 10."""
     state = thread.state
     return [
         *(_project(thread) if message_context.several_projects else []),
         *(_of_job(state.job, state) if state.job else []),
         words.ASKED_AT(time=day_and_time(thread.created_at)),
         *(_work(state.job, state) if state.job else []),
+        *_kept(state.progress.partial_files),
         *_counted(state, follow_ups),
         *([words.MUTED(who=person(state.muted_by))] if state.muted_by else []),
     ]
@@ -56,6 +57,11 @@ def _pull_request(job: Job, progress: Progress) -> list[Markup]:
     if became in words.PULL_REQUEST_THAT_IS:
         return [words.PULL_REQUEST_THAT_IS[became](link=shown)]
     return [words.PULL_REQUEST(link=shown)]
+
+
+def _kept(files: int) -> list[Markup]:
+    """In how many files the work of a failure is kept."""
+    return [words.ONE_FILE_KEPT if files == 1 else words.FILES_KEPT(count=files)] if files else []
 
 
 def _work(job: Job, state: ThreadState) -> list[Markup]:

@@ -14,6 +14,7 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, Message, link_button, paragraph
+from bot.slack.rendering.card_buttons import discard_button
 from bot.slack.rendering.job_report import count_changed, reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, addressing, joined, link, person, safe_url
@@ -55,7 +56,8 @@ def ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContex
     who = addressing([told] if told and not _names(end, told) else [])
     count = [count_changed(report.changes)] if end.link else []
     text = joined([Markup(f"{who}{said[0]}"), *said[1:], *(each for each in count if each)], by="\n")
-    return with_report(thread, paragraph(text, *_open_button(end.link)), end.report)
+    buttons = (*_open_button(end.link), *([discard_button(thread)] if report.partial_files else []))
+    return with_report(thread, paragraph(text, *buttons), end.report)
 
 
 def _names(end: JobEnd, told: str) -> bool:
@@ -88,9 +90,18 @@ def _with_pull_request(end: JobFinished, report: JobReport) -> Markup:
 def _failed(thread: Thread, end: JobFailed, report: JobReport, message_context: MessageContext) -> list[Markup]:
     reply, slash = reply_here(thread), message_context.slash
     so_far = _so_far(end)
+    if report.partial_files:
+        why = [words.FAILED_BECAUSE, reason_quoted(report)] if report.reason else [words.FAILED_UNEXPLAINED]
+        return [*why, _kept(thread, report.partial_files), *so_far]
     if not report.reason:
         return [words.FAILED(reply=reply, slash=slash), *so_far]
     return [words.FAILED_BECAUSE, reason_quoted(report), words.TRY_AGAIN(reply=reply, slash=slash), *so_far]
+
+
+def _kept(thread: Thread, files: int) -> Markup:
+    """In how many files the work of a failure is kept, and what can be done with it."""
+    reply = reply_here(thread)
+    return words.ONE_FILE_KEPT(reply=reply) if files == 1 else words.FILES_KEPT(count=files, reply=reply)
 
 
 def _stopped(thread: Thread, end: JobStopped, report: JobReport, told: str) -> list[Markup]:

@@ -82,6 +82,8 @@ def _send_again(request: RequestSummary) -> tuple[Block, ...]:
 def _named(request: RequestSummary) -> Markup:
     if request.kind is RequestKind.STOP:
         return words.YOUR_STOP
+    if request.kind is RequestKind.DISCARD:
+        return words.YOUR_DISCARD
     if request.kind is not RequestKind.FOLLOW_UP:
         return words.YOUR_REQUEST
     text = one_line(request.text, _QUOTED)

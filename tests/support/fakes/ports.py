@@ -63,6 +63,7 @@ class FakeJobApi:
         self.projects: list[str] = []
         self.cancels = False
         self.cancelled: list[str] = []
+        self.discarded: list[str] = []
         self.files_taken = False
         self.uploads: dict[str, bytes] = {}
 
@@ -127,6 +128,17 @@ class FakeJobApi:
         self.cancelled.append(job_id)
         if not self.jobs[job_id].ended:
             self.show(job_id, "completed", self.jobs[job_id].pr_link)
+        self._fail(self.after)
+        return self.jobs[job_id]
+
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        self._fail(self.faults)
+        if job_id not in self.jobs:
+            raise JobGone("no such job")
+        self.discarded.append(job_id)
+        job = self.jobs[job_id]
+        if job.ended and job.details is not None:
+            self.jobs[job_id] = replace(job, details=replace(job.details, partial_files=0))
         self._fail(self.after)
         return self.jobs[job_id]
 

@@ -31,6 +31,7 @@ class Operation(StrEnum):
     MESSAGE = "message"
     GET = "get"
     CANCEL = "cancel"
+    DISCARD = "discard"
     UPLOAD = "upload"
 
 
@@ -162,6 +163,8 @@ class FakeJobApiServer:
         self.messages: list[Message] = []
         self.cancelled: list[str] = []
         """Ids of jobs, each as often as it was cancelled."""
+        self.discarded: list[str] = []
+        """The same, of those whose kept work was thrown away."""
         self.polls: list[Poll] = []
         """Each ends when it is answered, or the client goes away."""
         self.attempts: list[Attempt] = []
@@ -185,6 +188,7 @@ class FakeJobApiServer:
         app.router.add_post("/v2/agent/{project}/job", self._create)
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
         app.router.add_post("/v2/agent/{project}/job/{id}/cancel", self._cancel)
+        app.router.add_post("/v2/agent/{project}/job/{id}/discard", self._discard)
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
         app.router.add_put("/v2/agent/{project}/file/{id}", self._upload)
         # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
@@ -289,6 +293,21 @@ class FakeJobApiServer:
         self.cancelled.append(attempt.job_id)
         if job["status"] == "active":
             self._turn(job, "completed")
+        return 200, job
+
+    async def _discard(self, request: web.Request) -> web.StreamResponse:
+        """Throws kept work away as our own job server does; it is not of the specification."""
+        attempt = Attempt(Operation.DISCARD, request.match_info["id"], "", "", time.monotonic())
+        return await asyncio.shield(self._answer(request, attempt, self._forget))
+
+    def _forget(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        job = self.jobs.get(attempt.job_id)
+        if job is None:
+            return 404, {"error": "no such job"}
+        attempt.applied = True
+        self.discarded.append(attempt.job_id)
+        if job["status"] != "active":
+            job.get("details", {}).pop("partialWork", None)
         return 200, job
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:

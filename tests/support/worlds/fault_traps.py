@@ -33,6 +33,7 @@ MISSING: dict[str, Exception] = {
     "message": JobGone("404"),
     "get": JobGone("404"),
     "cancel": JobGone("404"),
+    "discard": JobGone("404"),
 }
 CHAT_FAULTS: tuple[Exception, ...] = (
     ChatUnreachable("no connection"),
@@ -47,7 +48,7 @@ CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "unmark", 
 BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
 TRAPS = [
     *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),
-    *(Trap("job", call, "after", does) for call in ("create", "message", "cancel") for does in JOB_DOUBTS),
+    *(Trap("job", call, "after", does) for call in ("create", "message", "cancel", "discard") for does in JOB_DOUBTS),
     *(Trap("job", call, moment, does) for call in MISSING for moment in ("before", "after") for does in BREAKS * 2),
     *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
     *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),

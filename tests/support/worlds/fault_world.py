@@ -165,6 +165,13 @@ class JobApiOutside(FakeJobApi):
         job = await super().cancel(project, job_id, idempotency_key=idempotency_key, requester=requester)
         return self._took(job, Call("cancel", project, job_id, "", idempotency_key, self._step()))
 
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        self._same_project(project, job_id)
+        if job_id in self.hidden:
+            raise JobGone("404")
+        job = await super().discard(project, job_id, idempotency_key=idempotency_key)
+        return self._took(job, Call("discard", project, job_id, "", idempotency_key, self._step()))
+
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
         super().show(job_id, status, link, details)
         self.at_work[job_id].append((self._step(), not self.jobs[job_id].ended))
@@ -437,6 +444,11 @@ class _JobApiReach(_Reach):
         # Each try has a key of its own, which begins with the request's id.
         request = key.rpartition(".")[0]
         return await self._ask("cancel", request, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
+
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        api, key = self._process.outside.job_api, idempotency_key
+        request = key.rpartition(".")[0]
+        return await self._ask("discard", request, lambda: api.discard(project, job_id, idempotency_key=key))
 
     def can_cancel(self, project: str) -> bool:
         return self._process.outside.job_api.can_cancel(project)

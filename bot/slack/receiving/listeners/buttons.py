@@ -33,6 +33,7 @@ ABOUT_REQUESTS = {
 ABOUT_JOBS = {
     blocks.STOP_JOB: RequestKind.STOP,
     blocks.RETRY_JOB: RequestKind.RETRY,
+    blocks.DISCARD_WORK: RequestKind.DISCARD,
     blocks.ASK_FOR_PROJECT: RequestKind.CHOOSE_PROJECT,
     blocks.SHOW_PROMPT: RequestKind.SHOW_PROMPT,
 }

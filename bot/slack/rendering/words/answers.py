@@ -48,6 +48,16 @@ ANSWERS: Mapping[ActionAnswer, Template] = {
     ActionAnswer.STOP_UNCERTAIN: Template(
         "I can't tell if this job started, so I can't stop it. The thread says what to do."
     ),
+    ActionAnswer.DISCARDED: Template(
+        "Discarded: the agent starts your next reply without what it did before it failed."
+    ),
+    ActionAnswer.NOTHING_TO_DISCARD: Template("There's nothing to discard: nothing is kept of this job's failed work."),
+    ActionAnswer.DISCARD_TOO_LATE: Template(
+        "Too late to discard: the agent has its next instruction. Reply with what should be undone, or write `!stop`."
+    ),
+    ActionAnswer.NOT_DISCARDED: Template(
+        "It wasn't discarded: the agent still has that work. Try again later, or reply with what should be undone."
+    ),
     ActionAnswer.STARTED_AGAIN: Template("Starting it again, as a new job."),
     ActionAnswer.NOT_TO_BE_RETRIED: Template(
         "Retry is for jobs that failed or changed nothing. To change this one, reply here."

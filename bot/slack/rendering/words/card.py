@@ -100,6 +100,8 @@ PULL_REQUEST_THAT_IS: Mapping[PullRequestState | None, Template] = {
     PullRequestState.MERGED: Template("Pull request: {link} (merged)"),
     PullRequestState.CLOSED: Template("Pull request: {link} (closed)"),
 }
+ONE_FILE_KEPT = Markup("Kept: what it changed in 1 file before it failed")
+FILES_KEPT = Template("Kept: what it changed in {count} files before it failed")
 PULL_REQUEST_PENDING = Markup("Pull request: pending")
 PULL_REQUEST_PENDING_BECAUSE = Template("Pull request: pending: {why}")
 ASKED_AT = Template("Asked: {time}")
@@ -134,6 +136,11 @@ STOP_TITLE = "Stop this job?"
 STOP_MEANING = "The agent is told to stop. What it has changed so far stays as it is."
 STOP_YES = "Stop it"
 STOP_NO = "Keep going"
+DISCARD = "Discard"
+DISCARD_TITLE = "Discard this work?"
+DISCARD_MEANING = "What the agent changed before it failed is thrown away. The pull request stays as it is."
+DISCARD_YES = "Discard it"
+DISCARD_NO = "Keep it"
 FOLLOW_UP = "Follow up…"
 RETRY = "Retry"
 RETRY_TITLE = "Try it again?"

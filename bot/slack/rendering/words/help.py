@@ -13,7 +13,7 @@ HELP = (
     Template("• Options before the task: `project:NAME` picks the project; `quiet` mentions nobody at the end."),
     Template("• Steer: reply in the job's thread. In a thread that people began, mention {bot} in the reply."),
     Template("• Talk among yourselves: replies that start with `//` or with somebody's name aren't sent."),
-    Template("• On a line of their own in the thread: `!status`, `!stop`, `!mute`, `!unmute`, `!retry`, `!help`."),
+    Template("• Alone on a line in the thread: `!status`, `!stop`, `!discard`, `!mute`, `!unmute`, `!retry`, `!help`."),
     Template("• Another job in the same thread: `!new` and the task."),
     Template("• Stop: `!stop`, the card's *Stop* button, or :x: on the card."),
     Template("• Marks on a reply: :eyes: received, :white_check_mark: sent to the agent, :warning: see the thread."),
@@ -35,6 +35,7 @@ NO_SUCH_COMMAND: Mapping[LoneWord, Template] = {
 }
 HELP_IN_THREAD = (
     Template("• `!status`: how the job is · `!stop`: stop it · `!retry`: start it again if it failed"),
+    Template("• `!discard`: throw away what the agent did before it failed"),
     Template("• `!mute`: send no replies, post only failures and pull requests · `!unmute`: end that"),
     Template("• `!new` and a task: another job in this thread"),
     Template("• Replies that start with `//` stay between people."),

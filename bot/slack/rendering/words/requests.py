@@ -10,6 +10,7 @@ from bot.slack.rendering.words.template import Template
 TO = Template("{who} {words}")
 YOUR_REQUEST = Markup("your request")
 YOUR_STOP = Markup("your request to stop")
+YOUR_DISCARD = Markup("your request to discard")
 YOUR_FOLLOW_UP = Markup("your follow-up")
 YOUR_FOLLOW_UP_QUOTED = Template('your follow-up ("{text}")')
 WHAT_YOU_ASKED_FOR = Markup("what you asked for")

@@ -1,0 +1,227 @@
+"""What a failed job got done is thrown away once, and only where nobody goes on with it."""
+
+from collections.abc import Callable
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.actions import Action
+from bot.domain.audit import AuditAction
+from bot.domain.job_details import JobDetails
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
+from bot.domain.notices.posts import JobFailed
+from bot.domain.requests import Person, RejectionReason, RequestKind
+from bot.domain.threads import Thread
+from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+
+JOB = "job-1"
+HALF = JobDetails(reason="out of credit", partial_files=3)
+DAY = 24 * 3600.0
+
+
+def at(seconds: float) -> str:
+    return f"{1_700_000_100 + seconds:.6f}"
+
+
+@pytest.fixture
+async def ts(world: CoreWorld) -> str:
+    """A job that failed after it had changed three files."""
+    ts = await world.started()
+    world.job_api.show(JOB, "failed", details=HALF)
+    await world.pass_time(60)
+    return ts
+
+
+async def discard(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "discard", said: str = "") -> None:
+    """Somebody wants it thrown away: recorded and prepared."""
+    thread = await world.thread(ts)
+    action = Action(person, RequestKind.DISCARD, key, channel_id="C1", thread_id=thread.id, message_ts=said)
+    await world.service.act(action)
+    await world.step(world.request_preparer)
+    world.clock.advance(1.5)
+
+
+def posts(world: CoreWorld) -> list[str]:
+    """What the thread was told, but for the card."""
+    return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
+
+
+def told(world: CoreWorld) -> list[tuple[str, ActionAnswer]]:
+    return [(message.person_id, message.answer) for message in world.chat.told_as(ActionAnswered)]
+
+
+async def kept(world: CoreWorld, ts: str) -> int:
+    """In how many files, as the card shows."""
+    return (await world.thread(ts)).state.progress.partial_files
+
+
+async def test_what_was_kept_is_told_with_the_failure_and_shown_on_the_card(world: CoreWorld, ts: str) -> None:
+    (failed,) = [each.message for each in world.chat.messages if isinstance(each.message, JobFailed)]
+    assert failed.report is not None
+    assert (failed.report.partial_files, await kept(world, ts)) == (3, 3)
+
+
+async def test_whoever_wants_it_gone_is_told_once_that_it_is(world: CoreWorld, ts: str) -> None:
+    """Nobody else is: the card does not show it any more, and the failure stays what it was."""
+    await discard(world, ts, person=BEN, said=at(1))
+    await world.pass_time(60)
+    assert world.job_api.discarded == [JOB]
+    assert told(world) == [(BEN.id, ActionAnswer.DISCARDED)]
+    assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
+    assert await kept(world, ts) == 0
+    assert posts(world) == ["job_started", "job_failed"]
+    noted = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
+    assert [each.entry.person for each in noted if each.entry.action is AuditAction.DISCARDED] == [BEN]
+
+
+async def test_the_next_reply_begins_anew(world: CoreWorld, ts: str) -> None:
+    """A reply that waits goes out after it, however late it was discarded."""
+    world.job_api.faults = [JobApiUnreachable("down")] * 3
+    await discard(world, ts)
+    await world.reply(ts, "Continue", at(2))
+    await world.pass_time(120)
+    assert (world.job_api.discarded, world.job_api.messages[JOB]) == ([JOB], ["Continue"])
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+
+
+async def test_the_second_finds_nothing_left(world: CoreWorld, ts: str) -> None:
+    await discard(world, ts, key="one")
+    await discard(world, ts, key="two", person=BEN)
+    await discard(world, ts, key="two", person=BEN)
+    await world.pass_time(60)
+    assert world.job_api.discarded == [JOB]
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED), (BEN.id, ActionAnswer.NOTHING_TO_DISCARD)]
+
+
+async def test_what_the_agent_goes_on_with_is_left_alone(world: CoreWorld, ts: str) -> None:
+    """A reply went out before."""
+    await world.reply(ts, "Continue", at(1))
+    await world.pass_time(5)
+    assert world.job_api.messages[JOB] == ["Continue"]
+    await discard(world, ts)
+    await world.pass_time(60)
+    assert (world.job_api.discarded, told(world)) == ([], [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)])
+
+
+async def test_a_follow_up_that_another_client_sent_is_found_out_by_the_answer(world: CoreWorld, ts: str) -> None:
+    """The thread's last look was before it; from then on the job is looked at again."""
+    world.job_api.show(JOB, "active", details=HALF)
+    await discard(world, ts)
+    await world.pass_time(30)
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]
+    world.job_api.show(JOB, "failed", details=JobDetails(reason="again"))
+    await world.pass_time(60)
+    assert (await world.thread(ts)).state.job == world.job_api.jobs[JOB].__class__(
+        **{**vars(world.job_api.jobs[JOB]), "details": None}
+    )
+
+
+async def test_what_fails_again_is_kept_again(world: CoreWorld, ts: str) -> None:
+    await world.reply(ts, "Continue", at(1))
+    await world.pass_time(5)
+    assert await kept(world, ts) == 0
+    world.job_api.show(JOB, "failed", details=JobDetails(reason="again", partial_files=4))
+    await world.pass_time(60)
+    assert await kept(world, ts) == 4
+    await discard(world, ts)
+    await world.pass_time(30)
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+
+
+async def test_a_job_api_without_details_is_not_asked(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.job_api.show(JOB, "failed")
+    await world.pass_time(60)
+    await discard(world, ts)
+    await world.pass_time(30)
+    assert (world.job_api.discarded, told(world)) == ([], [(ANA.id, ActionAnswer.NOTHING_TO_DISCARD)])
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (lambda: JobApiRejected("405", words="no such call"), RejectionReason.API),
+        (lambda: JobGone("404"), RejectionReason.NOT_FOUND),
+    ],
+    ids=["refused", "not found"],
+)
+async def test_a_refusal_is_told_with_its_reason(
+    world: CoreWorld, ts: str, refusal: Callable[[], JobApiError], reason: RejectionReason
+) -> None:
+    await discard(world, ts)
+    world.job_api.faults = [refusal()]
+    await world.pass_time(120)
+    assert told(world) == []
+    (message,) = [each.message for each in world.chat.messages if each.kind == "request_rejected"]
+    assert getattr(message, "reason", None) is reason
+    assert world.job_api.discarded == []
+    assert await kept(world, ts) == 3
+
+
+@pytest.mark.parametrize(
+    "fault", [JobApiUnreachable("down"), JobApiBusy("429", retry_after=30.0), JobApiUncertain("timeout")], ids=str
+)
+async def test_while_the_job_api_is_away_it_is_tried_again(world: CoreWorld, ts: str, fault: JobApiError) -> None:
+    world.job_api.faults = [fault] * 3
+    await discard(world, ts)
+    await world.pass_time(600)
+    assert world.job_api.discarded == [JOB]
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+
+
+async def test_an_answer_that_was_lost_is_asked_for_again(world: CoreWorld, ts: str) -> None:
+    """It was thrown away the first time, and is told once."""
+    await discard(world, ts)
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.pass_time(60)
+    assert world.job_api.discarded == [JOB, JOB]
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+
+
+async def test_after_days_it_is_handed_back(world: CoreWorld, ts: str) -> None:
+    """With the button that sends it again."""
+    world.job_api.faults = [JobApiUncertain("timeout")] * 100_000
+    await discard(world, ts)
+    for _ in range(100):
+        await world.pass_time(DAY / 24)
+    world.job_api.faults = []
+    assert "request_rejected" in posts(world)
+    (row,) = await _discards(world, await world.thread(ts))
+    await world.press_send_again(ANA, row, key="again")
+    await world.pass_time(30)
+    assert world.job_api.discarded == [JOB]
+
+
+async def _discards(world: CoreWorld, thread: Thread) -> list[str]:
+    (message,) = [each.message for each in world.chat.messages if each.kind == "request_rejected"]
+    return [getattr(message, "request").request_id]  # noqa: B009 - of this kind it is there
+
+
+async def test_another_instance_takes_over_where_one_is_killed(world: CoreWorld, ts: str) -> None:
+    """Between the call and the record of its answer."""
+    await discard(world, ts)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    first = world.request_sender
+    world.restart("two")
+    assert await world.request_sender.claim(10) == [], "while the first has it"
+    await world.pass_time(120)
+    await first.process(item, claimed_at)
+    await world.pass_time(30)
+    assert world.job_api.discarded == [JOB]
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+
+
+async def test_a_follow_up_that_is_just_being_sent_comes_first(world: CoreWorld, ts: str) -> None:
+    """What it goes on with is not thrown away under its hands."""
+    await world.reply(ts, "Continue", at(1))
+    await world.step(world.request_preparer)
+    world.clock.advance(1.5)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    await discard(world, ts)
+    assert await world.request_sender.claim(10) == []
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(30)
+    assert (world.job_api.discarded, world.job_api.messages[JOB]) == ([], ["Continue"])
+    assert told(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]
