@@ -204,6 +204,13 @@ async def test_sends_what_the_specification_says(server: Server, open_api: Open)
     assert [body for *_, body, _ in server.came] == bodies
 
 
+async def test_discards_as_our_own_job_server_has_it(server: Server, open_api: Open) -> None:
+    """It is not of the specification, and no call that one of it could be taken for."""
+    assert await open_api().discard("acme", "job_1", idempotency_key="k5") == SEEN
+    ((method, path, headers, body, *_),) = server.came
+    assert (method, path, headers["Idempotency-Key"], body) == ("POST", "/v2/agent/acme/job/job_1/discard", "k5", b"{}")
+
+
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 299])
 @every_call
 async def test_any_2xx_is_success(server: Server, open_api: Open, call: Call, status: int) -> None:

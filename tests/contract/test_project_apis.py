@@ -126,3 +126,27 @@ async def test_our_own_job_server_cancels_a_job(tmp_path: Path, who: Requester |
         with pytest.raises(JobGone):
             await api.cancel("docs", "nowhere", idempotency_key="k4")
         await api.aclose()
+
+
+async def test_our_own_job_server_discards_what_a_failed_job_got_done(tmp_path: Path) -> None:
+    """Twice is the same as once; where there is none, it is no fault."""
+    make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
+    command = '["sh", "-c", "echo half > half.md; exit 1"]'
+    async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
+        api = api_at(world.url, key=SERVER_KEY)
+        job = await api.create("docs", "Fail", idempotency_key="k1")
+
+        async def ended() -> Job | None:
+            found = await api.get("docs", job.id)
+            return found if found.ended else None
+
+        failed = await until(ended)
+        assert failed.details is not None
+        assert (failed.status, failed.details.partial_files) == ("failed", 1)
+        for key in ("k2", "k2", "k3"):
+            discarded = await api.discard("docs", job.id, idempotency_key=key)
+            assert discarded.details is not None
+            assert (discarded.status, discarded.details.partial_files) == ("failed", 0)
+        with pytest.raises(JobGone):
+            await api.discard("docs", "nowhere", idempotency_key="k4")
+        await api.aclose()

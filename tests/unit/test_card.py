@@ -158,6 +158,9 @@ def test_of_many_changed_pages_the_first_are_named() -> None:
     assert "•" not in message.text
 
 
+KEPT = Progress(partial_files=3)
+
+
 @pytest.mark.parametrize(
     ("thread", "labels"),
     [
@@ -169,6 +172,13 @@ def test_of_many_changed_pages_the_first_are_named() -> None:
         (with_state(Job("j1", "completed", pr_link=LINK)), ["Open the pull request", "Follow up…"]),
         (with_state(Job("j1", "completed")), ["Follow up…", "Retry"]),
         (with_state(Job("j1", "failed")), ["Follow up…", "Retry"]),
+        (with_state(Job("j1", "failed"), progress=KEPT), ["Follow up…", "Retry", "Discard"]),
+        (
+            with_state(Job("j1", "failed", pr_link=LINK), progress=KEPT),
+            ["Open the pull request", "Follow up…", "Retry", "Discard"],
+        ),
+        (with_state(Job("j1", "active"), progress=KEPT), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "failed"), progress=KEPT, problem=Problem.GONE), ["Retry"]),
         (with_state(Job("j1", "archived")), ["Retry"]),
         (with_state(problem=Problem.REJECTED), ["Retry"]),
         (with_state(problem=Problem.UNCERTAIN), ["Retry"]),
@@ -189,6 +199,20 @@ def test_a_stop_is_told_with_who_asked_for_it() -> None:
     assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
     ended = with_state(Job("j1", "completed", pr_link=LINK), stopped_by="U0BEN")
     assert card(ended, CONTEXT).text.startswith("Stopped by <@U0BEN>, with a pull request.")
+
+
+@pytest.mark.parametrize(("files", "words"), [(1, "Kept: what it changed in 1 file"), (3, "in 3 files"), (0, "")])
+def test_what_is_kept_of_a_failure_is_on_the_card(files: int, words: str) -> None:
+    """And nothing is said where nothing is."""
+    text = card(with_state(Job("j1", "failed"), progress=Progress(partial_files=files)), CONTEXT).text
+    assert words in text if files else "Kept" not in text
+
+
+def test_discarding_asks_first() -> None:
+    """Nobody gets it back."""
+    kept = card(with_state(Job("j1", "failed"), progress=KEPT), CONTEXT).blocks[-1]["elements"][2]
+    assert (kept["action_id"], kept["value"]) == ("discard_work", "th1")
+    assert "thrown away" in kept["confirm"]["text"]["text"]
 
 
 def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:

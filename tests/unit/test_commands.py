@@ -213,6 +213,7 @@ def test_a_sentence_with_such_a_word_is_a_follow_up(text: str) -> None:
     ("text", "word"),
     [
         *((text, ThreadWord.STOP) for text in ("!Stop.", "! stop", "!stop now", "!stop that, please", "!please stop")),
+        *((text, ThreadWord.DISCARD) for text in ("!discard", "!Discard it.", "! discard this work")),
         *((text, ThreadWord.STOP) for text in ("!cancel", "!Halt!!", "!abort it", "!stopp", "!STOOOP", "!!stop")),
         *(
             (text, ThreadWord.STOP)

@@ -23,6 +23,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 
 LINK = "https://git.example/1"
+KEPT = "What it changed in {} is kept. Reply here to go on from there, or write `!discard`."
 THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
 
 
@@ -58,6 +59,14 @@ def words(message: NoticeMessage) -> str:
         (
             JobFailed(JobReport(reason="No such key.")),
             "The job failed:\n>No such key.\nReply here to try again, or start over with `/docs`.",
+        ),
+        (
+            JobFailed(JobReport(reason="Out of credit.", partial_files=3)),
+            f"The job failed:\n>Out of credit.\n{KEPT.format('3 files')}",
+        ),
+        (
+            JobFailed(JobReport(partial_files=1), LINK),
+            f"The job failed without giving a reason.\n{KEPT.format('1 file')}\nWhat was done so far: <{LINK}>",
         ),
         (
             JobFinished(LINK, new=True, report=JobReport(changes=Changes((FileChange("a.md", added=1),), 1, 1, 0))),

@@ -47,6 +47,7 @@ WHOLE = {
         "checks": [{"name": "links", "status": "failed", "problems": ["a.md:3 leads nowhere", "b"]}],
     },
     "revision": "abc123",
+    "partialWork": {"files": 3},
 }
 
 
@@ -67,6 +68,7 @@ def test_all_that_ours_tells_is_read() -> None:
             (CheckResult("links", CheckStatus.FAILED, ("a.md:3 leads nowhere", "b"), 2),),
         ),
         revision="abc123",
+        partial_files=3,
     )
 
 
@@ -158,3 +160,11 @@ def test_who_asked_goes_into_the_body_only_where_it_is_given() -> None:
         "requestedBy": {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"},
     }
     assert json.loads(prompt_body("Do it", Requester("Ana", "U0ANA")))["requestedBy"] == {"name": "Ana", "id": "U0ANA"}
+
+
+@pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])
+def test_what_tells_of_no_files_tells_of_no_kept_work(kept: Any) -> None:
+    """Then nobody is offered to discard it."""
+    details = parsed({"partialWork": kept})
+    assert details is not None
+    assert details.partial_files == 0

@@ -34,6 +34,7 @@ class Controlling(PeopleMachine):
                 RequestKind.STOP,
                 RequestKind.RETRY,
                 RequestKind.RETRY,
+                RequestKind.DISCARD,
                 RequestKind.MUTE,
                 RequestKind.UNMUTE,
             ]
@@ -64,7 +65,15 @@ class Controlling(PeopleMachine):
         which=WHICH,
         person=PERSON,
         word=st.sampled_from(
-            [ThreadWord.STOP, ThreadWord.STOP, ThreadWord.RETRY, ThreadWord.MUTE, ThreadWord.UNMUTE, ThreadWord.STATUS]
+            [
+                ThreadWord.STOP,
+                ThreadWord.STOP,
+                ThreadWord.RETRY,
+                ThreadWord.DISCARD,
+                ThreadWord.MUTE,
+                ThreadWord.UNMUTE,
+                ThreadWord.STATUS,
+            ]
         ),
         at=AT,
     )

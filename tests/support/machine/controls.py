@@ -87,6 +87,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
             self._thank(place)
             if number == 0:
                 self._answer_with_emoji(place)
+            if number == 0:
+                self._discard(place)
             self._retry_and_switch(place)
         self.verdict().check()
 
@@ -163,6 +165,24 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.press(ANA, RequestKind.SEND_HELD, 0, argument=request)
         self.settle_down()
         assert [call.prompt for call in self.outside.job_api.calls[before:]] == [cheer.text]
+
+    def _discard(self, place: Place) -> None:
+        """What a failed job got done is thrown away by one call, and its person is told that once."""
+        live = self.live_in(place)
+        assert live is not None
+        assert live.state.job is not None
+        if not self._is_newest(live):
+            return
+        kept = JobDetails(reason="out of credit", partial_files=2)
+        self.outside.job_api.show(live.state.job.id, "failed", details=kept)
+        self._look_at(live)
+        before = len(self.outside.job_api.calls)
+        for _ in range(2):
+            self.press(ANA, RequestKind.DISCARD, 0, channel_id=place.channel_id, thread_id=live.id)
+            self.settle_down()
+        calls = self.outside.job_api.calls[before:]
+        told = list(self.outside.chat.answers())[-2:]
+        assert [call.operation for call in calls] == ["discard"], f"{calls}, and {told} was told"
 
     def _retry_and_switch(self, place: Place) -> None:
         """Whatever was refused before: once there is nothing against it, a job that failed is started again, and one

@@ -16,6 +16,7 @@ DETAILS = (
     JobDetails(plan=(PlanStep("Read", StepStatus.COMPLETED), PlanStep("Write")), activity="Writing"),
     JobDetails(summary="Done.", revision="a1"),
     JobDetails(summary="It was short already.", reason="It was short already.", revision="a1"),
+    JobDetails(reason="out of credit", revision="a1", partial_files=2),
     JobDetails(question="Which guide?"),
     JobDetails(summary="Which guide?", question="Which guide?", revision="b2"),
 )

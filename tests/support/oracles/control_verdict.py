@@ -54,6 +54,7 @@ class ControlVerdict(ControlHistory):
             *self.over_the_limit(),
             *self.though_muted(),
             *self.stopped_by_nobody(),
+            *self.discarded_by_nobody(),
             *self.unanswered(),
             *self.false_words(),
             *self.thanked_wrongly(),
@@ -222,11 +223,23 @@ class ControlVerdict(ControlHistory):
                 after = [self.told(each) for each in here if each.created_at > job.thread.created_at]
                 yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"
 
+    def discarded_by_nobody(self) -> Iterator[str]:
+        """What a job got done is thrown away only if somebody wanted that."""
+        for call in self.calls:
+            if call.operation == "discard" and not any(
+                self._wants(press, self.jobs[call.job_id], RequestKind.DISCARD, ThreadWord.DISCARD)
+                for press in self.people.presses.values()
+            ):
+                yield f"refusal: what {call.job_id} got done was thrown away, and nobody wanted that"
+
     def _stops(self, press: Press, job: Job) -> bool:
+        return self._wants(press, job, RequestKind.STOP, ThreadWord.STOP)
+
+    def _wants(self, press: Press, job: Job, kind: RequestKind, word: ThreadWord) -> bool:
         wants = press.wants
         if isinstance(wants, Action):
-            return wants.kind is RequestKind.STOP and self.root_of_press(press) == job.root
-        return wants.word is ThreadWord.STOP and (wants.channel_id, wants.thread_ts) == job.root
+            return wants.kind is kind and self.root_of_press(press) == job.root
+        return wants.word is word and (wants.channel_id, wants.thread_ts) == job.root
 
     # -- every press has its answer -------------------------------------------------------------------------------
 
