@@ -22,6 +22,7 @@ from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
 from bot.roles import Role
 from bot.runtime.clock import SteadyClock
+from bot.runtime.garbage import leave_out_what_stays
 from bot.runtime.health import recording_health
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.recording_health import RecordingHealth
@@ -224,6 +225,7 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
     edges = await open_edges(config)
     decorate(edges)
     app = App(config, edges, role)
+    leave_out_what_stays()
     try:
         await app.start()
     except BaseException:

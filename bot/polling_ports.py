@@ -85,10 +85,16 @@ class Polls(Protocol):
     """When each job is polled next, and by whom."""
 
     async def claim(
-        self, owner: str, *, lease: float, limit: int, known: Container[tuple[str, int]] = NOTHING_KNOWN
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        known: Container[tuple[str, int]] = NOTHING_KNOWN,
+        most_read: int | None = None,
     ) -> Sequence[ClaimedPoll | KnownPoll]:
         """Takes polls that are due and that nobody holds, the most overdue first. Threads that are `known`, by their
-        ids and revisions, are not read.
+        ids and revisions, are not read; of others at most `most_read`, where that is said, are taken.
         """
 
     async def thread(self, poll: KnownPoll) -> Thread | None:

@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from bot.domain.jobs import Problem
@@ -36,8 +37,10 @@ logger = logging.getLogger(__name__)
 
 BATCH_WINDOW = 0.2
 """Seconds over which results are gathered into one transaction: one commit then serves many polls."""
-MOST_AT_ONCE = 50
+MOST_AT_ONCE = 25
 """Results that one transaction saves; others may have their turn between two."""
+MOST_READ = 10
+"""Threads that one transaction reads: to make values of them takes time, in which nothing else goes on."""
 SPREAD = 0.25
 """Seconds over which the polls of one claim begin."""
 MANY = 25
@@ -103,13 +106,19 @@ class JobPoller(JobApiWorker[DuePoll]):
         await self._saves.cancel()
 
     async def claim(self, limit: int) -> Sequence[DuePoll]:
-        """Claims polls that are due."""
+        """Claims polls that are due, in transactions that each read a few threads."""
+        claimed: list[DuePoll] = []
+        while True:
+            some = await self._store.transact(partial(self._claim_some, limit - len(claimed)))
+            claimed += some
+            if len(claimed) >= limit or sum(isinstance(due.poll, ClaimedPoll) for due in some) < MOST_READ:
+                return claimed
 
-        async def work(tx: PollerTransaction) -> list[DuePoll]:
-            claimed = await tx.polls.claim(self._owner, lease=self._lease, limit=limit, known=self._memory)
-            return [DuePoll(poll, tx.now) for poll in claimed]
-
-        return await self._store.transact(work)
+    async def _claim_some(self, limit: int, tx: PollerTransaction) -> list[DuePoll]:
+        claimed = await tx.polls.claim(
+            self._owner, lease=self._lease, limit=limit, known=self._memory, most_read=MOST_READ
+        )
+        return [DuePoll(poll, tx.now) for poll in claimed]
 
     def claim_interval(self, claimed: int) -> float:
         """Returns how long to wait for the next claim: less while there is much to do, which is then spread better."""

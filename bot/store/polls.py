@@ -56,7 +56,13 @@ class Polls:
         self._notices = notices
 
     async def claim(
-        self, owner: str, *, lease: float, limit: int, known: Container[tuple[str, int]] = NOTHING_KNOWN
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        known: Container[tuple[str, int]] = NOTHING_KNOWN,
+        most_read: int | None = None,
     ) -> Sequence[ClaimedPoll | KnownPoll]:
         session = self._session
         rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
@@ -64,7 +70,8 @@ class Polls:
             return []
         found = [KnownPoll(*row) for row in rows]
         already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
-        read, unreadable = await self._read([poll.thread_id for poll in found if poll.thread_id not in already])
+        others = [poll.thread_id for poll in found if poll.thread_id not in already]
+        read, unreadable = await self._read(others[:most_read])
         due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
         await session.execute(_CLAIM, {"ids": list(due_polls), **claim_of(session, owner, lease)})
         await session.end_unreadable(polls, unreadable)

@@ -31,20 +31,26 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.servers.app_under_load import BOT_WITHOUT_LIMITS, PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
+from support.servers.longest_runs import FILE, told_by
 from support.worlds.active_jobs import fill_with_active_jobs
 from support.worlds.finished_jobs import fill
 
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 
+MOST_RUNS = 4
+
 
 @dataclass(frozen=True)
 class Figures:
-    """Latencies in milliseconds; CPU in milliseconds a command."""
+    """Latencies in milliseconds; CPU in milliseconds a command; what ran longest without a pause, in milliseconds of
+    CPU time, which a busy machine disturbs least.
+    """
 
     p50: float
     p99: float
     cpu: float
+    runs: tuple[tuple[str, float], ...] = ()
 
 
 def bare(port: int, address: str) -> None:
@@ -63,12 +69,16 @@ def cpu_of(app: psutil.Process) -> float:
     return float(sum(app.cpu_times()[:2]))
 
 
-async def measure(load: Load, app: psutil.Process, rate: float, count: int) -> Figures:
-    """So many commands at this rate."""
+async def measure(load: Load, app: psutil.Process, rate: float, count: int, runs: Path | None) -> Figures:
+    """So many commands at this rate. `runs` is where the app tells what ran longest."""
+    if runs is not None:
+        await told_by(app, runs)
     before = cpu_of(app)
     latencies = await load.run(rate, count)
     parts = statistics.quantiles(latencies, n=100)
-    return Figures(parts[49], parts[98], (cpu_of(app) - before) / count * 1000)
+    cpu = (cpu_of(app) - before) / count * 1000
+    longest = await told_by(app, runs) if runs is not None else {}
+    return Figures(parts[49], parts[98], cpu, tuple(longest.items())[:MOST_RUNS])
 
 
 async def measured(
@@ -77,16 +87,17 @@ async def measured(
     port: int,
     *,
     env: dict[str, str] | None = None,
+    runs: Path | None = None,
     settle: float = 0.0,
 ) -> list[Figures]:
     """An app at each rate, and with the burst."""
     connector = aiohttp.TCPConnector(limit=0)
     async with process(port, *arguments, env=env) as app, aiohttp.ClientSession(connector=connector) as session:
         load = Load(session, port)
-        await measure(load, app, 20, 10)
+        await measure(load, app, 20, 10, None)
         await asyncio.sleep(settle)
-        figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2)) for rate in options.rates]
-        return [*figures, await measure(load, app, options.burst, options.burst * 3)]
+        figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2), runs) for rate in options.rates]
+        return [*figures, await measure(load, app, options.burst, options.burst * 3, runs)]
 
 
 async def measure_bare(options: argparse.Namespace, address: str) -> list[Figures]:
@@ -107,13 +118,16 @@ async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> l
             await engine.dispose()
         await fill_with_active_jobs(url, jobs, due_over=30.0)
         polling = {"PAGEHAND_POLL_FASTEST": "2", "PAGEHAND_POLL_SLOWEST": "30"} if jobs else {}
-        env = environment(address, port, url, directory) | polling
-        return await measured(options, (BOT_WITHOUT_LIMITS,), port, env=env, settle=options.settle if jobs else 0.0)
+        runs = Path(directory, "runs.json")
+        env = environment(address, port, url, directory) | polling | {FILE: str(runs)}
+        settle = options.settle if jobs else 0.0
+        return await measured(options, (BOT_WITHOUT_LIMITS,), port, env=env, runs=runs, settle=settle)
 
 
 def better(one: Figures, other: Figures) -> Figures:
     """The better of both in each."""
-    return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu))
+    runs = min(one.runs, other.runs, key=lambda runs: max((taken for _, taken in runs), default=0.0))
+    return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu), runs)
 
 
 async def compare(options: argparse.Namespace) -> None:
@@ -134,6 +148,8 @@ async def compare(options: argparse.Namespace) -> None:
                 f"  {name:28} p50 {each.p50:6.1f} ms (x{each.p50 / floor.p50:.1f}), p99 {each.p99:6.1f} ms "
                 f"(x{each.p99 / floor.p99:.1f}), {each.cpu:6.1f} ms of CPU a command\n"
             )
+            for what, taken in each.runs:
+                sys.stdout.write(f"    {taken:6.1f} ms of CPU without a pause: {what}\n")
 
 
 def main() -> None:

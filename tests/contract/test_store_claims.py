@@ -1,5 +1,7 @@
 """Claims: what is due is taken once, in order, and taken over when its holder is gone."""
 
+from typing import Any
+
 import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
@@ -174,6 +176,17 @@ async def test_a_watch_whose_thread_is_known_is_claimed_without_it(store: Store,
     assert await save_polls(store, UnchangedPoll("t1", 1, 5.0)) == 1
     clock.advance(5.0)
     assert [poll.thread.id for poll in await claim_polls(store, "two")] == ["t1"]
+
+
+async def test_of_threads_that_are_not_known_a_claim_reads_so_many_at_most(store: Store, clock: FakeClock) -> None:
+    """The others stay free, and known ones are claimed all the same."""
+    for n in (1, 2, 3, 4):
+        await watched(store, f"t{n}")
+        clock.advance(1.0)
+    terms: Any = {"lease": LEASE, "limit": 9, "known": {("t1", 1), ("t4", 1)}, "most_read": 1}
+    claimed = await store.transact(lambda tx: tx.polls.claim("one", **terms))
+    assert [type(poll) for poll in claimed] == [KnownPoll, ClaimedPoll, KnownPoll]
+    assert [poll.thread.id for poll in await claim_polls(store, "two")] == ["t3"]
 
 
 async def test_a_known_thread_that_has_changed_is_not_what_was_claimed(store: Store) -> None:

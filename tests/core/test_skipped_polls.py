@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from support.scratch import IN_MEMORY
 from support.worlds.core_world import CoreWorld
+from support.worlds.store_world import watched
 
 from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
 from bot.polling_ports import ClaimedPoll, KnownPoll
+from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.poll_memory import PollMemory
 from bot.store.store import open_store
 
@@ -46,6 +48,22 @@ async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWo
         seen += await kinds(world)
     assert seen == [ClaimedPoll, KnownPoll, KnownPoll, KnownPoll]
     assert world.job_api.polls == 4
+
+
+async def test_first_looks_are_claimed_in_transactions_that_read_a_few_threads_each(world: CoreWorld) -> None:
+    """So that what people wait for comes between them; all that is due is claimed all the same."""
+    count, read, transact = 2 * MOST_READ + 3, list[int](), world.store.transact
+    for number in range(count):
+        await watched(world.store, f"t{number}")
+
+    async def counted(work: Any, *, urgent: bool = False) -> Any:
+        claimed = await transact(work, urgent=urgent)
+        read.append(len(claimed))
+        return claimed
+
+    world.store.transact = counted  # type: ignore[method-assign]
+    assert len(await world.job_poller.claim(100)) == count
+    assert read == [MOST_READ, MOST_READ, 3]
 
 
 async def test_what_comes_of_a_known_job_is_told(world: CoreWorld) -> None:

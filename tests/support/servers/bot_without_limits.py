@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from support.fakes.slack_limits import ANY_NUMBER
+from support.servers.longest_runs import FILE, LongestRuns
 
 from bot import app
 from bot.config import load
@@ -24,6 +25,8 @@ def lift(edges: Edges) -> None:
 def main() -> None:
     config = load(os.environ)
     configure_logging(config.log_level, config.secrets)
+    if FILE in os.environ:
+        LongestRuns().watch(Path(os.environ[FILE]))
     asyncio.run(app.run(config, decorate=lift))
 
 

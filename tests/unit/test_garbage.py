@@ -1,0 +1,31 @@
+"""What a start builds is looked through by the garbage collector once."""
+
+import gc
+
+from bot.domain.poll_pace import PollPace
+from bot.runtime.garbage import leave_out_what_stays
+from bot.scheduler.poll_memory import KnownLook, PollMemory
+
+
+def test_what_is_there_is_left_out_of_later_collections() -> None:
+    """Garbage is not: it goes before."""
+    before, kept = gc.get_freeze_count(), [object()]
+    leave_out_what_stays()
+    try:
+        assert gc.get_freeze_count() > before
+        assert not any(kept is each for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_what_is_known_of_jobs_costs_the_collector_nothing() -> None:
+    """However many there are: it would look at each of them, with everything else waiting."""
+    memory = PollMemory()
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1_000):
+        pace = PollPace(float(number), None, waits_for_link=False, is_pending=False)
+        memory.remember(f"t{number}", KnownLook(number, b"print", pace))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
+    assert memory.get("t7") == KnownLook(7, b"print", PollPace(7.0, None, waits_for_link=False, is_pending=False))
