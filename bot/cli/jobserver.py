@@ -1,6 +1,7 @@
 """`pagehand jobserver`."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, MutableMapping
 
 import click
@@ -9,12 +10,14 @@ from bot.errors import CannotStart
 from bot.jobserver.agents.check import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
+from bot.jobserver.sandbox.control_groups import ControlGroups, NoControlGroups, open_control_groups
 from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
 
+logger = logging.getLogger(__name__)
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 
 
@@ -27,8 +30,10 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
     configure_logging("INFO", _secrets(settings))
+    groups = _groups(settings)
+    logger.info("limits: %s", groups)
     try:
-        asyncio.run(JobServer(settings).serve_forever())
+        asyncio.run(JobServer(settings, groups=groups.folder).serve_forever())
     except JobServerError as error:
         raise CannotStart(str(error)) from None
 
@@ -52,10 +57,16 @@ async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> 
     """Yields a sign, a name and words each: of the machine, the repository, the editor, and GitHub where it is used."""
     async for found in check_setup(settings):
         yield _sign(found.is_ok), found.name, found.words
-    async for finding in check_editor(settings, environ):
+    groups = _groups(settings)
+    yield _sign(True if groups.folder else None), "limits", str(groups)
+    async for finding in check_editor(settings, environ, groups=groups.folder):
         yield _OK if finding.is_good else _FAILED, finding.name, finding.words
     for result in await check_github(settings):
         yield _sign(result.is_ok), result.name, result.words
+
+
+def _groups(settings: JobServerSettings) -> ControlGroups | NoControlGroups:
+    return open_control_groups() if settings.runs_programs else NoControlGroups("nothing foreign runs here")
 
 
 def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - as it was found

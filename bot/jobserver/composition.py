@@ -58,10 +58,17 @@ class Parts:
 
 
 class Composition:
-    """Builds the parts; what has to be closed or stopped is left to `stack`."""
+    """Builds the parts; what has to be closed or stopped is left to `stack`.
 
-    def __init__(self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> None:
+    `groups` is the server's own folder of control groups, where it has one.
+    """
+
+    def __init__(
+        self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack, *, groups: Path | None = None
+    ) -> None:
         self._settings = settings
+        self._groups = groups
+        self._limits = RunLimits.for_settings(settings, groups)
         self._data = data
         self._stack = stack
 
@@ -131,7 +138,7 @@ class Composition:
         """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""
         if self._settings.editor == "builtin" and not self._settings.checks:
             return NoSandbox()
-        return await open_sandbox(self._settings, self._data)
+        return await open_sandbox(self._settings, self._data, groups=self._groups)
 
     def _editor(self, sandbox: Sandbox) -> Editor:
         settings = self._settings
@@ -139,12 +146,12 @@ class Composition:
             case "builtin":
                 return BuiltinEditor()
             case "agent":
-                return agent_editor(settings, sandbox, os.environ)
+                return agent_editor(settings, sandbox, os.environ, limits=self._limits)
             case "command":
                 return CommandEditor(
                     settings.command,
                     sandbox,
-                    RunLimits.for_settings(settings),
+                    self._limits,
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secret=settings.api_key.get_secret_value(),
@@ -156,7 +163,7 @@ class Composition:
         settings = self._settings
         secret = settings.api_key.get_secret_value()
         environment = child_environment(os.environ, settings.checks_pass_environment, secret=secret)
-        limits, time_limit = RunLimits.for_settings(settings), settings.time_limit.total_seconds()
+        limits, time_limit = self._limits, settings.time_limit.total_seconds()
         return DocumentationChecks(CheckProgram(sandbox, limits, time_limit, environment), settings.checks)
 
 

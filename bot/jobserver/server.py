@@ -30,10 +30,12 @@ class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
     `everybody` is for demos on a loopback address: nobody logs in there, and whoever merges or closes has this name.
+    `groups` is the server's own folder of control groups, where it has one.
     """
 
-    def __init__(self, settings: JobServerSettings, *, everybody: str = "") -> None:
+    def __init__(self, settings: JobServerSettings, *, everybody: str = "", groups: Path | None = None) -> None:
         self._settings = settings
+        self._groups = groups
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
@@ -76,7 +78,9 @@ class JobServer:
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        parts = await Composition(settings, data, stack).start(public_url, everybody=self._everybody)
+        parts = await Composition(settings, data, stack, groups=self._groups).start(
+            public_url, everybody=self._everybody
+        )
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)

@@ -24,7 +24,7 @@ GOOSE = REAL_AGENTS["goose"]
 """The quickest to start."""
 ASKED = "Answer with the word: ready"
 PATH = os.environ["PATH"]
-SETUP = ("data", "port", "git", "repository", "push")
+SETUP = ("data", "port", "pages", "git", "repository", "push", "limits")
 
 
 @pytest.fixture
@@ -80,7 +80,8 @@ async def test_an_agent_that_is_installed_and_answers(
     code, output = await check(installed, tmp_path, model, sandbox)
     assert code == 0, output
     found = [line.split()[:2] for line in output.splitlines()]
-    assert found == [["ok", name] for name in (*SETUP, "installed", "sandbox", "starts", "answers")]
+    assert [name for _, name in found] == [*SETUP, "installed", "sandbox", "starts", "answers"]
+    assert [name for sign, name in found if sign != "ok" and name != "limits"] == ["pages"], "nobody can log in there"
     assert "“ready”" in output
 
 

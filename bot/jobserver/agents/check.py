@@ -16,6 +16,7 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.models import PlanStep
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 
 CHECK_S = 30.0
@@ -34,16 +35,23 @@ class Finding:
 
 
 async def check_editor(
-    settings: JobServerSettings, environment: Mapping[str, str], *, answer_within: float = CHECK_S
+    settings: JobServerSettings,
+    environment: Mapping[str, str],
+    *,
+    groups: Path | None = None,
+    answer_within: float = CHECK_S,
 ) -> AsyncIterator[Finding]:
-    """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model."""
+    """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model.
+
+    `groups` is the server's own folder of control groups, where it has one.
+    """
     match settings.editor:
         case "builtin":
             yield Finding(True, "editor", "the built-in one: it needs nothing")
         case "command":
             yield installed(settings.command, "")
         case "agent":
-            async for finding in _check_agent(settings, environment, answer_within):
+            async for finding in _check_agent(settings, environment, groups, answer_within):
                 yield finding
         case _:
             assert_never(settings.editor)
@@ -57,7 +65,7 @@ def installed(command: Sequence[str], install: str) -> Finding:
 
 
 async def _check_agent(
-    settings: JobServerSettings, environment: Mapping[str, str], limit: float
+    settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
 ) -> AsyncIterator[Finding]:
     try:
         agent = agent_launch(settings, environment).agent
@@ -65,9 +73,10 @@ async def _check_agent(
         yield found
         if not found.is_good:
             return
-        sandbox = await open_sandbox(settings, settings.data_directory)
+        sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
         yield Finding(True, "sandbox", settings.sandbox)
-        editor = agent_editor(settings, sandbox, environment, time_limit=limit)
+        limits = RunLimits.for_settings(settings, groups)
+        editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _try(editor, Path(directory), limit):
                 yield finding

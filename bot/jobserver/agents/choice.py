@@ -14,9 +14,14 @@ from bot.jobserver.settings import JobServerSettings
 
 
 def agent_editor(
-    settings: JobServerSettings, sandbox: Sandbox, environment: Mapping[str, str], *, time_limit: float | None = None
+    settings: JobServerSettings,
+    sandbox: Sandbox,
+    environment: Mapping[str, str],
+    *,
+    limits: RunLimits | None = None,
+    time_limit: float | None = None,
 ) -> AgentEditor:
-    """Returns the editor that drives the agent; `time_limit`, in seconds, instead of the settings' own.
+    """Returns the editor that drives the agent; `limits`, and `time_limit` in seconds, instead of the settings' own.
 
     Raises:
         JobServerError: the agent cannot be used like this.
@@ -24,7 +29,7 @@ def agent_editor(
     return AgentEditor(
         agent_launch(settings, environment),
         sandbox,
-        RunLimits.for_settings(settings),
+        limits or RunLimits.for_settings(settings),
         time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
     )

@@ -132,13 +132,21 @@ class AgentEditor:
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
-                return working.result()
+                return await self._outcome(working, process)
             await process.kill()
             raise EditError(f"{self._agent.name} was ended: {watching.result()}")
         finally:
             working.cancel()
             watching.cancel()
             await asyncio.gather(working, watching, return_exceptions=True)
+
+    async def _outcome(self, working: asyncio.Task[T], process: AgentProcess) -> T:
+        try:
+            return working.result()
+        except EditError:
+            if words := self._limits.told_by_exit(await process.exit_code_soon()):
+                raise EditError(f"{self._agent.name} was ended: {words}") from None
+            raise
 
     @contextlib.asynccontextmanager
     async def _connected(

@@ -73,6 +73,12 @@ class AgentProcess:
         """Done when the program has ended; its result is the exit code, negative for a signal."""
         return self._exit
 
+    async def exit_code_soon(self) -> int:
+        """Returns the exit code of a program that has just closed its output, and 0 for one that goes on."""
+        if self.stdout.at_eof():
+            await asyncio.wait({self._exit}, timeout=_TERM_S)
+        return self._exit.result() if self._exit.done() else 0
+
     async def end(self) -> None:
         """Lets the program end by itself for a moment, then ends what is left of it."""
         self.stdin.close()

@@ -58,4 +58,6 @@ class CheckProgram:
             raise CheckCouldNotRunError(f"it took longer than {self.time_limit:g} s") from None
         except subprocesses.ProcessStoppedError as error:
             raise CheckCouldNotRunError(f"it was ended: {error}") from None
+        if words := self.limits.told_by_exit(code):
+            raise CheckCouldNotRunError(f"it was ended: {words}")
         return Finished(code, output.getvalue().decode(errors="replace"))

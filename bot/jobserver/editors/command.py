@@ -72,6 +72,8 @@ class CommandEditor:
             stdin = b"" if arguments != self.command else prompt
             command = self._command(task, arguments, stdin)
             exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
+        if words := self.limits.told_by_exit(exit_code):
+            raise EditError(f"the editor was ended: {words}")
         if exit_code:
             last_words = self._last_line(answer_of(errors) or answer_of(answer))
             raise EditError(f"the editor {_ended(exit_code)}{last_words}")

@@ -21,8 +21,6 @@ HOME = Path("/workspace/home")
 ATTACHMENTS = Path("/workspace/attachments")
 """The same for every job and every instruction, since agents keep sessions by their directory."""
 TMP_BYTES = 2**30
-_THREADS = 8
-"""For each process; the kernel counts them together."""
 _PYTHON = str(Path(sys.executable).resolve())
 """Not that of a virtual environment, whose packages nobody inside needs."""
 _USER = "1000"  # some agents refuse to work as root
@@ -54,14 +52,15 @@ _OWN = (
 )  # fmt: skip
 
 
-def supervised(arguments: Iterable[str], *, mode: str) -> tuple[str, ...]:
+def supervised(arguments: Iterable[str], limits: RunLimits | None, *, mode: str = "bare") -> tuple[str, ...]:
     """Returns a command that runs another one and ends whatever it leaves behind; `mode` is that of `supervise`."""
-    return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, *arguments)
+    group = limits.for_supervisor if limits else ""
+    return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, group, *arguments)
 
 
-def filtered(arguments: Iterable[str]) -> tuple[str, ...]:
+def filtered(arguments: Iterable[str], limits: RunLimits) -> tuple[str, ...]:
     """Returns the same for bubblewrap, which finds its filter of system calls open at `FILTER_FD`."""
-    return supervised(arguments, mode=base64.b64encode(filter_for(platform.machine())).decode())
+    return supervised(arguments, limits, mode=base64.b64encode(filter_for(platform.machine())).decode())
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,14 @@ class Bubblewrap:
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         command = (self.bwrap, *options, "--", *self._limited(), *_through(program.doors), *arguments)
-        return SandboxedProgram(filtered(command), workspace.copy, environment, COPY, HOME)
+        return SandboxedProgram(filtered(command, self.limits), workspace.copy, environment, COPY, HOME)
 
     def _limited(self) -> tuple[str, ...]:
         """Limits that the kernel keeps at once, by a program of util-linux: `RunLimits.exceeded` needs a moment."""
         prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
         if prlimit is None:
             return ()
-        return (prlimit, f"--nproc={self.limits.processes * _THREADS}", f"--fsize={self.limits.disk}", "--core=0", "--")
+        return (prlimit, f"--nproc={self.limits.tasks}", f"--fsize={self.limits.disk}", "--core=0", "--")
 
 
 def _system() -> Iterator[str]:

@@ -25,24 +25,29 @@ _OTHERWISE = (
 )
 
 
-async def open_sandbox(settings: SandboxSettings, data: Path, *, machine: str = platform.machine()) -> Sandbox:
+async def open_sandbox(
+    settings: SandboxSettings, data: Path, *, groups: Path | None = None, machine: str = platform.machine()
+) -> Sandbox:
     """Returns the sandbox of the settings; `data` is the server's data directory, which no program may see.
+
+    `groups` is the server's own folder of control groups, where it has one.
 
     Raises:
         JobServerError: it cannot be used on this machine, with what to do about it.
     """
+    limits = RunLimits.for_settings(settings, groups)
     match settings.sandbox:
         case "none":
-            return NoSandbox()
+            return NoSandbox(limits)
         case "bubblewrap":
-            sandbox = _bubblewrap(settings, data, machine)
+            sandbox = _bubblewrap(settings, data, limits, machine)
             await _try(sandbox)
             return sandbox
         case _:
             assert_never(settings.sandbox)
 
 
-def _bubblewrap(settings: SandboxSettings, data: Path, machine: str) -> Bubblewrap:
+def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machine: str) -> Bubblewrap:
     found = shutil.which("bwrap")
     if found is None:
         where = "install the package bubblewrap" if sys.platform == "linux" else "it exists for Linux only"
@@ -55,9 +60,7 @@ def _bubblewrap(settings: SandboxSettings, data: Path, machine: str) -> Bubblewr
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {folder}, which is not a folder")
         if folder.is_relative_to(data.resolve()) or data.resolve().is_relative_to(folder):
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS must not show the data directory: {folder} does")
-    return Bubblewrap(
-        found, RunLimits.for_settings(settings), has_network=settings.sandbox_network, folders=settings.sandbox_folders
-    )
+    return Bubblewrap(found, limits, has_network=settings.sandbox_network, folders=settings.sandbox_folders)
 
 
 async def _try(sandbox: Bubblewrap) -> None:

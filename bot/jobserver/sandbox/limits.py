@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.supervise import descendants
+from bot.jobserver.sandbox.supervise import OUT_OF_MEMORY, descendants
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 _PAUSE_S = 0.25
 _DISK_EVERY = 8
+_THREADS = 8
+"""For each process; the kernel counts them together."""
 _ENTRY_BYTES = 4096
 """Added for each file: many empty ones fill a disk, too, and make everything slow that looks at them."""
 _BLOCK = 512  # st_blocks counts in these, whatever the file system's own block size
@@ -23,20 +25,39 @@ class UnreadableFolderError(Exception):
 
 @dataclass(frozen=True)
 class RunLimits:
-    """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace."""
+    """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace.
+
+    `groups` is the server's own folder of control groups: in one of these the kernel holds memory and tasks of a run.
+    """
 
     memory: int
     processes: int
     disk: int
+    groups: Path | None = None
 
     @classmethod
-    def for_settings(cls, settings: SandboxSettings) -> "RunLimits":
-        return cls(settings.memory_limit, settings.process_limit, settings.disk_limit)
+    def for_settings(cls, settings: SandboxSettings, groups: Path | None = None) -> "RunLimits":
+        return cls(settings.memory_limit, settings.process_limit, settings.disk_limit, groups)
+
+    @property
+    def tasks(self) -> int:
+        """How many processes and threads there can be at all."""
+        return self.processes * _THREADS
+
+    @property
+    def for_supervisor(self) -> str:
+        """The limits of a run's control group, as `supervise` takes them."""
+        return f"{self.memory}:{self.tasks}:{self.groups}" if self.groups else ""
+
+    def told_by_exit(self, code: int) -> str:
+        """Returns in words what a supervised program used too much of, if its exit code tells that."""
+        return self._too_much_memory() if code == OUT_OF_MEMORY else ""
 
     async def exceeded(self, pid: int, workspace: Workspace) -> str:
         """Waits until the program with this process id, with all below it, uses more than it may; says what that was.
 
-        Memory is looked at four times a second, the disk every two seconds. Without /proc only the disk is.
+        Processes are looked at four times a second, and their memory, unless the kernel holds it; the disk every two
+        seconds. Without /proc only the disk is.
         """
         at_start = await asyncio.to_thread(_disk_use_or_none, workspace)
         rounds = 0
@@ -56,9 +77,12 @@ class RunLimits:
             return ""
         if len(below) > self.processes:
             return f"it started more than {self.processes} processes"
-        if sum(map(resident_bytes, below)) > self.memory:
-            return f"it used more than {in_words(self.memory)} of memory"
+        if not self.groups and sum(map(resident_bytes, below)) > self.memory:
+            return self._too_much_memory()
         return ""
+
+    def _too_much_memory(self) -> str:
+        return f"it used more than {in_words(self.memory)} of memory"
 
     def _of_disk(self, workspace: Workspace, at_start: int) -> str:
         try:

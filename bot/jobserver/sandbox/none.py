@@ -7,12 +7,15 @@ from pathlib import Path
 from bot.jobserver.sandbox.bubblewrap import supervised
 from bot.jobserver.sandbox.environment import environment_for
 from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.program_files import locate
 
 
 @dataclass(frozen=True)
 class NoSandbox:
     """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
+
+    limits: RunLimits | None = None
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""
@@ -26,5 +29,5 @@ class NoSandbox:
         """
         environment = environment_for(program, HOME=str(workspace.home))
         command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
-        arguments = supervised(command, mode="bare") if sys.platform == "linux" else command
+        arguments = supervised(command, self.limits) if sys.platform == "linux" else command
         return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)

@@ -1,0 +1,140 @@
+"""Linux's control groups, version 2: where a part of them is the server's own, the kernel holds what a run uses up.
+
+See the kernel's Documentation/admin-guide/cgroup-v2.rst, and systemd's CGROUP_DELEGATION.md for whose they are.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_SERVERS = "server"
+"""The group that the server moves to: one with groups below it may hold no process itself."""
+_CONTROLLERS = ("memory", "pids")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+IsMarked = Callable[[Path], bool]
+
+
+@dataclass(frozen=True)
+class ControlGroups:
+    """In `folder`, a group for each run can be made."""
+
+    folder: Path
+
+    def __str__(self) -> str:
+        return "the kernel holds memory and processes of each run, by control groups"
+
+
+@dataclass(frozen=True)
+class NoControlGroups:
+    """`reason` says why there are none."""
+
+    reason: str
+    folder: None = None
+
+    def __str__(self) -> str:
+        return f"the kernel does not hold what a run uses, it is looked at now and then: {self.reason}"
+
+
+@dataclass(frozen=True)
+class OwnGroup:
+    """The group that a process is in, and the topmost one that it sees."""
+
+    folder: Path
+    top: Path
+
+
+def is_marked_as_delegated(folder: Path) -> bool:
+    """Whether systemd has given this group to its service, as `Delegate=yes` asks it to."""
+    with contextlib.suppress(OSError, AttributeError):
+        return os.getxattr(folder, "user.delegate") == b"1"
+    return False
+
+
+def open_control_groups(
+    process: Path = Path("/proc/self"), is_marked: IsMarked = is_marked_as_delegated
+) -> ControlGroups | NoControlGroups:
+    """Makes the part that is the server's own ready for runs; what is not surely its own is left as it is."""
+    try:
+        own = own_group((process / "cgroup").read_text(), (process / "mountinfo").read_text())
+        if own is None:
+            return NoControlGroups("version 2 of control groups is not mounted here")
+        folder = _delegated(own, is_marked)
+        if folder is None:
+            return NoControlGroups(
+                "no control groups are delegated to this process; with systemd, Delegate=yes does that"
+            )
+        if set(_CONTROLLERS) - set((folder / "cgroup.controllers").read_text().split()):
+            return NoControlGroups(f"the controllers {' and '.join(_CONTROLLERS)} are not delegated to {folder}")
+        _divide(folder, own.folder)
+    except OSError as error:
+        return NoControlGroups(f"control groups cannot be used: {error.filename}: {error.strerror}")
+    _sweep(folder)
+    return ControlGroups(folder)
+
+
+def own_group(groups: str, mounts: str) -> OwnGroup | None:
+    """Finds a process's group in what its /proc/…/cgroup and /proc/…/mountinfo say."""
+    path = next((line[3:] for line in groups.splitlines() if line.startswith("0::")), None)
+    mounted = (line.split(" ") for line in mounts.splitlines() if " - cgroup2 " in line)
+    for fields in mounted:
+        root, top = (_unescaped(field) for field in fields[3:5])
+        if path is not None and ".." not in Path(path).parts and Path(path).is_relative_to(root):
+            return OwnGroup(Path(top) / Path(path).relative_to(root), Path(top))
+    return None
+
+
+def _unescaped(field: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), field)
+
+
+def _delegated(own: OwnGroup, is_marked: IsMarked) -> Path | None:
+    """Returns the group that may be divided: systemd's mark is on it, or a container has it for its topmost one.
+
+    The machine's own topmost one has no type. A server may have been started in the group that it would move to.
+    """
+    parent = own.folder.parent
+    if is_marked(own.folder) or _is_of_container(own.folder, own.top):
+        return own.folder
+    is_moved = own.folder.name == _SERVERS and _is_of_container(parent, own.top)
+    return parent if own.folder != own.top and (is_marked(parent) or is_moved) else None
+
+
+def _is_of_container(folder: Path, top: Path) -> bool:
+    return folder == top and (folder / "cgroup.type").exists() and os.access(folder, os.W_OK)
+
+
+def _divide(folder: Path, own: Path) -> None:
+    """Has the kernel count by the groups in this one.
+
+    Raises:
+        OSError: it cannot be done, other processes being in it, say; all is as it was then.
+    """
+    servers = folder / _SERVERS
+    if own == folder:
+        servers.mkdir(exist_ok=True)
+        _write(servers / "cgroup.procs", str(os.getpid()))
+    try:
+        _write(folder / "cgroup.subtree_control", " ".join(f"+{name}" for name in _CONTROLLERS))
+    except OSError:
+        if own == folder:
+            _write(folder / "cgroup.procs", str(os.getpid()))
+            servers.rmdir()
+        raise
+
+
+def _write(path: Path, text: str) -> None:
+    """As a whole: the kernel reads each write by itself. It tells what is wrong at the closing, without the name."""
+    try:
+        path.write_text(text, encoding="ascii")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _sweep(folder: Path) -> None:
+    """Removes the groups of runs that were killed with their server; the kernel keeps those in which something runs."""
+    for group in folder.glob("run-*"):
+        with contextlib.suppress(OSError):
+            group.rmdir()
