@@ -21,6 +21,8 @@ from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.pull_request_states import PullRequestStates
 from bot.jobserver.executor.running import Neighbours, running_jobs
+from bot.jobserver.leaks.known_values import KnownValues
+from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
@@ -122,11 +124,14 @@ class Composition:
             AllowedPaths(settings.paths, only_navigation),
         )
         sandbox = await self._sandbox()
+        known = await asyncio.to_thread(KnownValues, settings, os.environ)
         neighbours = Neighbours(
             GitRepository(mirror, base, limits),
             self._editor(sandbox),
             self._checks(sandbox),
             pull_requests,
+            LeakScanProcess(mirror, known, settings.allowed_secrets),
+            known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
         )

@@ -6,6 +6,8 @@ JobServerError                    the words are for whoever runs the server
 │   └── NoSuchBranchError         the repository has no branch of this name
 ├── CodeHostError                 GitHub did not do what was asked: the words say why, and what to do
 │   └── NothingToProposeError     a branch holds nothing that its base does not hold
+├── HeldBackError                 a change was not pushed, since it holds a secret, or may hold one: the words say where
+├── LeakScanError                 a change cannot be looked through for secrets
 ├── EditError                     the editor could not do its work: the job fails with this reason
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
@@ -43,6 +45,14 @@ class CodeHostError(JobServerError):
 
 class NothingToProposeError(CodeHostError):
     """A pull request of this branch would be empty."""
+
+
+class HeldBackError(JobServerError):
+    """A change holds what looks like a secret; no value is in the words."""
+
+
+class LeakScanError(JobServerError):
+    """A change could not be looked through for secrets."""
 
 
 class EditError(JobServerError):

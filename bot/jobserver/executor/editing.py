@@ -13,9 +13,11 @@ from bot.jobserver.executor.descriptions import commit_message, task_from_checks
 from bot.jobserver.executor.foreign_text import bounded_result
 from bot.jobserver.executor.interfaces import JobRepository, Records
 from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.executor.masked_texts import described, masked_checks, masked_result, masked_update
 from bot.jobserver.executor.page_titles import with_titles
 from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.progress import RecordedProgress
+from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import Changes, CheckResult, CheckStatus
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, ProgressUpdate
@@ -48,6 +50,7 @@ class Editing:
     records: Records
     folders: JobFolders
     partial_work: PartialWorkKeeping
+    masking: Masking
     takes_faults: bool = True
 
     async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
@@ -65,11 +68,12 @@ class Editing:
         progress = RecordedProgress(instruction.session)
 
         async def record(update: ProgressUpdate) -> None:
-            await self.records.record_progress(instruction.job_id, update)
+            await self.records.record_progress(instruction.job_id, masked_update(update, self.masking.known))
 
         async with progress.recording(record):
             task = replace(self._task(instruction), attachments=attached)
-            result = bounded_result(await self._edited(instruction, start, task, progress))
+            edited = masked_result(await self._edited(instruction, start, task, progress), self.masking.known)
+            result = bounded_result(edited)
             change = await self._collected(instruction, start, result)
             faults = _faults(change.checks)
             if faults and self.takes_faults:
@@ -107,7 +111,8 @@ class Editing:
         try:
             await self.editor.edit(again, progress)
         except EditError as error:
-            await asyncio.to_thread(append_line, task.log, f"what the checks found could not be mended: {error}")
+            words = self.masking.known(f"what the checks found could not be mended: {error}")
+            await asyncio.to_thread(append_line, task.log, words)
             return change
         mended = await self._collected(instruction, start, change.result)
         return replace(mended, left_out=tuple(dict.fromkeys((*change.left_out, *mended.left_out))))
@@ -118,11 +123,13 @@ class Editing:
         notes = (*filter(None, (start.note,)), *collected.notes)
         if collected.tree == start.tree:
             return Change(result, left_out=collected.left_out, notes=notes)
-        commit = await self.repository.commit(start, collected.tree, commit_message(instruction))
+        described_as = await described(instruction, self.masking)
+        commit = await self.repository.commit(start, collected.tree, commit_message(described_as))
         after = self.repository.snapshot(commit)
         changes = await asyncio.to_thread(with_titles, await self.repository.changes(start.base, commit), after)
         paths = [PurePosixPath(file.path) for file in changes.files]
-        checks = await self.checks.run(self.repository.snapshot(start.base), after, paths, copy)
+        found = await self.checks.run(self.repository.snapshot(start.base), after, paths, copy)
+        checks = masked_checks(found, self.masking.known)
         return Change(result, commit, changes, collected.left_out, checks, notes)
 
     def _task(self, instruction: Instruction) -> EditTask:

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.errors import GitError, HeldBackError, JobServerError
 from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed
 from bot.jobserver.executor.editing import Change, Editing
 from bot.jobserver.executor.page_titles import with_titles
 from bot.jobserver.executor.proposing import pull_request_details
 from bot.jobserver.executor.publishing import Publishing
+from bot.jobserver.executor.secret_guard import SecretGuard
 from bot.jobserver.models import JobDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import PullRequest
 from bot.jobserver.repository.interface import StartingPoint
@@ -34,6 +35,7 @@ class InstructionExecutor:
 
     editing: Editing
     publishing: Publishing
+    guard: SecretGuard
 
     async def execute(self, instruction: Instruction) -> Outcome:
         folders = self.editing.folders
@@ -41,6 +43,7 @@ class InstructionExecutor:
         try:
             outcome = await self._execute(instruction)
         except JobServerError as error:
+            error.args = (self.editing.masking.known(str(error)),)
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
         finally:
@@ -70,10 +73,19 @@ class InstructionExecutor:
             change = await self.editing.edit(instruction, start)
             if change.commit is None:
                 return await _to_its_end(self._nothing_changed(instruction, start, change, pull_request))
+            await self._hold_back(instruction, start, change.commit)
             if outcome := await _to_its_end(self._publish(instruction, start, change)):
                 return outcome
             instruction = replace(instruction, session=change.session)
         raise GitError("somebody else changed the same lines on the branch meanwhile, again and again: try it later")
+
+    async def _hold_back(self, instruction: Instruction, start: StartingPoint, commit: str) -> None:
+        """Raises HeldBackError for what would give a secret away; the work is kept."""
+        try:
+            await self.guard.check(start, commit)
+        except HeldBackError as error:
+            words = await self.editing.partial_work.keep_commit(instruction, start, commit)
+            raise HeldBackError(f"{error}. {words}") from None
 
     async def _publish(self, instruction: Instruction, start: StartingPoint, change: Change) -> Outcome | None:
         """Returns None where somebody else's commits on the branch are in the way.

@@ -10,6 +10,8 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.descriptions import commit_message
 from bot.jobserver.executor.interfaces import JobRepository, Records
 from bot.jobserver.executor.job_folders import JobFolders
+from bot.jobserver.executor.masked_texts import described
+from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction
 
@@ -24,6 +26,7 @@ class PartialWorkKeeping:
     repository: JobRepository
     records: Records
     folders: JobFolders
+    masking: Masking
 
     async def put_back(self, instruction: Instruction, start: StartingPoint, copy: Path) -> str:
         """Puts it into the copy. Returns a note where the branch has changed the same lines, so that it is left out.
@@ -46,7 +49,8 @@ class PartialWorkKeeping:
             if collected.tree == start.tree:
                 await self.records.record_partial(instruction.job_id, None)
                 return
-            commit = await self.repository.commit(start, collected.tree, commit_message(instruction))
+            described_as = await described(instruction, self.masking)
+            commit = await self.repository.commit(start, collected.tree, commit_message(described_as))
             await self.keep_commit(instruction, start, commit)
         except JobServerError as error:
             logger.warning("job %s: its partial work could not be kept: %s", instruction.job_id, error)

@@ -1,5 +1,7 @@
 """Publishing: a commit is pushed, and its pull request opened or brought up to date."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.jobserver.errors import GitError, PushRejectedError
@@ -14,8 +16,10 @@ from bot.jobserver.executor.descriptions import (
 )
 from bot.jobserver.executor.editing import Change
 from bot.jobserver.executor.interfaces import JobRepository, Records
+from bot.jobserver.executor.masked_texts import described
 from bot.jobserver.executor.proposing import Proposed, Proposing
-from bot.jobserver.models import JobDetails
+from bot.jobserver.leaks.interface import Masking
+from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
@@ -31,6 +35,7 @@ class Publishing:
     pull_requests: PullRequests
     records: Records
     proposing: Proposing
+    masking: Masking
 
     async def push(self, instruction: Instruction, change: Change) -> Change | None:
         """Pushes the commit, on top of what somebody else pushed meanwhile where that merges by itself.
@@ -72,16 +77,14 @@ class Publishing:
         start = await self.repository.start(instruction.branch)
         theirs = await self.repository.commit(start, start.tree, "The branch as it is now\n")
         tree = await self.repository.merge(theirs, commit)
-        return tree and await self.repository.commit(start, tree, commit_message(instruction))
+        message = commit_message(await described(instruction, self.masking))
+        return tree and await self.repository.commit(start, tree, message)
 
     async def propose(self, instruction: Instruction, change: Change) -> Outcome:
         """Opens or updates the pull request of a pushed change; where that fails, it is tried again by itself."""
-        owed = await self.proposing.records.owe(
-            instruction,
-            title=subject(instruction.prompt),
-            description=pull_request_description(_proposal(instruction, change)),
-            checks=change.checks,
-        )
+        shown = await described(instruction, self.masking)
+        proposal = _proposal(shown, change, await asyncio.to_thread(self.masking.all, change.result.summary))
+        owed = await self._owe(shown, proposal, change.checks)
         proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
         details = JobDetails(
@@ -108,8 +111,14 @@ class Publishing:
         """For a branch of which nothing is written down."""
         prompt = next((earlier.prompt for earlier in instruction.conversation), instruction.prompt)
         changes = await self.repository.changes(start.base, start.parents[0])
-        described = pull_request_description(Proposal(prompt, requester=instruction.requester, changes=changes))
-        return await self.proposing.records.owe(instruction, title=subject(prompt), description=described, checks=())
+        shown = await described(replace(instruction, prompt=prompt), self.masking)
+        return await self._owe(shown, Proposal(shown.prompt, requester=shown.requester, changes=changes), ())
+
+    async def _owe(self, shown: Instruction, proposal: Proposal, checks: Sequence[CheckResult]) -> OwedProposal:
+        description = self.masking.known(pull_request_description(proposal))
+        return await self.proposing.records.owe(
+            shown, title=subject(proposal.prompt), description=description, checks=checks
+        )
 
 
 def _commit_of(change: Change) -> str:
@@ -118,10 +127,10 @@ def _commit_of(change: Change) -> str:
     return change.commit
 
 
-def _proposal(instruction: Instruction, change: Change) -> Proposal:
+def _proposal(instruction: Instruction, change: Change, summary: str) -> Proposal:
     return Proposal(
         instruction.prompt,
-        change.result.summary,
+        summary,
         instruction.requester,
         change.changes,
         change.notes,

@@ -19,6 +19,8 @@ from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
+from bot.jobserver.executor.secret_guard import SecretGuard
+from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
@@ -40,6 +42,8 @@ class Neighbours:
     editor: Editor
     checks: Checks
     pull_requests: PullRequests
+    scan: LeakScan
+    masking: Masking
     takes_faults: bool = True
     caches: tuple[str, ...] = ()
 
@@ -84,13 +88,16 @@ async def running_jobs(
 def _executor(
     neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders, proposing: Proposing
 ) -> InstructionExecutor:
+    repository, masking = neighbours.repository, neighbours.masking
     editing = Editing(
-        neighbours.repository,
+        repository,
         neighbours.editor,
         neighbours.checks,
         queue,
         folders,
-        PartialWorkKeeping(neighbours.repository, queue, folders),
+        PartialWorkKeeping(repository, queue, folders, masking),
+        masking,
         neighbours.takes_faults,
     )
-    return InstructionExecutor(editing, Publishing(neighbours.repository, neighbours.pull_requests, queue, proposing))
+    publishing = Publishing(repository, neighbours.pull_requests, queue, proposing, masking)
+    return InstructionExecutor(editing, publishing, SecretGuard(neighbours.scan))

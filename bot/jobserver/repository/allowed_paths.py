@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
@@ -45,7 +45,13 @@ class AllowedPaths:
 
     @cached_property
     def _compiled(self) -> tuple[tuple["_Segment", ...], ...]:
-        return tuple(tuple(map(_segment, normalize("NFC", text).split("/"))) for text in self.patterns)
+        return tuple(map(_compile, self.patterns))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path is one that the pattern means, whatever it is the path of."""
+    parts = path.split("/")
+    return _matches(_compile(pattern), parts, [None] * len(parts))
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,11 @@ class _Segment:
             return True
         ending = PurePosixPath(name).suffix
         return held is Held.PROGRAM and self.text.endswith(ending) and not _WILDCARD.search(ending)
+
+
+@lru_cache
+def _compile(pattern: str) -> tuple[_Segment, ...]:
+    return tuple(map(_segment, normalize("NFC", pattern).split("/")))
 
 
 def _segment(text: str) -> _Segment:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from bot.jobserver.settings.values import Duration, Patterns
+from bot.jobserver.settings.values import Allowances, Duration, Patterns
 from bot.runtime.settings import Settings
 
 
@@ -15,6 +15,11 @@ class LimitSettings(Settings):
         ("**",),
         description="what a job may change, such as docs/** README.md: patterns with spaces between, or a JSON list; "
         "names of what runs at a build, in CI, editors and agents have to be written out",
+    )
+    allowed_secrets: Allowances = Field(
+        (),
+        description="where what looks like a secret may be pushed: patterns of paths, each alone or with a colon and "
+        "the rule that does not hold there, such as docs/samples/** docs/a.md:jwt",
     )
     max_changed_files: int = Field(
         2_000, ge=1, description="how many files one instruction may change; of a change of more nothing is taken"

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from bot.runtime.secrets.masking import RULE_NAMES
+
 PREFIX = "PAGEHAND_JOBSERVER_"
 _NO_PATTERN = re.compile(r"^!|[,{}\\\x00-\x1f]")
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
@@ -60,6 +62,14 @@ def path_pattern(text: str) -> str:
     return whole
 
 
+def _allowances(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Patterns of paths, each alone or with a colon and the name of a rule."""
+    parted = [entry.partition(":") for entry in value]
+    if unknown := {rule for _, _, rule in parted} - {"", *RULE_NAMES}:
+        raise ValueError(f"must name rules that there are, and {min(unknown)} is none")
+    return tuple(f"{path_pattern(pattern)}{colon}{rule}" for pattern, colon, rule in parted)
+
+
 def _names(value: object) -> object:
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
@@ -85,6 +95,7 @@ def _positive(value: timedelta) -> timedelta:
 Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
 Identity = Annotated[str, AfterValidator(_identity)]
 Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
+Allowances = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_allowances)]
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_patterns)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]

@@ -4,7 +4,7 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bot.runtime.secrets.assignments import assigned_secrets
+from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
 from bot.runtime.secrets.credential_rules import CREDENTIAL_RULES
 from bot.runtime.secrets.findings import Finding, occurrences
 from bot.runtime.secrets.issuer_rules import ISSUER_RULES
@@ -16,6 +16,7 @@ from bot.runtime.secrets.rules import Rule
 
 RULES = (*ISSUER_RULES, *CREDENTIAL_RULES, *NAMED_RULES)
 """What comes first names a secret that several rules find."""
+RULE_NAMES = frozenset((*(rule.name for rule in RULES), *(shape.name for shape in SHAPES), "private-key"))
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 """Unlike `lower`, it keeps every character at its place."""
 _SHORTEST_OWN = 6

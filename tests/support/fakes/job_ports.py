@@ -7,9 +7,11 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.models import CheckResult, CheckStatus, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, PullRequest
 from bot.jobserver.repository.snapshot import Snapshot
+from bot.runtime.secrets.masking import SecretMasker
 
 Edit = Callable[[EditTask, Progress], Awaitable[EditResult | None]]
 
@@ -38,6 +40,26 @@ class NoChecks:
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
         return ()
+
+
+class NoLeaks:
+    """Finds no secrets, without looking."""
+
+    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class FixedValues:
+    """Masks what it is given, and by the rules."""
+
+    values: tuple[str, ...] = ()
+
+    def known(self, text: str) -> str:
+        return SecretMasker(self.values).mask_own(text)
+
+    def all(self, text: str) -> str:
+        return SecretMasker(self.values).mask(text).text
 
 
 class WordCheck:

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support.fakes.job_ports import FakePullRequests, NoChecks, ScriptedEditor
+from support.fakes.job_ports import FakePullRequests, FixedValues, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.checks.interface import Checks
@@ -18,6 +19,8 @@ from bot.jobserver.executor.partial_work import PartialWorkKeeping
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import Retention
+from bot.jobserver.executor.secret_guard import SecretGuard
+from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.base_branch import BaseBranch
@@ -38,11 +41,28 @@ from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
 TEMPLATE = JobTemplate("docs", "main", "fake")
 
 
+@dataclass(frozen=True)
+class Secrets:
+    """What the server knows, and whether it looks through changes, in a real process."""
+
+    known: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    time_limit: float = 60.0
+    are_looked_for: bool = True
+
+
 class ExecutorWorld:
     """`bare` is the repository; `now` can be moved."""
 
     def __init__(
-        self, tmp_path: Path, database: Database, editor: ScriptedEditor, checks: Checks, allowed: AllowedPaths
+        self,
+        tmp_path: Path,
+        database: Database,
+        editor: ScriptedEditor,
+        checks: Checks,
+        *,
+        allowed: AllowedPaths,
+        secrets: Secrets,
     ) -> None:
         self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
         self.data = tmp_path / "data"
@@ -54,6 +74,8 @@ class ExecutorWorld:
         mirror = Mirror(git_of, self.data / "mirror.git")
         limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=allowed)
         self.repository = GitRepository(mirror, BaseBranch("main"), limits)
+        masking = FixedValues(secrets.known)
+        scan = LeakScanProcess(mirror, lambda: secrets.known, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
@@ -71,9 +93,11 @@ class ExecutorWorld:
                 checks,
                 self.queue,
                 self.folders,
-                PartialWorkKeeping(self.repository, self.queue, self.folders),
+                PartialWorkKeeping(self.repository, self.queue, self.folders, masking),
+                masking,
             ),
-            Publishing(self.repository, self.pull_requests, self.queue, proposing),
+            Publishing(self.repository, self.pull_requests, self.queue, proposing, masking),
+            SecretGuard(scan if secrets.are_looked_for else NoLeaks()),
         )
         self.runner = JobRunner(self.queue, executor, max_concurrent_jobs=2, retry_pause=0.01)
 
@@ -135,10 +159,16 @@ async def executing(
     editor: ScriptedEditor | None = None,
     checks: Checks | None = None,
     allowed: AllowedPaths | None = None,
+    secrets: Secrets | None = None,
 ) -> AsyncIterator[ExecutorWorld]:
     async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
         world = ExecutorWorld(
-            tmp_path, database, editor or ScriptedEditor(), checks or NoChecks(), allowed or AllowedPaths()
+            tmp_path,
+            database,
+            editor or ScriptedEditor(),
+            checks or NoChecks(),
+            allowed=allowed or AllowedPaths(),
+            secrets=secrets or Secrets(are_looked_for=False),
         )
         try:
             yield world

@@ -1,0 +1,1 @@
+"""What a change would give away: keys, tokens and passwords that are not in the repository yet."""

@@ -1,0 +1,93 @@
+"""The values that this server knows and nobody else is to: its settings', its variables', its agents' logins."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.secrets.masking import SecretMasker, find
+from bot.runtime.secrets.names import telling_word
+from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
+
+_SHORTEST = 8
+_READ_AGAIN_S = 30.0
+_MOST_FILES, _LARGEST_FILE = 200, 200_000
+_FILE = "_FILE"
+_IS_KEY = re.compile(r"(?:KEY|PASSWORD|SECRET|TOKEN)S?$")
+
+
+class KnownValues:
+    """Files of keys are read anew now and then: a key may be changed while the server runs.
+
+    `environment` is as it was before anything was taken out of it.
+    """
+
+    def __init__(self, settings: JobServerSettings, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+        self._named = {*settings.pass_environment, *settings.checks_pass_environment}
+        self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
+        self._values: tuple[str, ...] = ()
+        self._read_at = -_READ_AGAIN_S
+
+    def __call__(self) -> tuple[str, ...]:
+        if time.monotonic() - self._read_at >= _READ_AGAIN_S:
+            found = self._fixed.union(self._of_environment())
+            self._values = tuple(sorted((value for value in found if _counts(value)), key=len, reverse=True))
+            self._read_at = time.monotonic()
+        return self._values
+
+    def known(self, text: str) -> str:
+        return SecretMasker(self()).mask_own(text)
+
+    def all(self, text: str) -> str:
+        return SecretMasker(self()).mask(text).text
+
+    def _of_environment(self) -> Iterator[str]:
+        for name, value in self._environment.items():
+            if name.endswith(_FILE) and _IS_KEY.search(name.removesuffix(_FILE)):
+                yield from _key_of_file(Path(value))
+            elif name.startswith(PREFIX):
+                continue  # those of the settings that are secret are known from there
+            elif (_IS_KEY.search(name) or (name in self._named and telling_word(name))) and not is_code(value):
+                yield value.strip()
+            else:
+                yield from (value[finding.start : finding.end] for finding in find(value))
+
+
+def _counts(value: str) -> bool:
+    return len(value) >= _SHORTEST and not reads_as_placeholder(value)
+
+
+def _of_settings(settings: JobServerSettings) -> Iterator[str]:
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr) and name != "reviewers":
+            yield value.get_secret_value()
+    yield from (reviewer.key.get_secret_value() for reviewer in settings.reviewer_list)
+
+
+def _of_home(home: Path | None) -> Iterator[str]:
+    """An agent's login can be a file: what the rules find in it."""
+    if home is None:
+        return
+    for file in islice((path for path in sorted(home.rglob("*")) if path.is_file()), _MOST_FILES):
+        text = _text(file)
+        yield from (text[finding.start : finding.end] for finding in find(text))
+
+
+def _key_of_file(file: Path) -> Iterator[str]:
+    """A key stands alone in its file, or is a private key of several lines."""
+    text = _text(file).strip()
+    if text.count("\n") == 0 or "PRIVATE KEY" in text:
+        yield text
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8") if file.stat().st_size <= _LARGEST_FILE else ""
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,81 @@
+"""The scan of a change, as a process with a budget of time: some texts take the rules seconds for a megabyte."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.jobserver import subprocesses
+from bot.jobserver.errors import LeakScanError
+from bot.jobserver.leaks.interface import Leak, Trees
+from bot.jobserver.leaks.worker import Task
+from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.mirror import Mirror
+
+TIME_LIMIT_S = 60.0
+"""Public documentation is read at 2 to 5 MB in a second."""
+_OUTPUT = 100_000
+_OUTSIDE = Path("/")
+_LEAKS = TypeAdapter(tuple[Leak, ...])
+
+
+@dataclass(frozen=True)
+class LeakScanProcess:
+    """Implements `LeakScan`. `known` returns the values that this server knows now; `time_limit` is in seconds."""
+
+    mirror: Mirror
+    known: Callable[[], tuple[str, ...]]
+    allowed: tuple[str, ...] = ()
+    time_limit: float = TIME_LIMIT_S
+
+    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
+        output = subprocesses.LastBytes(_OUTPUT)
+        try:
+            code = await subprocesses.run(self._command(trees), stdout=output, stderr=subprocesses.LastBytes(_OUTPUT))
+        except subprocesses.ProcessTimeoutError:
+            raise LeakScanError(f"took longer than {self.time_limit:g} s{_where(output)}") from None
+        except OSError as error:
+            raise LeakScanError(f"cannot be started: {error.strerror}") from error
+        try:
+            return _LEAKS.validate_json(_last_line(output)) if code == 0 else self._failed(code, output)
+        except ValidationError:
+            return self._failed(code, output)
+
+    def _failed(self, code: int, output: subprocesses.LastBytes) -> tuple[Leak, ...]:
+        raise LeakScanError(f"ended with exit code {code}{_where(output)}")
+
+    def _command(self, trees: Trees) -> subprocesses.Command:
+        git = self.mirror.git.command(self.mirror.directory, (), b"", {})
+        task = Task(
+            command=git.arguments,
+            directory=str(git.directory),
+            environment=dict(git.environment),
+            start=trees.start,
+            base=trees.base,
+            commit=trees.commit,
+            known=self.known(),
+            allowed=self.allowed,
+        )
+        return subprocesses.Command(
+            (sys.executable, "-I", "-m", "bot.jobserver.leaks.worker"),
+            _OUTSIDE,
+            {"PATH": "", "LC_ALL": "C.UTF-8"},
+            self.time_limit,
+            json.dumps(task).encode(),
+        )
+
+
+def _last_line(output: subprocesses.LastBytes) -> bytes:
+    return output.getvalue().rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def _where(output: subprocesses.LastBytes) -> str:
+    """The path that was looked at last."""
+    try:
+        path = json.loads(_last_line(output))
+    except ValueError:
+        return ""
+    return f" at `{printable(path)}`" if isinstance(path, str) else ""

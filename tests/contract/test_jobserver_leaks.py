@@ -1,0 +1,173 @@
+"""Keys are never pushed: what would give one away is held back, kept, told without it, and pushed once mended."""
+
+import random
+import string
+from pathlib import Path
+
+from support.fakes.job_ports import ScriptedEditor
+from support.worlds.executor_world import ExecutorWorld, Secrets, executing
+from support.worlds.jobserver_world import git
+
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
+
+OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
+"""What the server is configured with in these tests: no rule knows it."""
+_DRAWN = random.Random(8)  # noqa: S311 - the same in each run
+
+
+def drawn(length: int, signs: str = string.ascii_uppercase + string.digits) -> str:
+    return "".join(_DRAWN.choices(signs, k=length))
+
+
+AWS = f"AKIA{drawn(16, 'ABCDEFGHJKLMNOPQRSTUVWXYZ234567')}"
+GITHUB = f"ghp_{drawn(36, string.ascii_letters + string.digits)}"
+PEM = (
+    "-----BEGIN PRIVATE KEY-----\n"
+    + "\n".join(drawn(64, string.ascii_letters) for _ in range(6))
+    + "\n-----END PRIVATE KEY-----"
+)
+
+
+def editor(files: dict[str, bytes], answer: str = "Done.") -> ScriptedEditor:
+    """Writes the files, unless it is told to mend, or to do nothing."""
+
+    async def script(task: EditTask, progress: Progress) -> EditResult:
+        copy = task.workspace.copy
+        if task.prompt == "mend":
+            (copy / "docs/a.md").write_text("No key.\n")
+        for name, data in files.items():
+            file = copy / name
+            if task.prompt not in {"mend", "continue"}:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        progress.activity(answer)
+        progress.plan([PlanStep(title=answer, status=StepStatus.COMPLETED)])
+        return EditResult(answer)
+
+    return ScriptedEditor(script)
+
+
+def reason(job: AgentJob) -> str:
+    assert job.details is not None
+    return job.details.reason or ""
+
+
+def everything(world: ExecutorWorld) -> str:
+    """All that ever came into the repository, names and messages with it."""
+    objects = git(world.bare, "cat-file", "--batch-check", "--batch-all-objects").splitlines()
+    return "".join(git(world.bare, "cat-file", "-p", line.split()[0]) for line in objects)
+
+
+async def test_what_looks_like_a_key_is_held_back_kept_and_told_without_its_value(tmp_path: Path) -> None:
+    """The agent knows of it by the next instruction, and mends it; then all is pushed."""
+    files = {"docs/a.md": f"Set `AWS_ACCESS_KEY_ID={AWS}`.\n".encode(), "docs/b.md": b"Fine.\n"}
+    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
+        job = await world.done("go")
+        assert job.status is Status.FAILED
+        assert reason(job) == (
+            "Nothing was pushed, since the change holds what looks like a secret (AWS key, rule aws-access-key-id) in "
+            "`docs/a.md`. Reply to have it taken out, or have 'docs/a.md:aws-access-key-id' added to "
+            "PAGEHAND_JOBSERVER_ALLOWED_SECRETS where it is none. "
+            "It got as far as 2 files: the next message goes on from there."
+        )
+        assert world.branches() == {"main"}
+        again = await world.done("continue", job.id)
+        assert again.status is Status.FAILED, "it is still there"
+        assert "docs/a.md" in world.editor.tasks[-1].conversation[0].answer
+        mended = await world.done("mend", job.id)
+        assert mended.status is Status.COMPLETED
+        assert git(world.bare, "ls-tree", "-r", "--name-only", f"pagehand/{job.id}").split() == [
+            "docs/a.md", "docs/b.md", "docs/start.md"
+        ]  # fmt: skip
+        assert AWS not in everything(world)
+
+
+async def test_what_is_allowed_is_pushed(tmp_path: Path) -> None:
+    """By what the words say."""
+    files = {"docs/a.md": f"Use {AWS}.\n".encode()}
+    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
+        job = await world.done("go")
+    (tmp_path / "again").mkdir()
+    assert "'docs/a.md:aws-access-key-id'" in reason(job)
+    secrets = Secrets(allowed=("docs/a.md:aws-access-key-id",))
+    async with executing(tmp_path / "again", editor(files), secrets=secrets) as world:
+        assert (await world.done("go")).status is Status.COMPLETED
+
+
+async def test_a_sample_that_the_base_has_can_be_edited_copied_and_moved(tmp_path: Path) -> None:
+    """It gives nothing away that was not there; a key of several lines is looked for line by line."""
+    sample = f"Set {AWS} and\n\n{PEM}\n"
+
+    async def edit(task: EditTask, _: Progress) -> EditResult:
+        copy = task.workspace.copy
+        text = (copy / "docs/sample.md").read_text()
+        (copy / "docs/sample.md").rename(copy / "docs/moved.md")
+        (copy / "docs/copied.md").write_text(f"New words.\n\n{text}")
+        (copy / "docs/indented.md").write_text(PEM.replace("\n", "\n    "))
+        if task.prompt == "two":
+            (copy / "docs/new.md").write_text(GITHUB)
+        return EditResult("Done.")
+
+    async with executing(tmp_path, ScriptedEditor(edit), secrets=Secrets()) as world:
+        world.push_as_somebody("main", "docs/sample.md", sample)
+        job = await world.done("one")
+        assert (job.status, reason(job)) == (Status.COMPLETED, "")
+        other = await world.done("two")
+        assert "GitHub token" in reason(other)
+        assert "AWS" not in reason(other)
+
+
+async def test_a_name_is_looked_at_and_told_without_the_secret(tmp_path: Path) -> None:
+    """A rule's, and the server's own."""
+    files = {f"docs/{GITHUB}.md": b"x", "docs/plain-own-value-1.md": b"x"}
+    async with executing(tmp_path, editor(files), secrets=Secrets(("plain-own-value-1",))) as world:
+        job = await world.done("go")
+        assert "`docs/[masked: GitHub token].md`" in reason(job)
+        assert "`docs/[masked: Pagehand's own credential].md`" in reason(job)
+        assert GITHUB not in reason(job)
+        assert world.branches() == {"main"}
+
+
+async def test_a_prompt_with_a_secret_is_pushed_without_it(tmp_path: Path) -> None:
+    """Commits and pull requests quote prompts and answers; what the agent is asked stays as it was."""
+    async with executing(tmp_path, editor({"docs/a.md": b"x"}, f"Used {OWN}."), secrets=Secrets((OWN,))) as world:
+        asked = f"Write of {GITHUB} and {OWN}"
+        job = await world.done(asked, requester=Requester(name=f"Robin {OWN}"))
+        assert job.status is Status.COMPLETED
+        assert world.editor.tasks[0].prompt == asked
+        (opened,) = world.pull_requests.opened
+        out = everything(world) + opened.title + opened.description + job.model_dump_json()
+        assert GITHUB not in out.replace(job.model_dump_json(), "")
+        assert OWN not in out
+        assert "[masked: GitHub token]" in opened.title
+        trailer = git(
+            world.bare, "log", "-1", "--format=%(trailers:key=Pagehand-Instruction,valueonly)", f"pagehand/{job.id}"
+        )
+        assert trailer.strip() == f"{job.id}/1"
+        assert OWN not in world.folders.log(job.id).read_text()
+
+
+async def test_what_cannot_be_looked_through_in_time_is_held_back(tmp_path: Path) -> None:
+    """It says so, and where it stopped; nothing is lost."""
+    secrets = Secrets(time_limit=0.0)
+    async with executing(tmp_path, editor({"docs/a.md": b"x"}), secrets=secrets) as world:
+        job = await world.done("go")
+        assert "could not be looked through for keys, which took longer than 0 s" in reason(job)
+        assert "It got as far as 1 file" in reason(job)
+        assert world.branches() == {"main"}
+
+
+async def test_what_others_pushed_to_the_branch_is_not_the_jobs(tmp_path: Path) -> None:
+    """Their key is out already; the job's own change goes on top."""
+    async with executing(tmp_path, secrets=Secrets()) as world:
+        job = await world.done("one")
+        world.push_as_somebody(f"pagehand/{job.id}", "theirs.md", AWS)
+        assert (await world.done("two", job.id)).status is Status.COMPLETED
+
+
+async def test_a_link_that_is_changed_and_many_files_are_looked_at(tmp_path: Path) -> None:
+    """Each of a hundred files, the last one, too."""
+    files = {f"docs/{number}.md": b"Fine.\n" * 100 for number in range(99)} | {"docs/last.md": GITHUB.encode()}
+    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
+        assert "in `docs/last.md`" in reason(await world.done("go"))

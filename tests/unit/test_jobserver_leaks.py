@@ -1,0 +1,153 @@
+"""What a file gives away: a known value in any form, what the rules call a secret, and what is allowed."""
+
+import base64
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from bot.jobserver.executor.secret_guard import in_words
+from bot.jobserver.leaks.allowances import Allowances
+from bot.jobserver.leaks.contents import text_in
+from bot.jobserver.leaks.forms import forms_of, squeezed
+from bot.jobserver.leaks.interface import Leak
+from bot.jobserver.leaks.known_values import KnownValues
+from bot.jobserver.leaks.scan import Scanner
+from bot.jobserver.settings import JobServerSettings
+
+OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
+"""No rule knows it."""
+_DRAWN = random.Random(8)  # noqa: S311 - the same in each run
+AWS = "AKIA" + "".join(_DRAWN.choices("ABCDEFGHJKLMNOPQRSTUVWXYZ234567", k=16))
+FORMS: dict[str, Callable[[str], bytes]] = {
+    "as it is": str.encode,
+    "in UTF-16": lambda text: text.encode("utf-16"),
+    "in UTF-16 without a mark": lambda text: b"\x01\x02" + text.encode("utf-16-be"),
+    "in a binary": lambda text: bytes(range(256)) * 40 + b"\n" + text.encode() + b"\n" + bytes(range(256)),
+    "with Latin-1 around": lambda text: b"caf\xe9 " + text.encode() + b" \xe9",
+    "in a line of a megabyte": lambda text: b"word " * 200_000 + text.encode() + b" word" * 1000,
+}
+OWN_FORMS: dict[str, Callable[[str], bytes]] = {
+    "in base64": lambda text: base64.b64encode(text.encode()),
+    "in base64 of more": lambda text: base64.b64encode(f"user:{text}\n".encode()),
+    "in base64 for addresses": lambda text: base64.urlsafe_b64encode(f"{{'k': {text}}}".encode()),
+    "in base64 of short lines": lambda text: base64.encodebytes(text.encode() * 9),
+    "in an address": lambda text: f"https://x.example/?key={quote(text, safe='')}".encode(),
+    "with all its signs as escapes": lambda text: "".join(f"%{ord(sign):02x}" for sign in text).encode(),
+    "in JSON within JSON": lambda text: json.dumps(json.dumps({"key": text})).encode(),
+    "in HTML": lambda text: text.replace("&", "&amp;").encode(),
+    "in hexadecimal digits": lambda text: text.encode().hex().upper().encode(),
+    "in two strings of code": lambda text: f'key = "{text[:9]}" +\n      "{text[9:]}"'.encode(),
+    "with signs that nobody sees": lambda text: "\u200b".join(text).encode(),
+}
+
+
+def found(data: bytes, known: tuple[str, ...] = (), *allowed: str, path: str = "docs/a.md") -> list[str]:
+    return [one.rule or "own" for one in Scanner(known, Allowances(allowed)).suspicions(path, data)]
+
+
+@pytest.mark.parametrize("form", [*FORMS, *OWN_FORMS])
+def test_a_value_of_the_server_is_found_in_any_form(form: str) -> None:
+    """Nobody can allow it."""
+    assert found((FORMS | OWN_FORMS)[form](OWN), (OWN,), "**") == ["own"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_rules_know_is_found_in_any_text(form: str) -> None:
+    """Whatever the file is."""
+    assert found(FORMS[form](f"\nid: {AWS}\n")) == ["aws-access-key-id"]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=12), st.binary(max_size=40), st.binary(max_size=40))
+def test_whatever_the_value_it_is_found_between_other_bytes(value: str, before: bytes, after: bytes) -> None:
+    """As it is, and in base64 of it with what stands around."""
+    forms = forms_of(value)
+    if squeezed(value.encode()) in forms:
+        assert any(form in squeezed(before + value.encode() + after) for form in forms)
+        whole = squeezed(base64.b64encode(before + value.encode() + after))
+        assert any(form in whole for form in forms)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_some_text(data: bytes) -> None:
+    """No file stops the search."""
+    assert isinstance(text_in(data), str)
+    assert isinstance(text_in(b"\xff\xfe" + data + b"\0"), str)
+
+
+def test_a_short_value_is_looked_for_nowhere() -> None:
+    """It stands in many files by chance."""
+    assert forms_of("docs") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_held"),
+    [
+        ((), True), (("docs/**",), False), (("docs/a.md:aws-access-key-id",), False), (("docs/a.md:jwt",), True),
+        (("blog/**",), True), (("**:aws-access-key-id",), False), (("docs/*.mdx",), True),
+    ],
+)  # fmt: skip
+def test_paths_and_rules_are_allowed(allowed: tuple[str, ...], is_held: bool) -> None:  # noqa: FBT001
+    """By whoever runs the server; a comment in the file would be the agent's to write."""
+    assert bool(found(f"{AWS} # gitleaks:allow".encode(), (), *allowed)) is is_held
+
+
+@pytest.mark.parametrize("value", ["docs/a.md:no-such-rule", "/docs", "docs/a.md:configured-value", "a,b"])
+def test_a_rule_that_there_is_not_is_refused_at_the_start(value: str) -> None:
+    """It would allow nothing, and nobody would know."""
+    with pytest.raises(ValidationError):
+        JobServerSettings(repository="/x", api_key="a key of sixteen characters", allowed_secrets=value)
+
+
+def test_a_megabyte_of_text_takes_the_known_values_no_time() -> None:
+    """They are looked for in everything, also where no rule is."""
+    begin = time.process_time()
+    assert found(b"word " * 200_000, tuple(f"{OWN}{number}" for number in range(20)), "**") == []
+    assert time.process_time() - begin < 5
+
+
+def test_the_server_knows_what_it_and_its_programs_were_given(tmp_path: Path) -> None:
+    """Settings, variables, files of keys, an agent's login; and no region, path or placeholder."""
+    (tmp_path / "key").write_text("from-a-file-0123456789\n")
+    home = tmp_path / "home"
+    (home / ".codex").mkdir(parents=True)
+    (home / ".codex/auth.json").write_text(json.dumps({"OPENAI_API_KEY": "sk-proj-" + OWN.replace("/", "x")}))
+    settings = JobServerSettings(
+        repository="https://github.com/acme/docs", api_key="api-key-of-the-server", agent_home=home,
+        reviewers=SecretStr("Ada: key-of-ada-0123456789"), github_token=SecretStr("token-of-github-01"),
+        pass_environment="REGION,DEPLOY_AUTH",
+    )  # fmt: skip
+    environment = {
+        "ANTHROPIC_API_KEY": "agents-own-key-01", "REGION": "eu-central-1", "DEPLOY_AUTH": "pass-through-1",
+        "OTHER_KEY_FILE": str(tmp_path / "key"), "HTTPS_PROXY": "http://user:Pr0xyPassw0rd!@proxy.internal:3128",
+        "SSH_AUTH_SOCK": "/run/agent.sock", "X_TOKEN": "your-token-here", "PATH": "/usr/bin:/bin",
+        "PAGEHAND_JOBSERVER_ALLOWED_SECRETS": "docs/samples/**",
+    }  # fmt: skip
+    known = KnownValues(settings, environment)
+    told = set(known())
+    assert {
+        "api-key-of-the-server", "key-of-ada-0123456789", "token-of-github-01", "agents-own-key-01", "pass-through-1",
+        "from-a-file-0123456789", "Pr0xyPassw0rd!",
+    } <= told  # fmt: skip
+    assert any(value.startswith("sk-proj-") for value in told)
+    assert not told & {"eu-central-1", "/run/agent.sock", "your-token-here", "/usr/bin:/bin", "docs/samples/**"}
+    assert known.known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
+
+
+def test_many_leaks_are_told_in_few_words() -> None:
+    """With all that can be allowed; a value of the server's own cannot."""
+    looks = [Leak(f"{number}.md", "AWS key", "aws-access-key-id") for number in range(9)]
+    words = in_words([Leak("a.md", "Pagehand's own credential"), *looks])
+    looks_like = "what looks like a secret (AWS key, rule aws-access-key-id) in"
+    assert words == (
+        "Nothing was pushed, since the change holds a key that this job server works with, in `a.md`, "
+        f"{looks_like} `0.md`, {looks_like} `1.md`, and 7 more. Reply to have it taken out, or have "
+        "'0.md:aws-access-key-id' '1.md:aws-access-key-id' added to PAGEHAND_JOBSERVER_ALLOWED_SECRETS where it is none"
+    )
