@@ -96,13 +96,13 @@ async def test_the_program_gets_only_the_environment_that_was_allowed(
 ) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
     monkeypatch.setenv("COPY_OF_KEY", f"x{KEY}")
-    monkeypatch.setenv("AGENT_KEY", "for the agent")
+    monkeypatch.setenv("AGENT_REGION", "for the agent")
     monkeypatch.setenv("SECRET_OF_OTHERS", "nobody's")
-    passed = "AGENT_KEY, COPY_OF_KEY PAGEHAND_JOBSERVER_API_KEY"
+    passed = "AGENT_REGION, COPY_OF_KEY PAGEHAND_JOBSERVER_API_KEY"
     async with with_program(tmp_path, WRITE_INPUT, pass_environment=passed) as world:
         job = await world.done("go")
         seen = world.show(f"pagehand/{job['id']}", "environment.md")
-    assert "AGENT_KEY=for the agent" in seen
+    assert "AGENT_REGION=for the agent" in seen
     assert "PATH=" in seen
     assert KEY not in seen
     assert "SECRET_OF_OTHERS" not in seen
