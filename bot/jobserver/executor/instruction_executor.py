@@ -83,9 +83,9 @@ class InstructionExecutor:
         """Raises HeldBackError for what would give a secret away; the work is kept."""
         try:
             await self.guard.check(start, commit)
-        except HeldBackError as error:
-            words = await self.editing.partial_work.keep_commit(instruction, start, commit)
-            raise HeldBackError(f"{error}. {words}") from None
+        except HeldBackError:
+            await self.editing.partial_work.keep_commit(instruction, start, commit)
+            raise
 
     async def _publish(self, instruction: Instruction, start: StartingPoint, change: Change) -> Outcome | None:
         """Returns None where somebody else's commits on the branch are in the way.
