@@ -14,6 +14,7 @@ from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT_BUTTONS,
     DISCARD_HELD,
+    DISCARD_WORK,
     RETRY_JOB,
     SEND_ALL_HELD,
     SEND_HELD,
@@ -31,6 +32,8 @@ STOPPED, MUTED = 0.2, 0.2
 """How often a job is stopped instead of ending, and is muted for a while."""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often it fails at last and is retried, is switched to the other project, and is followed by another job."""
+DISCARDED = 0.5
+"""How often what a failed job got done is thrown away."""
 EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited, or deleted, at once."""
 OF_HELD = (SEND_HELD, SEND_HELD, SEND_HELD, SEND_ALL_HELD, DISCARD_HELD)
@@ -49,6 +52,8 @@ async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
     last = scenario.rng.random() if is_last else 1.0
     if last < FAILED:
         await _fail(scenario)
+        if scenario.rng.random() < DISCARDED:
+            await _discard(scenario)
         await _retry(scenario)
     elif last < FAILED + SWITCHED:
         await _switch(scenario)
@@ -149,7 +154,19 @@ def _ends_without_answer(scenario: "UserScenario", status: str | None) -> None:
     """Such an end names the pull request that there was before it."""
     scenario.ends.update(scenario.links[-1:])
     for job_id in scenario.jobs:
-        scenario.world.fake_job_api.show(job_id, status, details={})
+        details = {"partialWork": {"files": 2}} if status == "failed" else {}
+        scenario.world.fake_job_api.show(job_id, status, details=details)
+
+
+async def _discard(scenario: "UserScenario") -> None:
+    """Throws away what the job got done, by the card's button if it is there already."""
+    scenario.where, card = "discards", scenario.card
+    assert card is not None
+    if scenario.rng.random() < 0.5 and DISCARD_WORK in str(card.blocks):
+        await _press(scenario, RequestKind.DISCARD, scenario.person, card, DISCARD_WORK)
+        await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.DISCARD}'"))
+    else:
+        await _do(scenario, RequestKind.DISCARD, "!discard")
 
 
 async def _retry(scenario: "UserScenario") -> None:

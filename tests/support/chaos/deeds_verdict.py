@@ -11,14 +11,17 @@ from support.oracles.promises import Broken, Promise
 
 from bot.domain.audit import AuditAction
 from bot.domain.home import JOBS_A_PAGE, HomeContent
+from bot.domain.notices.messages import ActionAnswer
 from bot.domain.requests import RequestKind, RequestState, WayIn
 from bot.domain.stopping import STOP_WORDS
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.words.answers import ANSWERS
 from bot.store.store import open_store
 
 _ENDS = frozenset({RequestState.ACCEPTED, RequestState.REJECTED, RequestState.UNCERTAIN})
 _SENT = frozenset({RequestState.ACCEPTED, RequestState.UNCERTAIN})
+_DISCARDED = ANSWERS[ActionAnswer.DISCARDED]()
 _LINK = re.compile(r" · <[^<>|]*\|thread>")
 
 
@@ -44,7 +47,12 @@ async def deeds_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -
     ]
     noted = Counter((row[0], AuditAction(row[1])) for row in await world.rows("SELECT thread_id, action FROM audit"))
     follows = {row[0]: row[1] for row in await world.rows("SELECT id, follows FROM threads")}
-    return [*_deeds(scenarios, rows), *_stops(world, scenarios, rows), *_audit(rows, noted, follows)]
+    return [
+        *_deeds(scenarios, rows),
+        *_stops(world, scenarios, rows),
+        *_discards(world, scenarios, rows),
+        *_audit(rows, noted, follows),
+    ]
 
 
 def _deeds(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
@@ -87,6 +95,20 @@ def _stops(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collect
             yield Broken(Promise.NOTHING_LOST, f"the stop {row.id} is said to be done, and reached nobody")
 
 
+def _discards(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+    """Who is told that work was discarded had the job API do it, and it did so for nobody else."""
+    discarded, by_thread = {*world.fake_job_api.discarded}, {each.thread_id: each for each in scenarios if each.card}
+    wanted = {row.thread_id for row in rows if row.kind is RequestKind.DISCARD}
+    for thread_id, scenario in by_thread.items():
+        was_done = bool({*scenario.jobs} & discarded)
+        seen = scenario.person.ephemerals(scenario.channel)
+        told = [message.text for message in seen if message.thread_ts == scenario.root_ts]
+        if was_done and thread_id not in wanted:
+            yield Broken(Promise.DONE_ONCE, f"{scenario.prompt}: its work was discarded, and nobody wanted that")
+        if thread_id in wanted and not was_done and any(_DISCARDED in text for text in told):
+            yield Broken(Promise.NOTHING_LOST, f"{scenario.prompt}: it is said to be discarded, and reached nobody")
+
+
 def _audit(
     rows: Collection[Row], noted_of_threads: Counter[tuple[str, AuditAction]], follows: Mapping[str, str]
 ) -> Iterator[Broken]:
@@ -106,6 +128,7 @@ def _audit(
         AuditAction.ASKED: ((RequestKind.START,), (RequestKind.START,)),
         AuditAction.STEERED: ((RequestKind.FOLLOW_UP,), (RequestKind.FOLLOW_UP,)),
         AuditAction.STOPPED: ((RequestKind.STOP,), (RequestKind.STOP,)),
+        AuditAction.DISCARDED: ((RequestKind.DISCARD,), (RequestKind.DISCARD,)),
         AuditAction.MUTED: ((RequestKind.MUTE,), (RequestKind.MUTE,)),
         AuditAction.UNMUTED: ((), (RequestKind.UNMUTE,)),
         AuditAction.RETRIED: ((), (RequestKind.RETRY, RequestKind.SEND_AGAIN)),

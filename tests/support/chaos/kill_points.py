@@ -31,7 +31,20 @@ POINTS = (
 )
 """Every point at which a process is killed."""
 SELDOM = frozenset(
-    {"create", "find", "tell", "join", "member", "channel", "thread", "look_up", "read", _UPLOADING, "cancel"}
+    {
+        "create",
+        "find",
+        "tell",
+        "join",
+        "member",
+        "channel",
+        "thread",
+        "look_up",
+        "read",
+        _UPLOADING,
+        "cancel",
+        "discard",
+    }
 )
 """Calls that a process makes so seldom that it ends at the first of them."""
 
