@@ -17,6 +17,7 @@ from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
+from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.pull_request_states import PullRequestStates
@@ -157,6 +158,7 @@ class Composition:
                     settings.command,
                     sandbox,
                     self._limits,
+                    egress_for(settings),
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secret=settings.api_key.get_secret_value(),
@@ -168,8 +170,9 @@ class Composition:
         settings = self._settings
         secret = settings.api_key.get_secret_value()
         environment = child_environment(os.environ, settings.checks_pass_environment, secret=secret)
-        limits, time_limit = self._limits, settings.time_limit.total_seconds()
-        return DocumentationChecks(CheckProgram(sandbox, limits, time_limit, environment), settings.checks)
+        time_limit = settings.time_limit.total_seconds()
+        program = CheckProgram(sandbox, self._limits, egress_for(settings), time_limit, environment)
+        return DocumentationChecks(program, settings.checks)
 
 
 def _pull_requests(

@@ -14,6 +14,7 @@ from support.worlds.agent_world import agent_world
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import RunLimits
@@ -45,7 +46,7 @@ def killed(limits: RunLimits, *, times: int = 1) -> str:
 
 
 def command_editor(limits: RunLimits, program: str) -> CommandEditor:
-    return CommandEditor((sys.executable, "-c", program), NoSandbox(limits), limits, time_limit=30)
+    return CommandEditor((sys.executable, "-c", program), NoSandbox(limits), limits, OpenEgress(), time_limit=30)
 
 
 def task(tmp_path: Path) -> EditTask:
@@ -84,7 +85,9 @@ async def test_an_agent_that_the_kernel_killed_for_its_memory_is_told_of(tmp_pat
 async def test_a_check_that_the_kernel_killed_for_its_memory_is_told_of(tmp_path: Path, limits: RunLimits) -> None:
     copy = task(tmp_path).workspace.copy
     with pytest.raises(CheckCouldNotRunError, match=WORDS):
-        await CheckProgram(NoSandbox(limits), limits, 30).run((sys.executable, "-c", killed(limits)), copy)
+        await CheckProgram(NoSandbox(limits), limits, OpenEgress(), 30).run(
+            (sys.executable, "-c", killed(limits)), copy
+        )
 
 
 async def test_a_program_that_is_killed_otherwise_is_not_called_too_large(tmp_path: Path, limits: RunLimits) -> None:

@@ -246,7 +246,7 @@ async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, st
     attempt("interfaces", lambda: [name for _, name in socket.if_nameindex() if name != "lo"] == [])
     report()
     """
-    async with hostile_world(tmp_path, program, sandbox_network=has_network) as world:
+    async with hostile_world(tmp_path, program, egress="open" if has_network else "none") as world:
         found = await findings(world)
     if has_network:
         assert (found["loopback"], found["abstract"]) == ("None", "None")
@@ -256,6 +256,29 @@ async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, st
             "abstract": "ConnectionRefusedError",
             "interfaces": "True",
         }
+
+
+async def test_what_it_tried_to_reach_is_told(tmp_path: Path) -> None:
+    """By the proxy that its variables name; in the answer, the pull request and the log."""
+    program = r"""
+    import socket
+    def ask(target):
+        host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").rsplit(":", 1)
+        with socket.create_connection((host, int(port)), 10) as proxy:
+            proxy.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+            raise OSError(proxy.makefile().readline().split()[1])
+    for target in ("example.com:443", "example.com:443", "127.0.0.1:80"):
+        attempt(target, lambda: ask(target))
+    report()
+    """
+    told = "It tried to reach example.com, an address that is no host's name: not allowed here."
+    async with hostile_world(tmp_path, program, egress="none") as world:
+        job = await world.done("go")
+        assert job["details"]["summary"].endswith(told)
+        assert "refused: example.com (2)" in world.log(job["id"])
+        await world.log_in()
+        page = (await world.client.get(job["prLink"])).text
+    assert "It tried to reach example.com" in page
 
 
 async def test_what_one_job_leaves_in_tmp_no_other_sees(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from support.fakes.fake_snapshot import FakeSnapshot
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
 from bot.jobserver.checks.vale import parse_report
+from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
@@ -40,7 +41,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 async def results(copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0) -> dict[str, CheckResult]:
-    checks = DocumentationChecks(CheckProgram(NoSandbox(), LIMITS, time_limit), commands)
+    checks = DocumentationChecks(CheckProgram(NoSandbox(), LIMITS, OpenEgress(), time_limit), commands)
     found = await checks.run(FakeSnapshot(BEFORE), FakeSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
     return {result.name: result for result in found}
 

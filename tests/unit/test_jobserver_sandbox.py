@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from bot.errors import ConfigError
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
+from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.sandbox.own_process import forget_secrets
 from bot.jobserver.sandbox.program_files import needed_paths
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.hosts import AllowedHost
+from bot.jobserver.settings.sandbox import SandboxSettings
 
 
 def script(path: Path, first_line: str = "") -> Path:
@@ -110,7 +114,7 @@ def test_secrets_are_forgotten_and_nothing_else_is() -> None:
 
 async def test_without_bubblewrap_the_server_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none: then .* see "):
+    with pytest.raises(JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none and .* see "):
         await open_sandbox(settings(), tmp_path / "data")
 
 
@@ -143,3 +147,17 @@ async def test_no_setting_shows_the_data_directory(
 
 def json_list(path: Path) -> str:
     return f'["{path}"]'
+
+
+async def test_without_a_sandbox_nothing_can_keep_a_list_of_hosts(tmp_path: Path) -> None:
+    """So the server does not begin to work as if something did."""
+    for egress in ((), (AllowedHost("a.example", 443),)):
+        with pytest.raises(JobServerError, match="set PAGEHAND_JOBSERVER_EGRESS=open"):
+            await open_sandbox(SandboxSettings(sandbox="none", egress=egress), tmp_path)
+    assert isinstance(await open_sandbox(SandboxSettings(sandbox="none", egress="open"), tmp_path), NoSandbox)
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_the_setting_that_egress_replaces_says_so(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"SANDBOX_NETWORK has ended: it is PAGEHAND_JOBSERVER_EGRESS now: none"):
+        JobServerSettings.from_environment({"PAGEHAND_JOBSERVER_SANDBOX_NETWORK": value})

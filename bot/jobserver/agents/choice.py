@@ -7,6 +7,7 @@ from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
 from bot.jobserver.agents.named import agent_for
+from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
@@ -30,6 +31,7 @@ def agent_editor(
         agent_launch(settings, environment),
         sandbox,
         limits or RunLimits.for_settings(settings),
+        egress_for(settings),
         time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
     )

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,9 @@ from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.text import Redactor, one_line
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
@@ -52,23 +55,43 @@ class AgentEditor:
     """
 
     def __init__(
-        self, launch: AgentLaunch, sandbox: Sandbox, limits: RunLimits, *, time_limit: float, may_ask: bool = False
+        self,
+        launch: AgentLaunch,
+        sandbox: Sandbox,
+        limits: RunLimits,
+        egress: Egress,
+        *,
+        time_limit: float,
+        may_ask: bool = False,
     ) -> None:
         self._launch = launch
         self._agent = launch.agent
         self._sandbox = sandbox
         self._limits = limits
+        self._egress = egress
         self._time_limit = time_limit
         self._may_ask = may_ask
         self._asked = PendingPermissions()
 
     async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+        refusals = EgressRefusals()
+        try:
+            async with self._egress.opened(refusals) as connected:
+                result = await self._started(task, progress, connected)
+        except EditError as error:
+            raise EditError(refusals.after(str(error))) from None
+        finally:
+            for line in refusals.in_log:
+                append_line(task.log, line)
+        return replace(result, notes=refusals.in_words)
+
+    async def _started(self, task: EditTask, progress: Progress, connected: Connected) -> EditResult:
         program = self._launch.program()
         redact = Redactor(self._launch.hidden(program))
         granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
         with open_log(task.log, redact) as log:
             try:
-                placed = await self._placed(program, task.workspace)
+                placed = await self._placed(connected(program), task.workspace)
                 async with asyncio.timeout(self._time_limit):
                     return await self._edit(_Run(task, progress, log, redact, granted, self._given(task)), placed)
             except TimeoutError:
@@ -91,9 +114,10 @@ class AgentEditor:
         redact = Redactor(self._launch.hidden(program))
         with open_log(task.log, redact) as log:
             try:
-                placed = await self._placed(program, task.workspace)
-                async with self._connected(placed, log) as (_, connection):
-                    info = (await connection.initialize()).agent_info
+                async with self._egress.opened(EgressRefusals()) as connected:
+                    placed = await self._placed(connected(program), task.workspace)
+                    async with self._connected(placed, log) as (_, connection):
+                        info = (await connection.initialize()).agent_info
             except EditError as error:
                 raise EditError(redact(str(error))) from None
         return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"

@@ -2,12 +2,14 @@
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from bot.jobserver import subprocesses
-from bot.jobserver.errors import JobServerError
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.run_egress import Egress
+from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
@@ -20,7 +22,7 @@ class CheckCouldNotRunError(JobServerError):
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended, and the last 2 MB of what it printed."""
+    """How a program ended, and the last 2 MB of what it printed; then what it tried to reach in vain."""
 
     exit_code: int
     output: str
@@ -32,6 +34,7 @@ class CheckProgram:
 
     sandbox: Sandbox
     limits: RunLimits
+    egress: Egress
     time_limit: float
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -42,10 +45,17 @@ class CheckProgram:
             CheckCouldNotRunError: it cannot be started, took too long, or used too much.
         """
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
-            workspace = Workspace(copy, Path(home))
-            program = self.sandbox.prepare(Program(arguments, self.environment), workspace)
-            command = subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit)
-            return await self._run(command, workspace)
+            workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
+            try:
+                async with self.egress.opened(refusals) as connected:
+                    program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)
+                    command = subprocesses.Command(
+                        program.arguments, program.directory, program.environment, self.time_limit
+                    )
+                    finished = await self._run(command, workspace)
+            except EditError as error:
+                raise CheckCouldNotRunError(str(error)) from error
+        return replace(finished, output="\n".join(filter(None, (finished.output, *refusals.in_words))))
 
     async def _run(self, command: subprocesses.Command, workspace: Workspace) -> Finished:
         output = subprocesses.LastBytes(_OUTPUT_BYTES)

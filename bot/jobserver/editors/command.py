@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -13,6 +13,9 @@ from typing import IO
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
@@ -61,16 +64,29 @@ class CommandEditor:
     command: tuple[str, ...]
     sandbox: Sandbox
     limits: RunLimits
+    egress: Egress
     time_limit: float
     passed: tuple[str, ...] = ()
     secret: str = ""
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
+        refusals = EgressRefusals()
+        try:
+            async with self.egress.opened(refusals) as connected:
+                result = await self._edit(task, connected)
+        except EditError as error:
+            raise EditError(refusals.after(str(error))) from error
+        finally:
+            for line in refusals.in_log:
+                append_line(task.log, line)
+        return replace(result, notes=refusals.in_words)
+
+    async def _edit(self, task: EditTask, connected: Connected) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
         with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
             stdin = b"" if arguments != self.command else prompt
-            command = self._command(task, arguments, stdin)
+            command = self._command(task, connected, arguments, stdin)
             exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
         if words := self.limits.told_by_exit(exit_code):
             raise EditError(f"the editor was ended: {words}")
@@ -86,9 +102,11 @@ class CommandEditor:
         files = attachments_in_words(task.attachments, self.sandbox.attachments(task.workspace))
         return f"{files}\n\nThe instruction:\n\n{asked}"
 
-    def _command(self, task: EditTask, arguments: tuple[str, ...], stdin: bytes) -> subprocesses.Command:
+    def _command(
+        self, task: EditTask, connected: Connected, arguments: tuple[str, ...], stdin: bytes
+    ) -> subprocesses.Command:
         environment = child_environment(os.environ, self.passed, secret=self.secret)
-        program = self.sandbox.prepare(Program(arguments, environment), task.workspace)
+        program = self.sandbox.prepare(connected(Program(arguments, environment)), task.workspace)
         return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
 
     def _last_line(self, output: str) -> str:

@@ -56,12 +56,13 @@ class EditResult:
     """What an editor says at the end; each can be empty.
 
     `summary`: its answer, in Markdown. `reason`: why it changed nothing, where it knows. `question`: what it has to
-    know before it can go on.
+    know before it can go on. `notes`: sentences of ours about the run, such as what it tried to reach.
     """
 
     summary: str = ""
     reason: str = ""
     question: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Progress(Protocol):

@@ -97,10 +97,12 @@ def why_nothing_changed(reason: str, question: str, left_out: Sequence[str]) -> 
     return " ".join(words) or None
 
 
-def answer_with(summary: str, left_out: Sequence[str]) -> str | None:
-    """Returns what the agent answered, and what of its change was left out: whoever asked looks here first."""
+def answer_with(summary: str, left_out: Sequence[str], notes: Sequence[str]) -> str | None:
+    """Returns what the agent answered, what of its change was left out, and what is to be known of its run: whoever
+    asked looks here first.
+    """
     told = f"Left out: {'; '.join(_shortened_list(left_out))}" if left_out else ""
-    return "\n\n".join(filter(None, (summary, told))) or None
+    return "\n\n".join(filter(None, (summary, told, *notes))) or None
 
 
 def _requested_by(requester: Requester | None) -> str:

@@ -120,7 +120,7 @@ class Editing:
     async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> Change:
         copy = self._task(instruction).workspace.copy
         collected = await self.repository.collect(start.tree, copy)
-        notes = (*filter(None, (start.note,)), *collected.notes)
+        notes = (*filter(None, (start.note,)), *collected.notes, *result.notes)
         if collected.tree == start.tree:
             return Change(result, left_out=collected.left_out, notes=notes)
         described_as = await described(instruction, self.masking)

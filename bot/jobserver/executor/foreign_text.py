@@ -29,6 +29,7 @@ def bounded_result(result: EditResult) -> EditResult:
         summary=shortened(result.summary, MAX_SUMMARY),
         reason=shortened(result.reason, MAX_REASON),
         question=shortened(result.question, MAX_QUESTION),
+        notes=result.notes,
     )
 
 

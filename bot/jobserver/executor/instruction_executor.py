@@ -93,7 +93,7 @@ class InstructionExecutor:
         Raises:
             GitError: it could not be pushed; the work is kept.
         """
-        answer = answer_with(change.result.summary, change.left_out)
+        answer = answer_with(change.result.summary, change.left_out, change.result.notes)
         told = JobDetails(summary=answer, question=change.result.question or None)
         await self.publishing.records.record_answer(instruction, told)
         try:
@@ -109,7 +109,7 @@ class InstructionExecutor:
         proposed = await self.publishing.propose_earlier(instruction, start)
         result, told = change.result, pull_request_details(pull_request) if pull_request else None
         details = JobDetails(
-            summary=result.summary or None,
+            summary=answer_with(result.summary, (), result.notes),
             reason=why_nothing_changed(result.reason, result.question, change.left_out),
             question=result.question or None,
             pull_request=proposed.details or told,

@@ -88,7 +88,7 @@ class Publishing:
         proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
         details = JobDetails(
-            summary=answer_with(change.result.summary, change.left_out),
+            summary=answer_with(change.result.summary, change.left_out, change.result.notes),
             reason=proposed.reason,
             question=change.result.question or None,
             changes=change.changes,

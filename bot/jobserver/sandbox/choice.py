@@ -15,13 +15,19 @@ from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.sandbox.seccomp import MACHINES
-from bot.jobserver.settings.sandbox import SandboxSettings
+from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 
 _TRIAL_S = 20.0
 _WORDS_LIMIT = 4000
 _OTHERWISE = (
-    "Or set PAGEHAND_JOBSERVER_SANDBOX=none: then programs and agents run as this user, see every file that it can "
-    "read, and can change what it can change"
+    "Or set PAGEHAND_JOBSERVER_SANDBOX=none and PAGEHAND_JOBSERVER_EGRESS=open: then programs and agents run as this "
+    "user, see every file that it can read, change what it can change, and reach what it can reach"
+)
+
+
+_NOT_KEPT = (
+    "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open where "
+    "they may reach all that this machine reaches, or use bubblewrap"
 )
 
 
@@ -38,6 +44,8 @@ async def open_sandbox(
     limits = RunLimits.for_settings(settings, groups)
     match settings.sandbox:
         case "none":
+            if settings.egress != OPEN:
+                raise JobServerError(_NOT_KEPT)
             return NoSandbox(limits)
         case "bubblewrap":
             sandbox = _bubblewrap(settings, data, limits, machine)
@@ -60,7 +68,7 @@ def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machin
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {folder}, which is not a folder")
         if folder.is_relative_to(data.resolve()) or data.resolve().is_relative_to(folder):
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS must not show the data directory: {folder} does")
-    return Bubblewrap(found, limits, has_network=settings.sandbox_network, folders=settings.sandbox_folders)
+    return Bubblewrap(found, limits, has_network=settings.egress == OPEN, folders=settings.sandbox_folders)
 
 
 async def _try(sandbox: Bubblewrap) -> None:

@@ -14,7 +14,7 @@ from bot.jobserver.settings.checks import CheckSettings
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import LimitSettings
 from bot.jobserver.settings.pages import PageSettings
-from bot.jobserver.settings.sandbox import SandboxSettings
+from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words
 
 SHORTEST_KEY = 16
@@ -145,7 +145,7 @@ class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSet
     def _somebody_can_read(cls, value: bool | None, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's signature
         """What runs on this machine could read pages that everybody can read, unless its sandbox keeps it from them."""
         runs_programs = info.data.get("editor", "builtin") != "builtin" or bool(info.data.get("checks"))
-        is_open = info.data.get("sandbox") == "none" or info.data.get("sandbox_network") is True
+        is_open = info.data.get("sandbox") == "none" or info.data.get("egress") == OPEN
         reviewers = info.data.get("reviewers")
         if value and reviewers is not None and not reviewers.get_secret_value().strip():
             raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")

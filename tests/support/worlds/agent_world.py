@@ -14,6 +14,7 @@ from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
+from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
@@ -87,7 +88,7 @@ def agent_world(
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
     launch = AgentLaunch(scripted(root, script, **traits), passed or {})
-    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, time_limit=time_limit, may_ask=may_ask)
+    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, OpenEgress(), time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
 
 

@@ -1,0 +1,191 @@
+"""The one way from a sandbox to other hosts: a proxy on a Unix socket that connects to what is listed, and to addresses
+that it has looked at itself.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import h11
+
+from bot.jobserver.egress.addresses import is_public, may_be_internal
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.settings.hosts import AllowedHost, find, host_and_port
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a name; OSError where there are none."""
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+MOST_CONNECTIONS = 64
+"""At once, for one run; more are closed."""
+MOST_ADDRESSES = 8
+_HEAD_BYTES = 8_192
+_HEAD_S = 10.0
+_CONNECT_S = 10.0
+_IDLE_S = 300.0
+"""Without a byte either way."""
+_CHUNK = 2**16
+_ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
+_NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
+_NOT_PUBLIC = "This host's name leads to an address that is not public."
+_NO_ANSWER = "This host cannot be reached."
+
+
+class _Refusal(Exception):
+    """What a request is answered with."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+
+
+async def resolve(name: str, port: int) -> list[str]:
+    """Asks the system's resolver."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+@dataclass(frozen=True)
+class ConnectProxy:
+    """Connects programs to the hosts that are allowed; what is refused is counted."""
+
+    allowed: Sequence[AllowedHost]
+    refusals: EgressRefusals
+    resolve: Resolve = resolve
+    connect_s: float = _CONNECT_S
+    head_s: float = _HEAD_S
+    idle_s: float = _IDLE_S
+
+    @contextlib.asynccontextmanager
+    async def listening(self, path: Path) -> AsyncIterator[None]:
+        """Answers on this Unix socket; at the end, all connections are closed."""
+        connections: set[asyncio.Task[None]] = set()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if len(connections) >= MOST_CONNECTIONS:
+                writer.close()
+                return
+            task = asyncio.ensure_future(self._answer((reader, writer)))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+            await asyncio.wait({task})
+
+        server = await asyncio.start_unix_server(answer, path, limit=_CHUNK)
+        try:
+            yield
+        finally:
+            server.close()
+            left = tuple(connections)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    async def _answer(self, inner: Streams) -> None:
+        try:
+            with contextlib.suppress(OSError, TimeoutError):  # either side is gone, or has nothing to say
+                await self._connect_to_target(inner)
+        except _Refusal as refusal:
+            inner[1].write(_response(refusal.status, refusal.words))
+        finally:
+            inner[1].close()  # what was written goes out all the same
+
+    async def _connect_to_target(self, inner: Streams) -> None:
+        async with asyncio.timeout(self.head_s):
+            target, early = await _target(inner[0])
+        outer = await self._connected(target)
+        try:
+            inner[1].write(_response(200, ""))
+            outer[1].write(early)
+            await _tunnel(inner, outer, self.idle_s)
+        finally:
+            outer[1].close()
+
+    async def _connected(self, target: str) -> Streams:
+        host, _, port = target.rpartition(":")
+        number = int(port[:5]) if port.isascii() and port.isdigit() else 0
+        try:
+            name, number = host_and_port(target)
+            allowed = find(self.allowed, name, number)
+        except ValueError:
+            allowed = None
+        if allowed is None:
+            self.refusals.refused(host, number)
+            raise _Refusal(403, _NOT_LISTED)
+        return await self._connect(allowed)
+
+    async def _connect(self, host: AllowedHost) -> Streams:
+        """Connects to an address that was looked at: to ask for it again could give another one."""
+        fits = may_be_internal if host.may_be_private else is_public
+        try:
+            async with asyncio.timeout(self.connect_s):
+                addresses = await self.resolve(host.name, host.port)
+                if not addresses or not all(map(fits, addresses)):
+                    self.refusals.refused(host.name, host.port)
+                    raise _Refusal(403, _NOT_PUBLIC)
+                for address in addresses[:MOST_ADDRESSES]:
+                    with contextlib.suppress(OSError):
+                        return await asyncio.open_connection(address, host.port, limit=_CHUNK)
+        except (OSError, TimeoutError):
+            pass
+        raise _Refusal(502, _NO_ANSWER)
+
+
+async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """Reads a request's head; returns what it wants to connect to, and what came after the head.
+
+    Raises:
+        _Refusal: it is no request to connect.
+        OSError: the program hung up.
+    """
+    parser = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+    try:
+        while (event := parser.next_event()) is h11.NEED_DATA:
+            data = await reader.read(_HEAD_BYTES)
+            if not data:
+                raise ConnectionResetError
+            parser.receive_data(data)
+    except h11.RemoteProtocolError:
+        raise _Refusal(400, _ONLY_CONNECT) from None
+    if not isinstance(event, h11.Request) or event.method != b"CONNECT":
+        raise _Refusal(405, _ONLY_CONNECT)
+    if any(name in {b"content-length", b"transfer-encoding"} for name, _ in event.headers):
+        raise _Refusal(400, _ONLY_CONNECT)
+    return event.target.decode("ascii"), parser.trailing_data[0]
+
+
+def _response(status: int, words: str) -> bytes:
+    parser = h11.Connection(h11.SERVER)
+    parser.receive_data(b"CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n")
+    parser.next_event()
+    body = f"{words}\n".encode() if words else b""
+    headers = [("content-length", str(len(body))), ("content-type", "text/plain")] if body else []
+    if status == 200:  # noqa: PLR2004 - "OK"
+        return parser.send(h11.Response(status_code=200, headers=[])) or b""
+    head = parser.send(h11.Response(status_code=status, headers=[*headers, ("connection", "close")])) or b""
+    return head + (parser.send(h11.Data(data=body)) or b"")
+
+
+async def _tunnel(inner: Streams, outer: Streams, idle_s: float) -> None:
+    """Copies both ways till both have ended, or nothing has come for so long."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(idle_s) as idle, asyncio.TaskGroup() as copying:
+
+        def moved() -> None:
+            idle.reschedule(loop.time() + idle_s)
+
+        copying.create_task(_copy(inner[0], outer[1], moved))
+        copying.create_task(_copy(outer[0], inner[1], moved))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, moved: Callable[[], None]) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(_CHUNK):
+            moved()
+            writer.write(chunk)
+            await writer.drain()
+        writer.write_eof()
+        return
+    writer.close()

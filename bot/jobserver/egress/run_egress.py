@@ -1,0 +1,78 @@
+"""What a run of a program in the sandbox reaches outside, opened for that run alone."""
+
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from bot.jobserver.egress.proxy import ConnectProxy, Resolve, resolve
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.errors import EditError
+from bot.jobserver.sandbox.interface import Door, Program
+from bot.jobserver.settings.hosts import AllowedHost
+from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+
+PROXY_PORT = 8702
+"""Inside the sandbox, where a loopback of its own has nothing else."""
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_LOOPBACK = "127.0.0.1,localhost"
+PROXY_VARIABLES = {
+    **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), _LOOPBACK),
+}
+"""What tells programs of the proxy; one that does not look simply has no network."""
+Connected = Callable[[Program], Program]
+"""Gives a program what it reaches in this run."""
+
+
+class Egress(Protocol):
+    """How programs reach other hosts."""
+
+    def opened(self, refusals: EgressRefusals) -> AbstractAsyncContextManager[Connected]:
+        """Opens it for one run; what is refused is counted there.
+
+        Raises:
+            EditError: it cannot be opened.
+        """
+        ...
+
+
+class OpenEgress:
+    """Programs reach whatever this machine reaches."""
+
+    @contextlib.asynccontextmanager
+    async def opened(self, _: EgressRefusals) -> AsyncIterator[Connected]:
+        yield lambda program: program
+
+
+@dataclass(frozen=True)
+class ListedEgress:
+    """Programs reach the hosts that are allowed, by a proxy, and nothing else."""
+
+    allowed: Sequence[AllowedHost] = ()
+    resolve: Resolve = resolve
+
+    @contextlib.asynccontextmanager
+    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
+        proxy = ConnectProxy(self.allowed, refusals, self.resolve)
+        with tempfile.TemporaryDirectory(prefix="pagehand-") as directory:
+            door = Door(PROXY_PORT, Path(directory, "proxy"))
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    await stack.enter_async_context(proxy.listening(door.socket))
+                except OSError as error:
+                    raise EditError(f"its way to other hosts cannot be opened: {error.strerror or error}") from error
+                yield lambda program: _with_proxy(program, door)
+
+
+def egress_for(settings: SandboxSettings) -> Egress:
+    """Returns what the settings allow."""
+    return OpenEgress() if settings.egress == OPEN else ListedEgress(settings.egress)
+
+
+def _with_proxy(program: Program, door: Door) -> Program:
+    environment = {**program.environment, **PROXY_VARIABLES}
+    return replace(program, environment=environment, doors=(*program.doors, door))

@@ -1,0 +1,198 @@
+"""The proxy that programs reach other hosts through, over real sockets; and what a hostile program makes of it."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.settings.hosts import allowed_host
+
+NAME = "gateway.example"
+
+
+@dataclass
+class Names:
+    """A resolver: each name has these addresses, the first answer first; the last one stays."""
+
+    answers: dict[str, list[Sequence[str]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def resolve(self, name: str, _: int) -> Sequence[str]:
+        self.asked.append(name)
+        found = self.answers.get(name)
+        if not found:
+            raise OSError("no such name")
+        return found.pop(0) if len(found) > 1 else found[0]
+
+
+@dataclass
+class World:
+    port: int
+    names: Names
+    refusals: EgressRefusals
+    proxy: ConnectProxy
+    socket: Path
+
+    def listening(self, **changes: object) -> AbstractAsyncContextManager[None]:
+        return replace(self.proxy, **changes).listening(self.socket)  # type: ignore[arg-type]  # its own fields
+
+    async def ask(self, *data: bytes) -> bytes:
+        """Sends this, and returns all that is answered; who is hung up on has heard nothing more."""
+        reader, writer = await asyncio.open_unix_connection(self.socket)
+        heard = bytearray()
+        with contextlib.suppress(OSError), contextlib.closing(writer):
+            for part in data:
+                writer.write(part)
+                await writer.drain()
+            async with asyncio.timeout(20):
+                while chunk := await reader.read(65_536):
+                    heard += chunk
+        return bytes(heard)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """With one host that answers in capitals, listed as one whose address may be private."""
+
+    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while line := await reader.readline():
+                writer.write(line.upper())
+                await writer.drain()
+                if line == b"bye\n":
+                    break
+        writer.close()
+
+    names, refusals = Names({NAME: [["127.0.0.1"]]}), EgressRefusals()
+    async with await asyncio.start_server(loudly, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        allowed = (allowed_host(f"private:{NAME}:{port}"), allowed_host("public.example:443"))
+        yield World(port, names, refusals, ConnectProxy(allowed, refusals, names.resolve), tmp_path / "proxy")
+
+
+def connect(target: str, *headers: str) -> bytes:
+    return "\r\n".join((f"CONNECT {target} HTTP/1.1", "Host: any", *headers, "", "")).encode()
+
+
+async def test_a_listed_host_is_connected_to(world: World) -> None:
+    """What comes with the request's head is passed on, too."""
+    async with world.listening():
+        answer = await world.ask(connect(f"{NAME.upper()}.:{world.port}") + b"hello\n", b"bye\n")
+    assert answer == b"HTTP/1.1 200 \r\n\r\nHELLO\nBYE\n"
+    assert world.refusals.in_words == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("other.example:443", "other.example"),
+        ("public.example:80", "public.example:80"),
+        ("sub.public.example:443", "sub.public.example"),
+        ("127.0.0.1:{port}", "an address that is no host's name"),
+        ("2130706433:{port}", "an address that is no host's name"),
+        ("[::1]:{port}", "an address that is no host's name"),
+        ("[::ffff:7f00:1]:{port}", "an address that is no host's name"),
+        ("localhost:{port}", "localhost:{port}"),
+    ],
+)
+async def test_what_is_not_listed_is_refused_and_told(world: World, target: str, told: str) -> None:
+    async with world.listening():
+        answer = await world.ask(connect(target.format(port=world.port)))
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"PAGEHAND_JOBSERVER_EGRESS" in answer
+    assert world.refusals.in_words == (f"It tried to reach {told.format(port=world.port)}: not allowed here.",)
+    assert world.names.asked == []
+
+
+@pytest.mark.parametrize(
+    "addresses", [["10.0.0.1"], ["169.254.169.254"], ["8.8.8.8", "127.0.0.1"], ["::ffff:7f00:1"], ["::1"], []]
+)
+async def test_a_name_that_leads_elsewhere_than_to_the_internet_is_refused(
+    world: World, addresses: Sequence[str]
+) -> None:
+    world.names.answers["public.example"] = [addresses]
+    async with world.listening():
+        assert (await world.ask(connect("public.example:443"))).startswith(b"HTTP/1.1 403")
+    assert world.refusals.in_words
+
+
+async def test_a_name_is_asked_for_once_and_the_address_that_was_looked_at_is_taken(world: World) -> None:
+    """Its second answer comes too late for the first connection, and is looked at for the next one."""
+    world.names.answers[NAME] = [["127.0.0.1"], ["169.254.169.254"]]
+    async with world.listening():
+        assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
+        assert world.names.asked == [NAME]
+        assert (await world.ask(connect(f"{NAME}:{world.port}"))).startswith(b"HTTP/1.1 403")
+
+
+async def test_a_host_that_does_not_answer_is_told_apart_from_one_that_is_refused(world: World) -> None:
+    """Nothing is counted as refused."""
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as gone:
+        port = gone.sockets[0].getsockname()[1]
+    allowed = (allowed_host(f"private:{NAME}:{port}"), allowed_host("unknown.example:443"))
+    async with world.listening(allowed=allowed):
+        for target in (f"{NAME}:{port}", "unknown.example:443"):
+            assert (await world.ask(connect(target))).startswith(b"HTTP/1.1 502")
+    assert world.refusals.in_words == ()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET http://gateway.example/ HTTP/1.1\r\nHost: gateway.example\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        connect("{target}", "Content-Length: 5"),
+        connect("{target}", "Transfer-Encoding: chunked"),
+        connect("{target}", "Content-Length: 1", "Content-Length: 2"),
+        b"CONNECT {target} HTTP/1.1\r\n\r\n",
+        b"CONNECT {target} HTTP/1.1\nHost : a\n\n",
+        b"CONNECT {target}\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\x05\x01\x00\r\n\r\n",
+        b"CONNECT " + b"a" * 20_000 + b":443 HTTP/1.1\r\nHost: a\r\n\r\n",
+        connect("{target}", *(f"X-{number}: {'x' * 200}" for number in range(100))),
+    ],
+    ids=range(12),
+)
+async def test_anything_but_a_plain_request_to_connect_is_refused(world: World, request_: bytes) -> None:
+    target = f"{NAME}:{world.port}".encode()
+    async with world.listening(head_s=0.5):
+        answer = await world.ask(request_.replace(b"{target}", target), b"hello\n")
+    assert b"HELLO" not in answer
+    assert answer[:12] in {b"HTTP/1.1 400", b"HTTP/1.1 405", b""}
+
+
+async def test_who_is_slow_to_ask_or_says_nothing_is_hung_up_on(world: World) -> None:
+    async with world.listening(head_s=0.2, idle_s=0.2):
+        assert await world.ask(b"CONNECT ") == b""
+        assert await world.ask(connect(f"{NAME}:{world.port}")) == b"HTTP/1.1 200 \r\n\r\n"
+
+
+async def test_connections_are_bounded_and_end_with_the_run(world: World) -> None:
+    open_ones: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    async with world.listening():
+        for _ in range(MOST_CONNECTIONS):
+            reader, writer = await asyncio.open_unix_connection(world.socket)
+            writer.write(connect(f"{NAME}:{world.port}"))
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            open_ones.append((reader, writer))
+        assert await world.ask() == b""
+    for reader, writer in open_ones:
+        assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's own resolver is asked")
+async def test_the_systems_resolver_knows_this_machine(world: World) -> None:
+    """Which is refused, listed or not."""
+    allowed = (allowed_host(f"localhost:{world.port}"),)
+    proxy = ConnectProxy(allowed, world.refusals)
+    async with proxy.listening(world.socket):
+        assert (await world.ask(connect(f"localhost:{world.port}"))).startswith(b"HTTP/1.1 403")
