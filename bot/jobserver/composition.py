@@ -17,6 +17,7 @@ from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
+from bot.jobserver.egress.model_door import door_of_settings
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
@@ -162,6 +163,7 @@ class Composition:
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secret=settings.api_key.get_secret_value(),
+                    door=door_of_settings(settings),
                 )
             case _:
                 assert_never(settings.editor)

@@ -15,7 +15,7 @@ from bot.errors import ConfigError
 from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI
 from bot.jobserver.egress.model_headers import KeyHeader
 from bot.jobserver.egress.model_names import ModelNames
-from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
+from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay, proxy_for
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.model_usage import Tokens
 
@@ -209,6 +209,18 @@ async def test_an_address_that_cannot_be_reached_is_said() -> None:
     async with relay_world(address="http://127.0.0.1:1/v1") as world, world.post(json=ASKED) as r:
         assert r.status == 502
         assert "cannot reach 127.0.0.1" in (await r.json())["error"]["message"]
+
+
+async def test_the_servers_own_proxy_is_used_where_no_proxy_says_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with upstream_server() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        async with relay_world(address="http://models.example/v1") as world, world.post(json=ASKED) as r:
+            assert r.status == 200
+        assert [request.headers["Host"] for request, _ in proxy.asked] == ["models.example"]
+        monkeypatch.setenv("NO_PROXY", "models.example")
+        assert proxy_for("http://models.example/v1") is None
+        assert proxy_for("http://other.example/v1") == proxy.url
+        assert proxy_for("http://127.0.0.1:1/v1") is None
 
 
 async def test_what_runs_at_the_models_provider_is_refused_in_words_and_counted(world: RelayWorld) -> None:

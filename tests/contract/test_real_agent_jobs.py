@@ -32,7 +32,7 @@ async def model() -> AsyncIterator[ModelServer]:
 async def world(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[JobServerWorld]:
     try:
         monkeypatch.setenv("PATH", f"{program_folder(package_of(GOOSE.agent))}:{os.environ['PATH']}")
-        await open_sandbox(SandboxSettings(sandbox="bubblewrap"), tmp_path / "data")
+        await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
     except (NotInstalled, JobServerError) as reason:
         pytest.skip(str(reason))
     for name, value in {**GOOSE.variables(model.url), MARK: str(tmp_path)}.items():
@@ -42,6 +42,7 @@ async def world(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPa
         "agent": ("goose",),
         "model": GOOSE.model,
         "sandbox": "bubblewrap",
+        "egress": (),
         "pass_environment": (MARK,),
     }
     async with running(repository, tmp_path / "data", **settings) as world:

@@ -1,6 +1,7 @@
 """Coding agents as they come from their registry, driven by the agent editor; only their model is the tests' own.
 
-They run in bubblewrap where it works. Left out, saying so, where a program cannot be installed.
+They run in bubblewrap where it works, without a network, and ask their model by the relay. Left out, saying so, where
+a program cannot be installed.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ def tried(*names: str) -> pytest.MarkDecorator:
 @pytest.fixture
 async def sandbox(tmp_path: Path) -> Sandbox:
     try:
-        return await open_sandbox(SandboxSettings(sandbox="bubblewrap"), tmp_path / "data")
+        return await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
     except JobServerError:
         return NoSandbox()
 
@@ -53,6 +54,7 @@ async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Re
         async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path) as world:
             yield world
             await nothing_runs(world)
+            assert isinstance(sandbox, NoSandbox) or not await asyncio.to_thread(world.files_holding, KEY)
     except NotInstalled as reason:
         pytest.skip(str(reason))
 
@@ -181,6 +183,24 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
     assert "A colour." in results[0]
     assert len(results) == 3
     assert not outside.exists()
+
+
+@tried("codex")
+async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> None:
+    """Not in the environment or the arguments of any process, and in no file: the relay alone knows it."""
+    if isinstance(world.sandbox, NoSandbox):
+        pytest.skip("bubblewrap does not work here")
+    pattern = f"{KEY[:4]}[{KEY[4]}]{KEY[5:]}"
+    files = "/proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    search = f"grep -als '{pattern}' {files}; grep -rals '{pattern}' /workspace /tmp /dev/shm; echo looked; env"
+    world.model.script.on("Look around", RunCommand(search), Say("Looked."))
+    assert (await world.edit("Look around")).summary == "Looked."
+    results = [part.text for part in world.model.requests[-1].parts if part.speaker is Speaker.TOOL]
+    assert "OPENAI_API_KEY=" in results[0]
+    assert "looked" in results[0]
+    assert "/environ" not in results[0]
+    assert KEY not in results[0]
+    assert {request.key for request in world.model.requests} == {KEY}
 
 
 @tried("claude", "goose")

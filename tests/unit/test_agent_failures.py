@@ -173,3 +173,9 @@ def test_one_line_is_one_bounded_line(text: str, limit: int) -> None:
 def test_secrets_are_taken_out_the_longest_first() -> None:
     redact = Redactor(["12345678", "1234567890", "short", ""])
     assert redact("a 1234567890 b 12345678 c short") == "a [secret] b [secret] c short"
+
+
+@pytest.mark.parametrize("code", [-32000, 401, 403, -32603])
+def test_what_the_model_relay_refused_is_no_matter_of_the_key(code: int) -> None:
+    words = request_failed("x", code, "API Error: 403 Pagehand's model relay refuses this", None, login="set K")
+    assert words == "x failed: API Error: 403 Pagehand's model relay refuses this"

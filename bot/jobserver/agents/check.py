@@ -10,18 +10,23 @@ from typing import assert_never
 
 from bot.jobserver.agents.choice import agent_editor, agent_launch
 from bot.jobserver.agents.editor import AgentEditor
+from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.named import NAMED
 from bot.jobserver.agents.text import one_line
 from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.egress.model_door import relays_models
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.models import PlanStep
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 
 CHECK_S = 30.0
 """For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
 _HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
+_NOT_RELAYED = "not by the relay: its login lies in the sandbox, and its hosts have to be named in EGRESS"
+_SIGNED = "For Bedrock, Vertex or Azure set a gateway's address and key, or name their hosts in EGRESS"
 _PROMPT = "Change nothing. Answer with the word: ready"
 
 
@@ -68,11 +73,13 @@ async def _check_agent(
     settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
 ) -> AsyncIterator[Finding]:
     try:
-        agent = agent_launch(settings, environment).agent
-        found = installed(agent.command, agent.install)
+        launch = agent_launch(settings, environment)
+        found = installed(launch.agent.command, launch.agent.install)
         yield found
         if not found.is_good:
             return
+        if relays_models(settings):
+            yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
         yield Finding(True, "sandbox", settings.sandbox)
         limits = RunLimits.for_settings(settings, groups)
@@ -82,6 +89,18 @@ async def _check_agent(
                 yield finding
     except JobServerError as error:
         yield Finding(False, "agent", one_line(str(error), 1000))
+
+
+def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> Finding:
+    """How an agent without a network gets to its model."""
+    if launch.door is not None:
+        login = launch.door.login
+        return Finding(True, "model", f"by the relay, which asks {login.upstream} with {login.key_variable}")
+    if launch.agent.name not in NAMED:
+        return Finding(True, "model", f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
+    if settings.agent_home is not None or settings.egress:
+        return Finding(True, "model", _NOT_RELAYED)
+    return Finding(False, "model", f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}")
 
 
 async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[Finding]:

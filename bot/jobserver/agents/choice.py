@@ -6,12 +6,14 @@ from dataclasses import replace
 from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
-from bot.jobserver.agents.named import agent_for
+from bot.jobserver.agents.named import Agent, agent_for
+from bot.jobserver.egress.model_door import ModelDoor, door_of_settings, relays_models
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
+from bot.runtime.settings import read_variable
 
 
 def agent_editor(
@@ -48,4 +50,21 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         passed = passed_variables(agent, settings.pass_environment, environment, never=key)
     except ConfigError as error:
         raise JobServerError(str(error)) from None
-    return AgentLaunch(agent, passed, settings.model, settings.agent_home)
+    return AgentLaunch(agent, passed, settings.model, settings.agent_home, _door(agent, settings, environment))
+
+
+def _door(agent: Agent, settings: JobServerSettings, environment: Mapping[str, str]) -> ModelDoor | None:
+    """Returns the agent's way to its model; None where it has the network, or a login that the relay does not carry."""
+    if not relays_models(settings):
+        return None
+    if settings.model_api is not None:
+        return door_of_settings(settings)
+
+    def read(name: str) -> str:
+        return read_variable(name, environment)
+
+    login = agent.model_login(read, settings.model)
+    if login is None:
+        return None
+    login.check_address()
+    return ModelDoor(login, read, settings.model, frozenset(agent.passed))

@@ -76,8 +76,8 @@ class AgentEditor:
     async def edit(self, task: EditTask, progress: Progress) -> EditResult:
         refusals = EgressRefusals()
         try:
-            async with self._egress.opened(refusals) as connected:
-                result = await self._started(task, progress, connected)
+            async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
+                result = await self._started(task, progress, launch, connected)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from None
         finally:
@@ -85,19 +85,24 @@ class AgentEditor:
                 append_line(task.log, line)
         return replace(result, notes=refusals.in_words)
 
-    async def _started(self, task: EditTask, progress: Progress, connected: Connected) -> EditResult:
-        program = self._launch.program()
-        redact = Redactor(self._launch.hidden(program))
+    async def _started(
+        self, task: EditTask, progress: Progress, launch: AgentLaunch, connected: Connected
+    ) -> EditResult:
+        program = launch.program()
+        redact = Redactor(launch.hidden(program))
         granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
         with open_log(task.log, redact) as log:
             try:
-                placed = await self._placed(connected(program), task.workspace)
+                placed = await self._placed(launch, connected(program), task.workspace)
                 async with asyncio.timeout(self._time_limit):
                     return await self._edit(_Run(task, progress, log, redact, granted, self._given(task)), placed)
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
                 raise EditError(redact(str(error))) from None
+            finally:
+                if launch.relayed:
+                    log.line(f"[{launch.relayed.in_words}]")
 
     def _given(self, task: EditTask) -> GivenFiles:
         workspace = task.workspace
@@ -110,20 +115,21 @@ class AgentEditor:
         Raises:
             EditError: it cannot be started, or does not speak the protocol.
         """
-        program = self._launch.program()
-        redact = Redactor(self._launch.hidden(program))
-        with open_log(task.log, redact) as log:
-            try:
-                async with self._egress.opened(EgressRefusals()) as connected:
-                    placed = await self._placed(connected(program), task.workspace)
+        refusals = EgressRefusals()
+        async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
+            program = connected(launch.program())
+            redact = Redactor(launch.hidden(program))
+            with open_log(task.log, redact) as log:
+                try:
+                    placed = await self._placed(launch, program, task.workspace)
                     async with self._connected(placed, log) as (_, connection):
                         info = (await connection.initialize()).agent_info
-            except EditError as error:
-                raise EditError(redact(str(error))) from None
+                except EditError as error:
+                    raise EditError(redact(str(error))) from None
         return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
 
-    async def _placed(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        await asyncio.to_thread(self._launch.fill, workspace.home)
+    async def _placed(self, launch: AgentLaunch, program: Program, workspace: Workspace) -> SandboxedProgram:
+        await asyncio.to_thread(launch.fill, workspace.home)
         return self._sandbox.prepare(program, workspace)
 
     async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:

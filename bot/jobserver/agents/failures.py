@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.jobserver.agents.text import one_line
+from bot.jobserver.egress.refused_requests import RELAY
 
 LOGIN_NEEDED = -32000
 """The protocol's code for that."""
@@ -86,6 +87,8 @@ def failed(name: str, told: str, *, login: str) -> str:
 
 
 def _not_logged_in(name: str, told: str, login: str) -> str:
+    if RELAY in told:  # it answers as a provider does, and the key is none of its reasons
+        return f"{name} failed: {told}"
     return f"{name} is not logged in, or its key is not valid ({told}); {login}"
 
 

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.jobserver.agents.failures import FailureRule, codex_failure, goose_failure, never
+from bot.jobserver.agents.model_logins import (
+    LoginRule,
+    claude_login,
+    codex_login,
+    gemini_login,
+    goose_login,
+    no_login,
+    opencode_login,
+)
 from bot.jobserver.agents.tool_calls import ToolCall
+from bot.jobserver.egress.model_door import RELAY_ADDRESS
 
 Files = Mapping[str, str]
 """Texts by their paths in HOME."""
@@ -30,7 +40,8 @@ class Agent:
     `environment` is set for it, `in_sandbox` too where it runs in one, and each of `random_variables` to a password
     that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
     `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
-    whether to go on in its own session. `login` says in words how to log it in. `client_meta` is announced to it.
+    whether to go on in its own session. `login` says in words how to log it in, `model_login` finds that for the relay.
+    `client_meta` is announced to it.
     `tool_kinds`: what `ToolCalls` has to know of its tools; `completed` adds to a call what it tells in another place
     than others. `install` is a command that installs it in the version that
     was tried. `caches` are folders in HOME that it does without in its next turn, besides those of any program.
@@ -48,6 +59,7 @@ class Agent:
     resumes: bool = True
     failed: FailureRule = never
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
+    model_login: LoginRule = no_login
     client_meta: Mapping[str, Any] = field(default_factory=dict)
     tool_kinds: Mapping[str, str] = field(default_factory=dict)
     completed: Callable[[ToolCall], ToolCall] = _as_told
@@ -59,10 +71,12 @@ def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
     lines = [f"model = {json.dumps(model)}"] if model else []
     lines += ["check_for_update_on_startup = false"]
     key = next((name for name in ("CODEX_API_KEY", "OPENAI_API_KEY") if name in environment), None)
+    address = environment.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
     lines += ['model_provider = "pagehand"'] if key else []
+    # Searched at OpenAI, which the relay refuses.
+    lines += ['web_search = "disabled"'] if address.startswith(RELAY_ADDRESS) else []
     lines += ["[analytics]", "enabled = false", "[features]", "plugins = false", "apps = false"]
     if key:
-        address = environment.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
         lines += ["[model_providers.pagehand]", 'name = "OpenAI"', f"base_url = {json.dumps(address)}"]
         lines += ['wire_api = "responses"', f'env_key = "{key}"', "request_max_retries = 4", "stream_max_retries = 4"]
     return {".codex/config.toml": "\n".join([*lines, ""])}
@@ -119,6 +133,7 @@ CLAUDE = Agent(
     },
     passed=(*_ANTHROPIC, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES"),
     model_variable="ANTHROPIC_MODEL",
+    model_login=claude_login,
     login="set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN as `claude setup-token` prints it",
 )
 CODEX = Agent(
@@ -133,6 +148,7 @@ CODEX = Agent(
     passed=("CODEX_API_KEY", *_OPENAI),
     files=_codex_files,
     failed=codex_failure,
+    model_login=codex_login,
     login="set OPENAI_API_KEY, or put .codex/auth.json into AGENT_HOME",
     # Only Codex: with it, Claude's adapter turns its errors into turns that end well.
     client_meta={"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}},
@@ -150,6 +166,7 @@ GEMINI = Agent(
     # comes in the midst of the next one.
     resumes=False,
     completed=_gemini_call,
+    model_login=gemini_login,
     login="set GEMINI_API_KEY",
 )
 OPENCODE = Agent(
@@ -173,6 +190,7 @@ OPENCODE = Agent(
     # Without one it takes a free model on somebody else's servers.
     needs_model=True,
     files=_opencode_files,
+    model_login=opencode_login,
     login="set the key of the provider that MODEL begins with, such as ANTHROPIC_API_KEY",
 )  # fmt: skip
 GOOSE = Agent(
@@ -190,6 +208,7 @@ GOOSE = Agent(
     tool_kinds={
         "developer/write": "edit", "developer/edit": "edit", "developer/tree": "read", "developer/shell": "execute",
     },
+    model_login=goose_login,
     login="set GOOSE_PROVIDER, such as openai, and its key, such as OPENAI_API_KEY",
 )  # fmt: skip
 NAMED = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, OPENCODE, GOOSE)}

@@ -3,8 +3,8 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
@@ -58,7 +59,8 @@ def answer_of(output: subprocesses.LastBytes) -> str:
 class CommandEditor:
     """Runs a program in the sandbox; `time_limit` is in seconds, `passed` are names of variables.
 
-    The prompt comes on standard input, or in a file whose path stands where the command says `{prompt_file}`.
+    The prompt comes on standard input, or in a file whose path stands where the command says `{prompt_file}`. `door`
+    leads to its model, whose address stands where the command says `{model_url}`.
     """
 
     command: tuple[str, ...]
@@ -68,12 +70,13 @@ class CommandEditor:
     time_limit: float
     passed: tuple[str, ...] = ()
     secret: str = ""
+    door: ModelDoor | None = None
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
         refusals = EgressRefusals()
         try:
-            async with self.egress.opened(refusals) as connected:
-                result = await self._edit(task, connected)
+            async with self.egress.opened(refusals) as connected, self._opened(refusals) as model:
+                result = await self._edit(task, connected, model)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from error
         finally:
@@ -81,12 +84,20 @@ class CommandEditor:
                 append_line(task.log, line)
         return replace(result, notes=refusals.in_words)
 
-    async def _edit(self, task: EditTask, connected: Connected) -> EditResult:
+    @asynccontextmanager
+    async def _opened(self, refusals: EgressRefusals) -> AsyncIterator[OpenedModel | None]:
+        if self.door is None:
+            yield None
+            return
+        async with self.door.opened(refusals.note) as model:
+            yield model
+
+    async def _edit(self, task: EditTask, connected: Connected, model: OpenedModel | None) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
         with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
             stdin = b"" if arguments != self.command else prompt
-            command = self._command(task, connected, arguments, stdin)
+            command = self._command(task, connected, model, arguments, stdin)
             exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
         if words := self.limits.told_by_exit(exit_code):
             raise EditError(f"the editor was ended: {words}")
@@ -103,10 +114,15 @@ class CommandEditor:
         return f"{files}\n\nThe instruction:\n\n{asked}"
 
     def _command(
-        self, task: EditTask, connected: Connected, arguments: tuple[str, ...], stdin: bytes
+        self,
+        task: EditTask,
+        connected: Connected,
+        model: OpenedModel | None,
+        arguments: tuple[str, ...],
+        stdin: bytes,
     ) -> subprocesses.Command:
-        environment = child_environment(os.environ, self.passed, secret=self.secret)
-        program = self.sandbox.prepare(connected(Program(arguments, environment)), task.workspace)
+        given = Program(arguments, child_environment(os.environ, self.passed, secret=self.secret))
+        program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
         return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
 
     def _last_line(self, output: str) -> str:

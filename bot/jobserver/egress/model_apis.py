@@ -9,7 +9,7 @@ from typing import Any
 from bot.jobserver.egress.anthropic_requests import check_messages
 from bot.jobserver.egress.gemini_requests import check_count, check_generation
 from bot.jobserver.egress.openai_requests import check_chat, check_responses
-from bot.jobserver.egress.refused_requests import Refusals, RefusedRequest
+from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest
 
 BodyCheck = Callable[[Mapping[str, Any]], Refusals]
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
@@ -63,7 +63,7 @@ class ModelApi:
             if operation.method == method and (found := operation.pattern.fullmatch(rest)):
                 return Route(rest, operation.check, found.groupdict().get("model"))
         words = (
-            f"Pagehand's model relay refuses this: only what {self.dialect}'s API needs for a conversation is let "
+            f"{RELAY} refuses this: only what {self.dialect}'s API needs for a conversation is let "
             "through, and no other method, path or parameter."
         )
         return RefusedRequest("a path that is not the model's API", words)

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import ModelApi
+from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, ModelApi
 from bot.jobserver.egress.model_headers import KeyHeader
 from bot.jobserver.egress.model_names import ModelNames
 from bot.jobserver.egress.model_relay import ModelAccess
@@ -37,19 +38,23 @@ class ModelLogin:
 
     @property
     def upstream(self) -> str:
-        """The API's address with its version, which some agents add themselves.
-
-        Raises:
-            JobServerError: it is no address, or holds a password.
-        """
+        """The API's address with its version, which some agents add themselves."""
         address, version = self.address.rstrip("/"), self.api.prefix
         if not address:
             return self.api.address
-        parts = urlsplit(address)
-        has_more = parts.query or parts.fragment or "@" in parts.netloc
-        if parts.scheme not in {"http", "https"} or not parts.hostname or has_more:
-            raise JobServerError(f"{self.address_variable} must be an address such as https://models.example.com")
         return address if self.suffix or address.endswith(version) else f"{address}{version}"
+
+    def check_address(self) -> None:
+        """Raises JobServerError where the address is none, or holds a password."""
+        try:
+            parts = urlsplit(self.upstream)
+            is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address or set("@?# ") & set(self.upstream) or not self.upstream.isascii():
+            raise JobServerError(
+                f"{self.address_variable} must be an address without a password, such as https://models.example.com"
+            )
 
     def access(self, read: Read, model: str | None) -> ModelAccess:
         """Returns what the relay needs; `model` is the setting's."""
@@ -65,3 +70,15 @@ class ModelLogin:
     def variables(self, relay: str, token: str) -> dict[str, str]:
         """Returns what tells the agent where the relay is, and its key there."""
         return {self.address_variable: f"{relay}{self.suffix}", self.key_variable: token}
+
+
+_OF_API = {
+    "anthropic": ModelLogin(ANTHROPIC, KeyHeader.ANTHROPIC, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "openai": ModelLogin(OPENAI, KeyHeader.BEARER, "OPENAI_API_KEY", "OPENAI_BASE_URL", suffix=OPENAI.prefix),
+    "gemini": ModelLogin(GEMINI, KeyHeader.GOOGLE, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+}
+
+
+def login_of(api: Literal["anthropic", "openai", "gemini"], address: str) -> ModelLogin:
+    """Returns the login of a program that looks for its key and address where the API's own libraries do."""
+    return replace(_OF_API[api], address=address)

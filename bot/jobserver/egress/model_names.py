@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from bot.jobserver.egress.refused_requests import RefusedRequest, refused
+from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest, refused
 
 _ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
 """Models that search or browse at their provider without any tool being named."""
@@ -21,9 +21,7 @@ class ModelNames:
     def refusal(self, model: object) -> RefusedRequest | None:
         """Returns why a request must not ask this model; None where it may."""
         if not isinstance(model, str) or not model:
-            return RefusedRequest(
-                "a request without a model", "Pagehand's model relay refuses this: it names no model."
-            )
+            return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
         name = model.removeprefix("models/")
         if self._is_set(name) or (self.companions is not None and self.companions.fullmatch(name)):
             return None

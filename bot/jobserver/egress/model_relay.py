@@ -24,7 +24,7 @@ from bot.jobserver.egress.model_apis import Route, error_body
 from bot.jobserver.egress.model_headers import KeyHeader, answered, holds_token, passed_on, with_key
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.model_usage import AnswerUsage, Tokens
-from bot.jobserver.egress.refused_requests import RefusedRequest
+from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
 from bot.runtime.http.proxies import is_this_machine, proxy_address
 from bot.runtime.http.server import HttpServer
 
@@ -36,6 +36,8 @@ _MOST_CONNECTIONS = 64
 _REQUEST_S = 60.0
 _CONNECT_S = 30.0
 _LARGEST_ERROR = 1 << 18
+_LONG = 1 << 18
+"""Bytes of a body that takes milliseconds to look at."""
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
 """A model may think for minutes without a word: the run's own limit ends that."""
 
@@ -128,9 +130,12 @@ class _Relay:
             return self._refuse(request, route)
         body = await _read(request.content, LARGEST_REQUEST)
         if len(body) > LARGEST_REQUEST:
-            words = f"Pagehand's model relay takes {LARGEST_REQUEST} bytes at most."
+            words = f"{RELAY} takes {LARGEST_REQUEST} bytes at most."
             return self._refuse(request, RefusedRequest("a request that is too large", words), status=413)
-        refused = await asyncio.to_thread(policy.body_refusal, route, body)
+        is_long = len(body) > _LONG
+        refused = (
+            await asyncio.to_thread(policy.body_refusal, route, body) if is_long else policy.body_refusal(route, body)
+        )
         if refused is not None:
             return self._refuse(request, refused)
         return await self._relayed(request, route, body)
@@ -148,23 +153,23 @@ class _Relay:
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
         access = self._access
         try:
-            key = await asyncio.to_thread(access.key)
+            key = access.key()
             headers = passed_on(request.headers)
             headers.update({**access.headers, **with_key(access.key_header, key), "Accept-Encoding": "identity"})
             async with self._session.request(
                 request.method, URL(access.address + route.target, encoded=True), headers=headers, data=body or None,
-                allow_redirects=False, proxy=_proxy(access.address),
+                allow_redirects=False, proxy=proxy_for(access.address),
             ) as answer:  # fmt: skip
                 self._run.requests += 1
                 return await self._handed_on(request, answer, key)
         except ConfigError as error:
-            return self._error(request, 502, f"Pagehand's model relay has no key: {error}")
+            return self._error(request, 502, f"{RELAY} has no key: {error}")
         except (aiohttp.ClientError, TimeoutError) as error:
             if request.transport is not None and request.writer.output_size:
                 request.transport.abort()  # what was cut off must not look whole
             host = urlsplit(access.address).hostname
             why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            return self._error(request, 502, f"Pagehand's model relay cannot reach {host}: {why}")
+            return self._error(request, 502, f"{RELAY} cannot reach {host}: {why}")
 
     async def _handed_on(self, request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
         if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
@@ -197,7 +202,7 @@ async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
     return bytes(found)
 
 
-def _proxy(address: str) -> str | None:
+def proxy_for(address: str) -> str | None:
     """Returns the server's own proxy. aiohttp's `trust_env` would add passwords of ~/.netrc to the key."""
     parts = urlsplit(address)
     host, proxies = parts.hostname or "", getproxies()

@@ -7,7 +7,7 @@ from multidict import CIMultiDictProxy
 
 from bot.jobserver.egress.model_apis import ModelApi, Route
 from bot.jobserver.egress.model_names import ModelNames
-from bot.jobserver.egress.refused_requests import Refusals, RefusedRequest
+from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest
 from bot.jobserver.egress.strict_json import parse_object
 
 _SINGLE = ("content-length", "content-type", "host", "transfer-encoding")
@@ -29,7 +29,7 @@ class RequestPolicy:
         if any(len(headers.getall(name, ())) > 1 for name in _SINGLE):
             return _refused_form("a header that must stand once stands twice")
         if "upgrade" in headers:
-            return RefusedRequest("websocket", "Pagehand's model relay refuses this: use HTTP, not WebSocket.")
+            return RefusedRequest("websocket", f"{RELAY} refuses this: use HTTP, not WebSocket.")
         if headers.get("content-encoding", "identity").strip().lower() != "identity":
             return _refused_form("its body must not be compressed")
         kind = headers.get("content-type", "").replace(" ", "").lower()
@@ -57,4 +57,4 @@ class RequestPolicy:
 
 
 def _refused_form(why: str) -> RefusedRequest:
-    return RefusedRequest("malformed", f"Pagehand's model relay refuses this request: {why}.")
+    return RefusedRequest("malformed", f"{RELAY} refuses this request: {why}.")

@@ -8,6 +8,7 @@ from typing import Any
 _LONGEST = 1 << 20
 """Bytes of a line, or of an answer in one piece, that is read."""
 _MOST_TOKENS = 10**9
+_NAME = b'"usage'
 _SENT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "prompt_tokens", "promptTokenCount")
 _ANSWERED = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
 
@@ -33,11 +34,16 @@ class AnswerUsage:
 
     def feed(self, data: bytes) -> None:
         """Takes the next piece."""
-        *ended, rest = data.split(b"\n")
-        for part in ended:
-            self._add(part)
+        first, newline, rest = data.partition(b"\n")
+        self._add(first)
+        if not newline:
+            return
+        self._read()
+        whole, _, unfinished = rest.rpartition(b"\n")
+        for line in whole.split(b"\n") if _NAME in whole else ():  # most pieces tell nothing of it
+            self._add(line)
             self._read()
-        self._add(rest)
+        self._add(unfinished)
 
     def finish(self) -> None:
         self._read()
@@ -51,7 +57,7 @@ class AnswerUsage:
         line, is_whole = bytes(self._line), not self._is_too_long
         self._line.clear()
         self._is_too_long = False
-        if not is_whole or b"sage" not in line:
+        if not is_whole or _NAME not in line:
             return
         for usage in _usages(line.strip().removeprefix(b"data:")):
             told = Tokens(_sum(usage, _SENT), _sum(usage, _ANSWERED))

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+RELAY = "Pagehand's model relay"
+"""What all its words name."""
 _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,48}")
 
 
@@ -30,7 +32,7 @@ def refused(kind: str, name: object) -> RefusedRequest:
     what = shown(name)
     return RefusedRequest(
         what if what == name else f"a {kind}",
-        f"Pagehand's model relay refuses this request, for its {kind}: {what}. Only what is known to stay between you "
+        f"{RELAY} refuses this request, for its {kind}: {what}. Only what is known to stay between you "
         "and the model is let through: no searches, fetches, files, remote tools or programs at the model's provider.",
     )
 
@@ -47,7 +49,7 @@ def as_list(value: object) -> list[Any]:
 
 
 def malformed(where: str) -> RefusedRequest:
-    return RefusedRequest("malformed", f"Pagehand's model relay refuses this request: {where} cannot be read.")
+    return RefusedRequest("malformed", f"{RELAY} refuses this request: {where} cannot be read.")
 
 
 def fields(value: Mapping[str, Any], allowed: Collection[str]) -> Refusals:

@@ -13,6 +13,7 @@ from bot.jobserver.settings.agent import AgentSettings
 from bot.jobserver.settings.checks import CheckSettings
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import LimitSettings
+from bot.jobserver.settings.model import ModelSettings
 from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words
@@ -48,7 +49,9 @@ def _branch(value: str) -> str:
     return value
 
 
-class JobServerSettings(AgentSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings):
+class JobServerSettings(
+    AgentSettings, ModelSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings
+):
     """How this job server is reached, what it works on, and with which editor."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)

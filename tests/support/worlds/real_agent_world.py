@@ -22,6 +22,7 @@ from bot.jobserver.executor.home_caches import drop_caches
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN
 
 PAGE = "colours.md"
 SERVER_KEY = "planted-key-of-the-job-server"
@@ -85,6 +86,12 @@ class RealAgentWorld:
         """A path, relative to the copy, as the agent's tools have to name it."""
         return str(self.sandbox.prepare(Program(("true",)), self.workspace).copy / name)
 
+    def files_holding(self, text: str) -> list[Path]:
+        """What the agent could have kept, or found, of a text."""
+        folders = (self.workspace.copy, self.workspace.home)
+        files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+        return [path for path in files if text.encode() in path.read_bytes()]
+
     def running(self) -> list[str]:
         """What still runs of all that the agent started."""
         return marked_processes(self.mark)
@@ -113,7 +120,7 @@ async def real_agent_world(
             "agent": (real.agent.name,),
             "model": real.model,
             "pass_environment": ("PATH", MARK),
-            "sandbox": "none" if isinstance(sandbox, NoSandbox) else "bubblewrap",
+            **({"sandbox": "none", "egress": OPEN} if isinstance(sandbox, NoSandbox) else {"egress": ()}),
         }
         configured = JobServerSettings(**(values | settings))
         yield RealAgentWorld(configured, environment, sandbox, workspace, model, mark)

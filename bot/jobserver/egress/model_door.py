@@ -1,0 +1,103 @@
+"""A run's door to its model: the relay behind it, and what tells the program where that is."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.errors import ConfigError
+from bot.jobserver.egress.model_login import ModelLogin, Read, login_of
+from bot.jobserver.egress.model_relay import RelayedModel, model_relay
+from bot.jobserver.errors import EditError
+from bot.jobserver.sandbox.interface import Door, Program
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+
+_PORT = 8701
+"""Inside the sandbox, where a loopback of its own has nothing else."""
+RELAY_ADDRESS = f"http://127.0.0.1:{_PORT}"
+MODEL_URL = "{model_url}"
+"""Where a command says it, the relay's address stands."""
+_BY_ITSELF = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+"""Never through a proxy."""
+_ABOUT_MODELS = (
+    "_API_KEY", "_AUTH_TOKEN", "_BASE_URL", "_HOST", "_OAUTH_TOKEN", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """The door, open for one run. `key` is the real one, to be kept from being shown."""
+
+    run: RelayedModel
+    variables: Mapping[str, str] = field(repr=False)
+    address: str
+    key: str = field(repr=False)
+
+    @property
+    def doors(self) -> tuple[Door, ...]:
+        return (Door(_PORT, self.run.socket),)
+
+    def filled_in(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Returns a command with the relay's address where it says so."""
+        return tuple(word.replace(MODEL_URL, self.address) for word in command)
+
+    def given_to(self, program: Program) -> Program:
+        """Returns a program that knows where the relay is, and nothing of the real key."""
+        kept = {name: value for name, value in program.environment.items() if self.key not in value}
+        environment = {**kept, **self.variables}
+        return Program(self.filled_in(program.arguments), environment, (*program.doors, *self.doors))
+
+    @property
+    def in_words(self) -> str:
+        """One line for the job's log."""
+        tokens = self.run.tokens
+        return f"requests to its model: {self.run.requests}, tokens sent: {tokens.sent}, answered: {tokens.answered}"
+
+
+@dataclass(frozen=True)
+class ModelDoor:
+    """How a program's runs reach their model. `model` is the setting's; `known` are variables that log it in."""
+
+    login: ModelLogin
+    read: Read = field(repr=False)
+    model: str | None = None
+    known: frozenset[str] = frozenset()
+
+    def hides(self, name: str, value: str) -> bool:
+        """Whether a variable is kept from the program: it is about the model, or holds the key."""
+        key = self.read(self.login.key_variable)
+        return (name in self.known and name.endswith(_ABOUT_MODELS)) or (bool(key) and key in value)
+
+    @asynccontextmanager
+    async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator[OpenedModel]:
+        """Opens it for one run.
+
+        Raises:
+            EditError: it cannot be opened.
+        """
+        try:
+            key = self.read(self.login.key_variable)
+        except ConfigError as error:
+            raise EditError(str(error)) from None
+        if not key:
+            raise EditError(f"{self.login.key_variable} is missing")
+        access = self.login.access(self.read, self.model)
+        async with AsyncExitStack() as stack:
+            try:
+                run = await stack.enter_async_context(model_relay(access, tell_refused))
+            except OSError as error:
+                raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
+            told = self.login.variables(RELAY_ADDRESS, run.token)
+            yield OpenedModel(run, {**told, **_BY_ITSELF}, told[self.login.address_variable], key)
+
+
+def relays_models(settings: SandboxSettings) -> bool:
+    """Whether programs reach their model by the relay: they have no network of their own."""
+    return settings.sandbox != "none" and settings.egress != OPEN
+
+
+def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
+    """Returns the way to the model that MODEL_API and its kin name, for a program that is not known by name."""
+    if settings.model_api is None or not relays_models(settings):
+        return None
+    return ModelDoor(login_of(settings.model_api, settings.model_url or ""), settings.read_model_key, settings.model)

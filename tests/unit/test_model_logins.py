@@ -1,0 +1,234 @@
+"""How agents are told of the relay instead of their key, and where the relay finds that."""
+
+import json
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.jobserver.agents.check import model_finding
+from bot.jobserver.agents.choice import agent_launch
+from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.model_logins import claude_login
+from bot.jobserver.egress.model_door import RELAY_ADDRESS, door_of_settings
+from bot.jobserver.egress.model_login import ModelLogin
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN
+
+KEY = "planted-key-of-the-model"
+GOOSE = {"GOOSE_PROVIDER": "openai"}
+
+
+def files_holding(text: str, folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def settings(**given: Any) -> JobServerSettings:
+    values = {
+        "repository": "/srv/docs.git",
+        "api_key": SecretStr("planted-key-of-the-job-server"),
+        "egress": (),
+        **given,
+    }
+    return JobServerSettings(**values)
+
+
+@asynccontextmanager
+async def opened(environment: Mapping[str, str], **given: Any) -> AsyncIterator[AgentLaunch]:
+    async with agent_launch(settings(**given), environment).opened(lambda _: None) as launch:
+        yield launch
+
+
+LOGINS = {
+    "claude": ("claude", None, {"ANTHROPIC_API_KEY": KEY}, "ANTHROPIC_BASE_URL", "", "https://api.anthropic.com/v1"),
+    "claude's subscription": (
+        "claude", None, {"CLAUDE_CODE_OAUTH_TOKEN": KEY}, "ANTHROPIC_BASE_URL", "", "https://api.anthropic.com/v1",
+    ),
+    "claude's gateway": (
+        "claude", None, {"ANTHROPIC_AUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": "https://gw.example/a/"},
+        "ANTHROPIC_BASE_URL", "", "https://gw.example/a/v1",
+    ),
+    "codex": ("codex", None, {"OPENAI_API_KEY": KEY}, "OPENAI_BASE_URL", "/v1", "https://api.openai.com/v1"),
+    "codex' gateway": (
+        "codex", None, {"CODEX_API_KEY": KEY, "OPENAI_BASE_URL": "https://gw.example/openai"},
+        "OPENAI_BASE_URL", "/v1", "https://gw.example/openai",
+    ),
+    "gemini": (
+        "gemini", None, {"GEMINI_API_KEY": KEY}, "GOOGLE_GEMINI_BASE_URL", "",
+        "https://generativelanguage.googleapis.com/v1beta",
+    ),
+    "opencode": (
+        "opencode", "anthropic/claude-x", {"ANTHROPIC_API_KEY": KEY}, "ANTHROPIC_BASE_URL", "/v1",
+        "https://api.anthropic.com/v1",
+    ),
+    "opencode by way of openrouter": (
+        "opencode", "openrouter/a/b", {"OPENROUTER_API_KEY": KEY}, "OPENROUTER_BASE_URL", "/api/v1",
+        "https://openrouter.ai/api/v1",
+    ),
+    "opencode with google": (
+        "opencode", "google/gemini-x", {"GEMINI_API_KEY": KEY}, "GOOGLE_BASE_URL", "/v1beta",
+        "https://generativelanguage.googleapis.com/v1beta",
+    ),
+    "goose": ("goose", "m", {**GOOSE, "OPENAI_API_KEY": KEY}, "OPENAI_HOST", "", "https://api.openai.com/v1"),
+    "goose's own host": (
+        "goose", "m", {**GOOSE, "OPENAI_API_KEY": KEY, "OPENAI_HOST": "http://10.0.0.1:4000"},
+        "OPENAI_HOST", "", "http://10.0.0.1:4000/v1",
+    ),
+    "goose with google": (
+        "goose", "m", {"GOOSE_PROVIDER": "google", "GOOGLE_API_KEY": KEY}, "GOOGLE_HOST", "",
+        "https://generativelanguage.googleapis.com/v1beta",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("login", LOGINS.values(), ids=LOGINS)
+async def test_an_agent_is_told_of_the_relay_and_never_of_the_key(login: tuple[Any, ...], tmp_path: Path) -> None:
+    agent, model, environment, variable, suffix, upstream = login
+    launch = agent_launch(settings(agent=(agent,), model=model), environment)
+    assert launch.door is not None
+    assert launch.door.login.upstream == upstream
+    async with launch.opened(lambda _: None) as relayed:
+        program = relayed.program()
+        assert program.environment[variable] == f"{RELAY_ADDRESS}{suffix}"
+        assert program.environment[launch.door.login.key_variable] != KEY
+        assert KEY not in str({**program.environment})
+        assert [door.port for door in program.doors] == [8701]
+        assert program.environment["NO_PROXY"] == "127.0.0.1,localhost"
+        assert KEY in relayed.hidden(program)
+        assert KEY not in repr(relayed)
+        relayed.fill(tmp_path)
+        assert not files_holding(KEY, tmp_path)
+
+
+async def test_each_run_has_a_token_of_its_own() -> None:
+    one = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY": KEY})
+    async with one.opened(lambda _: None) as first, one.opened(lambda _: None) as second:
+        tokens = {launch.program().environment["ANTHROPIC_API_KEY"] for launch in (first, second)}
+        assert len(tokens) == 2
+
+
+@pytest.mark.parametrize("given", [{"egress": OPEN}, {"egress": OPEN, "sandbox": "none"}])
+async def test_with_a_network_of_its_own_an_agent_logs_in_itself(given: dict[str, Any]) -> None:
+    async with opened({"ANTHROPIC_API_KEY": KEY}, agent=("claude",), **given) as launch:
+        program = launch.program()
+        assert (program.environment["ANTHROPIC_API_KEY"], program.doors) == (KEY, ())
+
+
+async def test_a_login_that_the_relay_does_not_carry_stays_as_it_is(tmp_path: Path) -> None:
+    """A file in AGENT_HOME, or a provider whose requests are signed."""
+    (tmp_path / "auth.json").write_text("login")
+    async with opened({}, agent=("codex",), agent_home=tmp_path) as launch:
+        assert launch.program().doors == ()
+    async with opened({"GOOSE_PROVIDER": "aws_bedrock", "OPENAI_API_KEY": KEY}, agent=("goose",), model="m") as launch:
+        assert launch.program().doors == ()
+
+
+async def test_codex_does_not_have_openai_search_the_web() -> None:
+    async with opened({"OPENAI_API_KEY": KEY}, agent=("codex",)) as launch:
+        config = tomllib.loads(launch.agent.files(None, launch.passed)[".codex/config.toml"])
+    assert config["web_search"] == "disabled"
+    assert config["model_providers"]["pagehand"]["base_url"] == f"{RELAY_ADDRESS}/v1"
+
+
+async def test_opencode_finds_the_relay_in_its_settings() -> None:
+    async with opened({"OPENAI_API_KEY": KEY}, agent=("opencode",), model="openai/gpt-x") as launch:
+        files = launch.agent.files(launch.model, launch.passed)
+    config = json.loads(files[".config/opencode/opencode.json"])
+    assert config["provider"]["openai"]["options"]["baseURL"] == f"{RELAY_ADDRESS}/v1"
+
+
+async def test_a_variable_that_somebody_passed_and_that_holds_the_key_is_kept_back() -> None:
+    environment = {"ANTHROPIC_API_KEY": KEY, "COPY": f"Bearer {KEY}", "MINE": "x", "CLAUDE_CODE_MAX_RETRIES": "1"}
+    async with opened(environment, agent=("claude",), pass_environment=("COPY", "MINE")) as launch:
+        got = launch.program().environment
+    assert "COPY" not in got
+    assert (got["MINE"], got["CLAUDE_CODE_MAX_RETRIES"]) == ("x", "1")
+
+
+def test_the_key_is_read_anew_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("first\n")
+    launch = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY_FILE": str(file)})
+    assert launch.door is not None
+    access = launch.door.login.access(launch.door.read, None)
+    assert access.key() == "first"
+    file.write_text("second\n")
+    assert access.key() == "second"
+
+
+@pytest.mark.parametrize(
+    "address", ["gw.example", "ftp://gw.example", "https://user:pass@gw.example", "https://gw.example?x=y", "https://"]
+)
+def test_an_address_that_is_none_or_holds_a_password_is_said_before_any_job(address: str) -> None:
+    environment = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address}
+    with pytest.raises(JobServerError, match="ANTHROPIC_BASE_URL must be an address") as failed:
+        agent_launch(settings(agent=("claude",)), environment)
+    assert "pass@" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "passes"),
+    [("claude-haiku-4-5-20251001", True), ("claude-3-5-haiku-latest", True), ("claude-opus-5", False)],
+)
+def test_claudes_small_models_go_with_any_other(model: str, *, passes: bool) -> None:
+    login = claude_login(lambda name: KEY if name == "ANTHROPIC_API_KEY" else "", None)
+    assert isinstance(login, ModelLogin)
+    names = login.access(lambda _: KEY, "claude-sonnet-4-5").policy.names
+    assert (names.refusal(model) is None) == passes
+
+
+async def test_an_unknown_agent_and_a_command_get_theirs_by_settings(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"model_api": "openai", "model_key": SecretStr(KEY), "model_url": "https://gw.example/v1"}
+    async with opened({}, agent=("my-agent", "--base={model_url}"), **given) as launch:
+        program = launch.program()
+        assert program.arguments == ("my-agent", f"--base={RELAY_ADDRESS}/v1")
+        assert program.environment["OPENAI_BASE_URL"] == f"{RELAY_ADDRESS}/v1"
+        assert program.environment["OPENAI_API_KEY"] != KEY
+    door = door_of_settings(settings(**given))
+    assert door is not None
+    assert (door.login.upstream, door.read("")) == ("https://gw.example/v1", KEY)
+    (tmp_path / "key").write_text("rotated\n")
+    door = door_of_settings(settings(**given, model_key_file=tmp_path / "key"))
+    assert door is not None
+    assert door.read("") == "rotated"
+    assert door_of_settings(settings(**given, sandbox="none", egress=OPEN)) is None
+    assert door_of_settings(settings()) is None
+
+
+async def test_a_key_that_is_gone_is_a_reason(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    launch = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY_FILE": str(file)})
+    file.unlink()
+    with pytest.raises(EditError, match="ANTHROPIC_API_KEY_FILE names a file that cannot be read"):
+        async with launch.opened(lambda _: None):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "is_good", "said"),
+    [
+        (
+            {"agent": ("claude",)},
+            {"ANTHROPIC_API_KEY": KEY},
+            True,
+            "https://api.anthropic.com/v1 with ANTHROPIC_API_KEY",
+        ),
+        ({"agent": ("claude",)}, {"CLAUDE_CODE_USE_BEDROCK": "1"}, False, "set a gateway's address"),
+        ({"agent": ("codex",), "egress": "chatgpt.com:443"}, {}, True, "its login lies in the sandbox"),
+        ({"agent": ("my-agent",)}, {}, True, "MODEL_API"),
+    ],
+)
+def test_the_check_says_how_the_model_is_reached(
+    given: dict[str, Any], environment: dict[str, str], said: str, *, is_good: bool
+) -> None:
+    configured = settings(**given)
+    found = model_finding(agent_launch(configured, environment), configured)
+    assert found.is_good == is_good
+    assert said in found.words
+    assert KEY not in found.words
