@@ -31,7 +31,8 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     forget_secrets(environ)
     configure_logging("INFO", _secrets(settings))
     groups = _groups(settings)
-    logger.info("limits: %s", groups)
+    if settings.runs_programs:
+        logger.info("limits: %s", groups)
     try:
         asyncio.run(JobServer(settings, groups=groups.folder).serve_forever())
     except JobServerError as error:
@@ -55,10 +56,11 @@ async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
     """Yields a sign, a name and words each: of the machine, the repository, the editor, and GitHub where it is used."""
+    groups = _groups(settings)
+    if settings.runs_programs:
+        yield _sign(True if groups.folder else None), "limits", str(groups)
     async for found in check_setup(settings):
         yield _sign(found.is_ok), found.name, found.words
-    groups = _groups(settings)
-    yield _sign(True if groups.folder else None), "limits", str(groups)
     async for finding in check_editor(settings, environ, groups=groups.folder):
         yield _OK if finding.is_good else _FAILED, finding.name, finding.words
     for result in await check_github(settings):

@@ -47,7 +47,11 @@ for keyring in (SESSION, USER, USER_SESSION):
 attempt("asks", lambda: call(REQUEST_KEY, b"user", NAME, 0, SESSION))
 for keyring in (SESSION, USER, USER_SESSION):
     attempt(f"leaves {keyring}", lambda: call(ADD_KEY, b"user", NAME, b"left by another job", 19, keyring))
-attempt("is shown", lambda: NAME.decode() in open("/proc/keys").read())
+def shown():
+    if not os.path.exists("/proc/keys"):
+        raise PermissionError
+    return open("/proc/keys").read()
+attempt("is shown", shown)
 """
 )
 REFUSED_KEYRINGS = {
@@ -131,7 +135,8 @@ async def test_what_is_the_kernels_own_is_refused(tmp_path: Path) -> None:
     assert namespaces == {own}
     families = ("vsock", "packet", "alg", "bluetooth", "rds", "smc", "none", "pair")
     assert {name: found.pop(name) for name in families} == dict.fromkeys(families, none)
-    assert found.pop("as a 32-bit program") == str(-signal.SIGSYS)
+    ended = {str(-signal.SIGSYS), str(-signal.SIGSEGV)}
+    assert found.pop("as a 32-bit program") in ended, "by the filter, or by a kernel without such programs"
     assert (found.pop("clone3"), found.pop("x32"), found.pop("unheard of")) == (absent, absent, absent)
     assert found.pop("personality") == str((0, own))
     assert found.pop("mptcp, sctp, dccp") == str((no_protocol,) * 3)
@@ -150,14 +155,20 @@ def talks(family, address):
             calling.connect(listening.getsockname())
             listening.accept()[0].sendall(b"heard")
             return calling.recv(5).decode()
+def has_ipv6():
+    addresses = pathlib.Path("/proc/net/if_inet6")
+    return addresses.exists() and "1".rjust(32, "0") in addresses.read_text()
 attempt("IPv4", lambda: talks(socket.AF_INET, ("127.0.0.1", 0)))
-attempt("IPv6", lambda: talks(socket.AF_INET6, ("::1", 0)) if os.path.exists("/proc/net/if_inet6") else "heard")
+attempt("IPv6", lambda: talks(socket.AF_INET6, ("::1", 0)) if has_ipv6() else "heard")
 attempt("Unix", lambda: talks(socket.AF_UNIX, "/tmp/socket"))
 attempt("interfaces", lambda: "lo" in dict(map(reversed, socket.if_nameindex())))
 attempt("threads", lambda: sum(concurrent.futures.ThreadPoolExecutor(20).map(int, "123")))
 def square(number):
     return number * number
-attempt("processes", lambda: sum(multiprocessing.get_context("fork").Pool(2).map(square, [1, 2, 3])))
+def squared():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return sum(pool.map(square, [1, 2, 3]))
+attempt("processes", squared)
 attempt("event loop", lambda: asyncio.run(asyncio.sleep(0, "looped")))
 attempt("shell", lambda: subprocess.check_output("echo a | tr a b; sleep 0 & wait", shell=True, text=True))
 attempt("database", lambda: sqlite3.connect("/tmp/x.sqlite3").execute("create table x (y)").fetchall())

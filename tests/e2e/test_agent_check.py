@@ -24,7 +24,7 @@ GOOSE = REAL_AGENTS["goose"]
 """The quickest to start."""
 ASKED = "Answer with the word: ready"
 PATH = os.environ["PATH"]
-SETUP = ("data", "port", "pages", "git", "repository", "push", "limits")
+SETUP = ("limits", "data", "port", "pages", "git", "repository", "push")
 
 
 @pytest.fixture
