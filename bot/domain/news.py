@@ -11,6 +11,7 @@ from bot.domain.job_details import (
     JobDetails,
     JobReport,
     Progress,
+    PullRequestState,
     digest,
     end_mark,
     progress_of,
@@ -63,6 +64,7 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails, pol
 
 
 def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
+    link = None if _is_pending(details) else link
     new = link is not None and link not in state.links
     return JobFinished(
         link or "",
@@ -72,6 +74,11 @@ def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobF
         report=_report(state, details, new_link=new),
         person_id=state.asker_id,
     )
+
+
+def _is_pending(details: JobDetails) -> bool:
+    """Whether the newest change has no pull request yet: one that is known is an earlier change's."""
+    return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
 
 
 def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFailed:

@@ -138,6 +138,25 @@ async def test_a_branch_of_which_nothing_is_written_down_is_proposed_by_the_next
         assert "Changed in this pull request: 1 file" in opened.description
 
 
+async def test_while_a_second_one_is_pending_the_link_of_the_first_is_nobodys(tmp_path: Path) -> None:
+    """The first was merged and does not hold the change; the link is filled once there is a pull request that does."""
+    async with executing(tmp_path) as world:
+        job = await world.done("one")
+        assert job.pr_link == "https://host/pulls/1"
+        world.pull_requests.end(PullRequestState.MERGED)
+        world.pull_requests.outage = AWAY
+        again = await world.done("two", job.id)
+        assert (again.status, again.pr_link) == (Status.COMPLETED, None)
+        assert pull_request_of(again).state is ProposalState.PENDING
+        assert again.details is not None
+        assert again.details.reason is not None
+        assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in again.details.reason
+        world.pull_requests.outage = None
+        world.ahead = timedelta(minutes=2)
+        await world.retries.sweep()
+        assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
+
+
 async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_path: Path) -> None:
     """What the checks found does not get lost on the way."""
 

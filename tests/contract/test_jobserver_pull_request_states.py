@@ -71,6 +71,19 @@ async def test_at_github_it_is_as_of_now(tmp_path: Path) -> None:
             assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
 
 
+async def test_at_github_it_is_as_of_now_after_a_rename(tmp_path: Path) -> None:
+    """The link is still that of the old name, which GitHub redirects."""
+    async with github_server(tmp_path / "github") as server:
+        identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
+        address = server.repository_url
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            job = await world.done('Replace "colour" with "color"')
+        server.repository.rename("acme-inc", "handbook")
+        server.close(1)
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
+
+
 async def test_many_readers_cost_one_look_and_it_is_recorded(tmp_path: Path) -> None:
     """A team looks at one card."""
     async with executing(tmp_path) as world:

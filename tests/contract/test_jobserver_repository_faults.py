@@ -9,7 +9,10 @@ from support.servers.github_server import github_server
 from support.servers.github_server_state import TOKEN
 from support.worlds.jobserver_world import git, make_bare, running
 
-from bot.jobserver.errors import JobServerError
+from bot.jobserver.errors import GitError, JobServerError
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.settings import JobServerSettings
 
 FILES = {"colours.md": "Every colour has a name.\n"}
 FIRST, SECOND = 'Replace "colour" with "color"', 'Replace "name" with "code"'
@@ -80,6 +83,17 @@ async def test_a_shallow_clone_is_refused_at_the_start_with_what_to_do(tmp_path:
     with pytest.raises(JobServerError, match="is a shallow clone, without its whole history: run `git fetch --unsh"):
         async with running(tmp_path / "shallow", tmp_path / "data"):
             pass
+
+
+async def test_a_shallow_repository_elsewhere_is_said_to_be_that(tmp_path: Path) -> None:
+    """From here it looks like any other; git takes none of its branches, and calls that no error."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    git(tmp_path / "docs.git-copy", "commit", "--quiet", "--allow-empty", "-m", "More")
+    git(tmp_path / "docs.git-copy", "push", "--quiet", str(bare), "main")
+    git(tmp_path, "clone", "--quiet", "--bare", "--depth=1", bare.as_uri(), "shallow.git")
+    settings = JobServerSettings(repository=(tmp_path / "shallow.git").as_uri(), api_key=SecretStr("a" * 16))
+    with pytest.raises(GitError, match="is a shallow clone, without its whole history"):
+        await Mirror(Git.for_settings(settings), tmp_path / "mirror.git").fetch("main")
 
 
 async def test_attributes_that_convert_files_keep_no_change_from_being_made(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.job_details import ChangeKind, Changes, FileChange, PlanStep, Progress, StepStatus
+from bot.domain.job_details import ChangeKind, Changes, FileChange, PlanStep, Progress, PullRequestState, StepStatus
 from bot.domain.jobs import Job, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests import WayIn
@@ -159,6 +159,7 @@ def test_of_many_changed_pages_the_first_are_named() -> None:
 
 
 KEPT = Progress(partial_files=3)
+PENDING = Progress(pull_request=PullRequestState.PENDING)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,7 @@ KEPT = Progress(partial_files=3)
         (with_state(Job("j1", "pondering")), ["Stop", "Follow up…"]),
         (with_state(Job("j1", "active", pr_link=LINK)), ["Open the pull request", "Stop", "Follow up…"]),
         (with_state(Job("j1", "completed", pr_link=LINK)), ["Open the pull request", "Follow up…"]),
+        (with_state(Job("j1", "completed", pr_link=LINK), progress=PENDING), ["Follow up…"]),
         (with_state(Job("j1", "completed")), ["Follow up…", "Retry"]),
         (with_state(Job("j1", "failed")), ["Follow up…", "Retry"]),
         (with_state(Job("j1", "failed"), progress=KEPT), ["Follow up…", "Retry", "Discard"]),

@@ -372,3 +372,18 @@ def test_a_muted_job_tells_failures_and_pull_requests_alone() -> None:
     assert play.see(job("active", link=LINK)) == []
     play.state = replace(play.state, muted_by="")
     assert play.see(job("active", link=LINK)) == []
+
+
+def test_the_link_of_an_earlier_change_is_not_told_as_that_of_one_that_is_pending() -> None:
+    """The first pull request was merged, and the second cannot be opened yet."""
+    play = Play()
+    play.see(job(), job("completed", JobDetails(revision="a1"), LINK))
+    play.follow_up()
+    pending = PullRequest(PullRequestState.PENDING, reason="GitHub is away")
+    why = "The change was pushed, but has no pull request yet."
+    told = play.see(job(), job("completed", JobDetails(reason=why, revision="b2", pull_request=pending)))
+    (finished,) = [each.message for each in told if isinstance(each.message, JobFinished)]
+    assert (finished.link, finished.report and finished.report.reason) == ("", why)
+    second = "https://example.org/pull/2"
+    (found,) = play.see(job("completed", JobDetails(revision="b2"), second))
+    assert found.message == PullRequestFound(second, changed=True)

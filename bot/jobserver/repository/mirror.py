@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.refusals import IS_SHALLOW
 
 _MOST_LOOSE = 2_000
 """Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
@@ -29,7 +30,7 @@ class Mirror:
 
         Raises:
             NoSuchBranchError: the repository has no such branch.
-            GitError: it is out of reach.
+            GitError: it is out of reach, or a shallow clone.
         """
         async with self._lock:
             await self._ensure_made()
@@ -45,8 +46,8 @@ class Mirror:
                     raise NoSuchBranchError(f"the branch {branch} is not in the repository") from None
                 raise
         commit = await self.revision(branch)
-        if commit is None:
-            raise NoSuchBranchError(f"the branch {branch} is not in the repository")
+        if commit is None:  # it is there, and git took none of it, though it calls that no error
+            raise GitError(IS_SHALLOW)
         return commit
 
     async def revision(self, branch: str) -> str | None:

@@ -162,7 +162,7 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
         status=Status(row["status"]),
         source=Source(repository=row["repository"], ref=row["ref"]),
         model=row["model"],
-        pr_link=None if row["status"] == Status.ACTIVE else row["pr_link"],
+        pr_link=None if row["status"] == Status.ACTIVE or _is_pending(details) else row["pr_link"],
         created_at=datetime.fromisoformat(row["created_at"]),
         archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
         details=details if details != JobDetails() else None,
@@ -172,10 +172,15 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
 def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
     """For whoever reads no more than the reason."""
     known = details.pull_request
-    if known is None or known.state is not ProposalState.PENDING or not known.reason:
+    if known is None or not _is_pending(details) or not known.reason:
         return None
     why = f"The change was pushed to {row['branch']}, but has no pull request yet: {known.reason.rstrip('.')}."
     return f"{why} It is tried again by itself."
+
+
+def _is_pending(details: JobDetails) -> bool:
+    """Whether the newest change has no pull request yet: that of an earlier branch, which has ended, is not its."""
+    return details.pull_request is not None and details.pull_request.state is ProposalState.PENDING
 
 
 def requester_from_row(row: aiosqlite.Row) -> Requester | None:

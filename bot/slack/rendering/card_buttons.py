@@ -1,6 +1,7 @@
 """What can be done about a job on its card. Pure."""
 
 from bot.domain.home import can_be_retried
+from bot.domain.job_details import PullRequestState
 from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.threads import Thread
 from bot.slack.rendering.blocks import (
@@ -37,7 +38,8 @@ _NOT_STARTED = frozenset(
 def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Block]:
     """The card's row: at most 5, the menu last."""
     job, made = thread.state.job, []
-    url = safe_url(job.pr_link) if job else None
+    is_pending = thread.state.progress.pull_request is PullRequestState.PENDING
+    url = safe_url(job.pr_link) if job and not is_pending else None
     if url is not None:
         made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url))
     if several_projects and is_undecided(thread):
