@@ -6,14 +6,16 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.jobserver.documents.workflows import starts_at_push
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.pull_requests.github.connection import connect
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.refusals import IS_SHALLOW, explain
+from bot.jobserver.repository.workflow_files import workflow_files
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 
@@ -22,6 +24,7 @@ _HOST_S = 60.0
 _OLDEST_GIT = (2, 38)
 _VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
+_LIKE_A_JOBS = "pagehand/0123456789abcdef"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
     yield found
     if found.is_ok:
         yield await _push(git, directory)
+        if workflows := await _workflows(git, settings, directory):
+            yield workflows
 
 
 async def _git_version(git: Git, directory: Path) -> SetupFinding:
@@ -155,3 +160,35 @@ async def _push(git: Git, directory: Path) -> SetupFinding:
         words = f"a branch can be pushed, and not deleted again: delete {branch} by hand"
         return SetupFinding("push", is_ok=None, words=words)
     return SetupFinding("push", is_ok=True, words="a branch was pushed, and deleted again")
+
+
+async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding | None:
+    """Looks which workflows a job's push starts: they run what the change brings, with their secrets."""
+    try:
+        async with asyncio.timeout(_HOST_S):
+            branch = settings.base_branch or await git.default_branch(directory)
+            files = await workflow_files(git, directory, branch)
+    except (TimeoutError, JobServerError) as error:
+        words = f"the base branch's workflows cannot be read: {str(error) or 'its host does not answer'}"
+        return SetupFinding("workflows", is_ok=None, words=words)
+    if not files:
+        return None
+    told = await asyncio.to_thread(_at_push, files)
+    if told:
+        words = (
+            f"a push to pagehand/* starts {', '.join(told)}, with what a job's change brings: leave these branches "
+            "out there (branches-ignore: ['pagehand/**']), or see that they have no secrets"
+        )
+        return SetupFinding("workflows", is_ok=None, words=words)
+    return SetupFinding("workflows", is_ok=True, words="none starts when a branch pagehand/* is pushed")
+
+
+def _at_push(files: Mapping[str, str]) -> list[str]:
+    found = []
+    for path, text in files.items():
+        try:
+            if starts_at_push(text, _LIKE_A_JOBS):
+                found.append(path)
+        except (ValueError, RecursionError) as error:
+            found.append(f"{path} perhaps (it cannot be read: {error})")
+    return found

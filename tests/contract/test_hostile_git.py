@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.worlds.hostile_world import hostile_world, needs_bubblewrap
-from support.worlds.jobserver_world import JobServerWorld, git, make_bare
+from support.worlds.jobserver_world import KEY, JobServerWorld, git, make_bare
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
 SECRET = "the operator's secret file"
@@ -224,3 +224,46 @@ async def test_what_was_left_is_gone_afterwards(tmp_path: Path) -> None:
     jobs = list((tmp_path / "data" / "jobs").iterdir())
     assert len(jobs) == 1
     assert {path.name for job in jobs for path in job.iterdir()} <= {"home"}
+
+
+HELD_OUT = """
+import base64, shutil
+for name in (".github/workflows/ci.yml", ".GitHub/Workflows/ci.yml", ".git\u200bhub/workflows/x.yml", "CODEOWNERS",
+             "docs/.claude/settings.json", "AGENTS.md", "package.json", "docs/conf.py", "Makefile", ".gitmodules",
+             "GITHUB~1/workflows/ci.yml", "a/.husky/pre-commit", "bin/run"):
+    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(name).write_text("#!/bin/sh\\n")
+pathlib.Path("docs/.vscode").symlink_to("/workspace/copy")
+pathlib.Path("page.md").write_text("changed")
+os.chmod("page.md", 0o777)
+"""
+
+
+async def test_nothing_that_runs_comes_back_from_a_program(tmp_path: Path) -> None:
+    """By no name, spelling, link or right."""
+    world, branch = await run(tmp_path, HELD_OUT)
+    assert tree(world, branch) == {"docs/start.md": "100644", "page.md": "100644"}
+
+
+KEYS = """
+import base64, json
+key = {key!r}
+pathlib.Path("page.md").write_text("changed")
+pathlib.Path("docs/{place}.md").write_bytes({form})
+"""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "key.encode('utf-16')", "base64.b64encode(f'xx{key}'.encode())", "json.dumps(key).encode().hex().encode()",
+    ],
+)  # fmt: skip
+async def test_a_program_gets_no_key_of_the_servers_out(tmp_path: Path, form: str) -> None:
+    """However it came by it; nothing of the change is pushed."""
+    async with hostile_world(tmp_path, KEYS.format(key=KEY, form=form, place="start")) as world:
+        job = await world.done("go")
+        assert "a key that this job server works with, in `docs/start.md`" in job["details"]["reason"]
+        assert KEY not in world.log(job["id"])
+    assert world.branches() == {"main"}
+    assert KEY not in everything(world)

@@ -101,3 +101,21 @@ async def test_a_check_of_the_repository_itself_is_looked_for_later(tmp_path: Pa
     """It comes with each copy."""
     findings = await found(tmp_path, repository=str(bare), checks=(("scripts/check.sh",),))
     assert findings["checks"].is_ok is None
+
+
+async def test_workflows_that_a_jobs_push_starts_are_named(tmp_path: Path) -> None:
+    """As the base has them; where there are none, nothing is said."""
+    files = {
+        ".github/workflows/ci.yml": "on: [push]\njobs: {}\n",
+        ".github/workflows/main.yaml": "on:\n  push:\n    branches: [main]\n",
+        ".github/workflows/odd.yml": "on: [",
+        ".github/workflows/notes.md": "on: push",
+        "docs/a.md": "A.\n",
+    }
+    bare = make_bare(tmp_path / "ci.git", files)
+    finding = (await found(tmp_path, repository=str(bare)))["workflows"]
+    assert finding.is_ok is None
+    assert "starts .github/workflows/ci.yml, .github/workflows/odd.yml perhaps" in finding.words
+    quiet = make_bare(tmp_path / "quiet.git", {name: text for name, text in files.items() if "main" in name})
+    assert (await found(tmp_path, repository=str(quiet)))["workflows"].is_ok
+    assert "workflows" not in await found(tmp_path, repository=str(make_bare(tmp_path / "none.git", {"a.md": "A\n"})))
