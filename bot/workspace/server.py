@@ -55,7 +55,7 @@ class WorkspaceServer:
         retry_delays: Seconds before each resending of an event for which nothing was listening.
         ticket_lifetime: Seconds a Socket Mode address is good for.
         trigger_lifetime: Seconds a trigger id is good for.
-        rate_limited: Whether Slack's rate limits are kept.
+        rate_limits: Slack's; None lets every call pass.
         now: The clock, in seconds since 1970.
     """
 
@@ -69,7 +69,7 @@ class WorkspaceServer:
         retry_delays: tuple[float, ...] = RETRY_DELAYS,
         ticket_lifetime: float = 30.0,
         trigger_lifetime: float = LIFETIME_SECONDS,
-        rate_limited: bool = False,
+        rate_limits: RateLimits | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.app = app or AppConfig()
@@ -83,7 +83,7 @@ class WorkspaceServer:
         self._renderer = Renderer(self.state, self.app, self._origin)
         self.triggers = Triggers(now, trigger_lifetime)
         self._build_delivery(ack_timeout, retry_delays, ticket_lifetime, now)
-        self._build_endpoints(RateLimits(now) if rate_limited else None)
+        self._build_endpoints(rate_limits)
         self._persistence = Persistence(directory, self.state) if directory else None
         self._fill()
         self.state.observers.append(self._take_change)

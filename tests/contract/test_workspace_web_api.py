@@ -11,6 +11,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.workspace import AppConfig, WorkspaceServer
+from bot.workspace.web_api.rate_limits import RateLimits
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
@@ -420,7 +421,7 @@ async def test_a_response_url_ends_after_half_an_hour() -> None:
 
 async def test_rate_limits_when_they_are_switched_on() -> None:
     clock = [1_700_000_000.0]
-    server = WorkspaceServer(rate_limited=True, now=lambda: clock[0])
+    server = WorkspaceServer(rate_limits=RateLimits(lambda: clock[0]), now=lambda: clock[0])
     await server.start()
     try:
         client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url, retry_handlers=[])

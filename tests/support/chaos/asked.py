@@ -35,9 +35,10 @@ class Ask:
 
 @dataclass
 class Reply:
-    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first, and
-    `answered` that, `discarded` with no. `edited` is what it says by now where that differs; `deleted`: it is gone, and
-    `gone_at` is when Pagehand had acknowledged that for certain, in seconds of the loop.
+    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first (the
+    requester, if it `is_answer`, else somebody else), and `answered` that, `discarded` with no. `edited` is what it
+    says by now where that differs; `deleted`: it is gone, and `gone_at` is when Pagehand had acknowledged that for
+    certain, in seconds of the loop.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Reply:
     request_id: str
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
+    is_answer: bool = False
     answered: bool = False
     discarded: bool = False
     edited: str = ""

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from support.chaos.asides import STOP_SAID
 from support.chaos.asked import Deed, End, Reply, acked, changes_of, deliveries_of
 from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
@@ -58,7 +59,7 @@ async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
     elif last < FAILED + SWITCHED:
         await _switch(scenario)
     else:
-        await _finish(scenario, turn)
+        await finish(scenario, turn)
         if last < FAILED + SWITCHED + FOLLOWED:
             await _ask_for_another(scenario)
 
@@ -75,12 +76,13 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
     """Says what becomes of a reply about which its person is asked, once that question is there: it can come late, too,
     as what a process recorded that was stopped meanwhile.
     """
-    question = _question(scenario, scenario.other, SEND_HELD, reply.request_id)
+    asked = scenario.person if reply.is_answer else scenario.other
+    question = _question(scenario, asked, SEND_HELD, reply.request_id)
     if question is not None:
         reply.answered, action_id = True, scenario.rng.choice(OF_HELD)
         # With that answer all of theirs go, also one that was discarded before in vain.
         reply.discarded = action_id == DISCARD_HELD
-        await _press(scenario, ABOUT_REQUESTS[action_id], scenario.other, question, action_id)
+        await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
 
 
 async def change(scenario: "UserScenario", reply: Reply) -> None:
@@ -108,7 +110,7 @@ async def ask_in_vain(scenario: "UserScenario") -> None:
             await person.press(scenario.channel, scenario.card.ts, STOP_JOB)
 
 
-async def _finish(scenario: "UserScenario", turn: int) -> None:
+async def finish(scenario: "UserScenario", turn: int) -> None:
     """The agent is done: with a link at once, or with one that comes a little later."""
     await scenario.dither(0.5)
     link = f"https://git.example/e{scenario.number}/r{turn}"
@@ -230,7 +232,7 @@ async def _stop(scenario: "UserScenario") -> bool:
     """Whether that was the job's end: a job API that can cancel ends it; otherwise the agent ends when it likes."""
     scenario.where = "stops the job"
     _ends_without_answer(scenario, None)
-    await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, "!stop")
+    await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, scenario.rng.choice(STOP_SAID))
     if not await scenario.world.rows(
         f"SELECT id FROM threads WHERE id = '{scenario.thread_id}' AND project = '{PROJECT}'"  # noqa: S608 - in hexadecimal
     ):

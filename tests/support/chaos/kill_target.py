@@ -28,10 +28,11 @@ from typing import Any, TypeVar, cast
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from support.fakes.slack_limits import ANY_NUMBER
+from support.fakes.slack_limits import ANY_NUMBER, faster
 
 from bot import app
 from bot.config import load
+from bot.domain.slack_limits import SLACK_LIMITS
 from bot.edges import Edges
 from bot.ports import Chat, JobApi, Store, Transaction
 from bot.runtime.logging import configure_logging
@@ -41,6 +42,8 @@ from bot.slack_ports import Channels, Conversations, Files, Members
 T = TypeVar("T")
 
 END_AT = "PAGEHAND_END_AT"
+SLACK_PACE = "PAGEHAND_SLACK_PACE"
+"""How many times as short Slack's minute is, of whose limits the process keeps a budget; unset: they are no limits."""
 WORKERS = {
     "RequestPreparer": "request_preparer",
     "FileUploader": "file_uploader",
@@ -165,7 +168,9 @@ def run(environment: Mapping[str, str]) -> None:
     points = Points(environment.get(END_AT, ""))
 
     def decorate(edges: Edges) -> None:
-        edges.timings = replace(edges.timings, slack_limits=ANY_NUMBER)
+        pace = environment.get(SLACK_PACE)
+        limits = faster(SLACK_LIMITS, float(pace)) if pace else ANY_NUMBER
+        edges.timings = replace(edges.timings, slack_limits=limits)
         edges.store = PointedStore(edges.store, points)
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))

@@ -4,7 +4,7 @@ import asyncio
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 
 from sqlalchemy import URL, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from support.chaos.kill_target import SLACK_PACE
 from support.chaos.process_group import ProcessGroup
 from support.chaos.process_pool import ProcessPool
+from support.fakes.slack_limits import FasterRateLimits
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
 
@@ -25,11 +27,14 @@ from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.sample_data import HOME
 from bot.workspace.server import WorkspaceServer
 
-CHANNELS = ("docs", "general")
+CHANNELS = ("docs", "general", "ends")
 AMONG_PARTICIPANTS = "general"
 """The channel in which a reply of somebody who has no part in the job is held till they say whom it is for."""
+ENDS_ALONE = "ends"
+"""The channel in which only ends are posted."""
 NEW_CHANNEL = 0.3
 """How often a scenario begins in a channel of its own, that the bot is not in."""
+REACTION_SCOPES = frozenset({"reactions:write"})
 PEOPLE = ("ana", "ben")
 GUEST = "gia"
 """Who may ask for nothing."""
@@ -65,6 +70,10 @@ words = ["handbook"]
 [[channels]]
 id = "{}"
 replies = "participants"
+
+[[channels]]
+id = "{}"
+posts = "ends"
 """
 
 
@@ -81,6 +90,8 @@ class ProcessWorld:
     rng: random.Random
     database_url: str
     _engine: AsyncEngine = field(repr=False)
+    lacks_reactions: bool = False
+    """Whether the app was installed without the scope for reactions."""
     faults: int = 0
     """How many faults of Slack and of the job API were ordered."""
 
@@ -111,14 +122,27 @@ async def world(
     idempotent: bool,
     seed: int,
     http: bool = False,
+    slack_pace: float | None = None,
+    without: Collection[str] = (),
 ) -> AsyncIterator[ProcessWorld]:
     """A world without processes as yet; its database is new or has tables without rows. With `http`, Slack calls a port
-    that all of its processes share, which one at a time can listen on; else they open Socket Mode connections.
+    that all of its processes share, which one at a time can listen on; else they open Socket Mode connections. With
+    `slack_pace`, Slack keeps its limits, of which a minute is so many times as short. `without`: scopes that the app
+    was not installed with.
     """
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
     port = free_port() if http else None
-    workspace = WorkspaceServer(_app(port), ack_timeout=1.5, retry_delays=RETRY_DELAYS)
-    workspace.channels.add_bot("general")
+    app = _app(port)
+    workspace = WorkspaceServer(
+        replace(app, scopes=app.scopes.difference(without)),
+        ack_timeout=1.5,
+        retry_delays=RETRY_DELAYS,
+        rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
+    )
+    workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
+    workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
+    for channel in ("general", ENDS_ALONE):
+        workspace.channels.add_bot(channel)
     workspace.state.add_user(User("U0DAN0001", AT_THE_LIMIT, "Dan Weber", HOME.id))
     for channel in CHANNELS:
         workspace.channels[channel].members += [workspace.people[person].id for person in (GUEST, AT_THE_LIMIT)]
@@ -133,9 +157,12 @@ async def world(
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
             "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
             **_receiving(workspace, port),
+            **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)
-        yield ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, database_url, engine)
+        made = ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, database_url, engine)
+        made.lacks_reactions = bool({*without} & REACTION_SCOPES)
+        yield made
     finally:
         for target in process_pool.targets.values():
             target.signal(signal.SIGKILL)
@@ -210,5 +237,6 @@ def _projects_file(workspace: WorkspaceServer, directory: Path, name: str) -> Pa
     """Two projects, of which a job's is asked for where no word of it tells; and a channel with a mode of replies."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
-    file.write_text(_PROJECTS.format(PROJECT, PROJECT, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id))
+    ends_id = workspace.channels[ENDS_ALONE].id
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
     return file

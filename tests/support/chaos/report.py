@@ -41,6 +41,7 @@ _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
     ("sent again by a person", lambda o: sum(sum(scenario.presses.values()) for scenario in o.scenarios)),
     ("polls", lambda o: len(o.world.fake_job_api.polls)),
     ("posts", lambda o: len(all_keys(o.world.workspace))),
+    ("calls refused by Slack", lambda o: sum(call.error == "ratelimited" for call in o.world.workspace.web_api.calls)),
     ("lost", lambda o: o.verdict.count(Promise.NOTHING_LOST)),
     ("said or taken twice", lambda o: o.verdict.count(Promise.SAID_ONCE, Promise.DONE_ONCE)),
     ("double polls", lambda o: o.verdict.count(Promise.ONE_OWNER)),

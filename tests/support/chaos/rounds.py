@@ -117,7 +117,7 @@ class Round:
     many seconds have passed.
 
     `pace` is in seconds from one scenario to the next. `database` is the URL of one with tables and without rows. With
-    `http`, Slack calls the one process that there is.
+    `http`, Slack calls the one process that there is. `slack_pace` and `without`: see `world`.
     """
 
     name: str
@@ -130,13 +130,23 @@ class Round:
     pauses: float = float("inf")
     at_points: int = 0
     http: bool = False
+    slack_pace: float | None = None
+    without: tuple[str, ...] = ()
 
 
 async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round, seed: int) -> RoundResult:
     """Plays a round to its verdict. The processes' logs are in `directory`."""
     idempotent, end = wanted.idempotent, asyncio.get_running_loop().time() + wanted.seconds
     async with world(
-        process_group, wanted.database, directory, wanted.name, idempotent=idempotent, seed=seed, http=wanted.http
+        process_group,
+        wanted.database,
+        directory,
+        wanted.name,
+        idempotent=idempotent,
+        seed=seed,
+        http=wanted.http,
+        slack_pace=wanted.slack_pace,
+        without=wanted.without,
     ) as made:
 
         def enough() -> bool:

@@ -6,9 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from support.chaos import deeds
+from support.chaos import asides, deeds
 from support.chaos.asked import Ask, Cards, Deed, End, Reply, acked, deliveries_of
-from support.chaos.process_world import AMONG_PARTICIPANTS, CHANNELS, MENTION, NEW_CHANNEL, PEOPLE, ProcessWorld
+from support.chaos.process_world import (
+    AMONG_PARTICIPANTS,
+    CHANNELS,
+    ENDS_ALONE,
+    MENTION,
+    NEW_CHANNEL,
+    PEOPLE,
+    ProcessWorld,
+)
 from support.oracles.notice_keys import key_in_thread, key_of
 
 from bot.domain.requests import WayIn
@@ -24,6 +32,8 @@ BY_MENTION, WITH_FILE, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.5, 0.2, 0.4
 """How often a job is asked for in a message, and that with a file, how often without a word of its project, and, where
 that person is asked whether it is for the agent, how often somebody else replies.
 """
+QUICK = 0.3
+"""How often a job without replies ends while the line about its beginning is held back."""
 IN_VAIN = 0.15
 """How often somebody wants something who may not."""
 _LOOK_EVERY = 0.15
@@ -58,6 +68,10 @@ class UserScenario:
     refused_words: list[str] = field(default_factory=list)
     refused_requests: list[str] = field(default_factory=list)
     """What those wrote who may not, and what Pagehand calls that."""
+    thanks: list[Reply] = field(default_factory=list)
+    passed_on: dict[str, str] = field(default_factory=dict)
+    """What somebody else's message says that was passed on, by the words that it went along with."""
+    passed_on_alone: list[str] = field(default_factory=list)
     start_left: bool = False
     """Whether the person left it at not knowing whether the job was started."""
     card: Message | None = None
@@ -77,10 +91,13 @@ class UserScenario:
         self.person, self.other = self.world.workspace.people[name], self.world.workspace.people[other]
         self.rounds = self.rng.choice((0, 1, 1, 2))
         self.eager = self.rng.random() < 0.5
+        self.quick = not (self.eager or self.rounds) and self.rng.random() < QUICK
 
     async def run(self) -> None:
         """Does it all, however long the bot takes."""
         await self.person.views.open_home()
+        if self.rng.random() < asides.FORWARDED_ALONE:
+            await asides.pass_on_alone(self)
         await self._ask()
         self.where = "waits for the card"
         if self.needs_project:
@@ -97,10 +114,19 @@ class UserScenario:
             if self.start_left:
                 break
             self.where = f"waits for its replies, round {turn}"
-            await self.see(lambda: all(self._settled(reply) for reply in self.replies))
+            await self.see(lambda: all(self.settled(reply) for reply in self.replies))
             if turn == 0 or any(self._taken(reply) for reply in said):
-                await deeds.end(self, turn, is_last=turn == self.rounds)
+                await self._end(turn)
+        if self.rng.random() < asides.THANKED:
+            await asides.thank(self)
         self.where = "done"
+
+    async def _end(self, turn: int) -> None:
+        if self.quick:
+            await deeds.finish(self, turn)
+        else:
+            await asides.before_the_end(self)
+            await deeds.end(self, turn, is_last=turn == self.rounds)
 
     @property
     def prompt(self) -> str:
@@ -160,7 +186,19 @@ class UserScenario:
     async def _started(self) -> None:
         """Waits for the job, or for words that it may not have started and that the person leaves alone."""
         self.where = "waits for the job"
+        if self.quick or self.channel == ENDS_ALONE:
+            await self._accepted()
+            return
         await self.see(lambda: self.start_left or "started" in map(key_in_thread, self.thread()))
+
+    async def _accepted(self) -> None:
+        """The same where nothing is said of a beginning."""
+        open_start = (
+            f"SELECT id FROM requests WHERE thread_id = '{self.thread_id}' AND kind = 'start' AND state != 'accepted'"  # noqa: S608 - in hexadecimal
+        )
+        while not self.start_left and await self.world.rows(open_start):
+            await self._look()
+            await self.dither(0.5)
 
     async def _steer(self) -> list[Reply]:
         self.where = "replies"
@@ -170,23 +208,29 @@ class UserScenario:
                 self.channel == AMONG_PARTICIPANTS and not self.in_conversation and self.rng.random() < BY_SOMEBODY_ELSE
             )
             text = f"scenario-{self.number} reply-{len(self.replies) + 1}."
-            said = await (self.other if by_other else self.person).say(
-                self.channel, self.addressed(text), thread_ts=self.root_ts
-            )
+            forwards = not by_other and self.rng.random() < asides.FORWARDED
+            writing = asides.forward(self, text) if forwards else self._say(text, by_other=by_other)
+            said = await writing
             request = request_id(f"message/{said.channel}/{said.ts}")
             reply = Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other)
             self.replies.append(reply)
-            await deeds.change(self, reply)
+            if not forwards:
+                await deeds.change(self, reply)
             await self.dither(0.3)
         if self.rng.random() < IN_VAIN:
             await deeds.ask_in_vain(self)
         return self.replies[before:]
 
+    async def _say(self, text: str, *, by_other: bool) -> Message:
+        person = self.other if by_other else self.person
+        return await person.say(self.channel, self.addressed(text), thread_ts=self.root_ts)
+
     def addressed(self, words: str) -> str:
         """Words that count in this thread."""
         return f"{MENTION}{words}" if self.in_conversation else words
 
-    def _settled(self, reply: Reply) -> bool:
+    def settled(self, reply: Reply) -> bool:
+        """Whether nothing more is to come of a reply."""
         over = reply.deleted or reply.discarded
         return over or self._taken(reply) or reply.request_id in self.left or reply.acked is False
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from support.chaos.asides_verdict import asides_broken, wrongly_told
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
 from support.chaos.deeds_verdict import deeds_broken
-from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
+from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
@@ -87,7 +88,8 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     verdict.broken += await deeds_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
-            verdict.broken += _told(scenario)
+            verdict.broken += [*_told(scenario), *wrongly_told(scenario)]
+        verdict.broken += asides_broken(world, scenario)
         verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
     verdict.double_sends += _sent_twice(world)
     return verdict
@@ -188,8 +190,8 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
             # Who was stopped between the answer and its record comes back with the truth.
             right.add(Reaction.ACCEPTED)
         shown = sorted(name for name, people in message.reactions.items() if bot in people)
-        withdrawn = state is RequestState.WITHDRAWN
-        yield Shown(reply.text, shown, [[]] if withdrawn else [[reaction.value] for reaction in right])
+        none = state is RequestState.WITHDRAWN or world.lacks_reactions
+        yield Shown(reply.text, shown, [[]] if none else [[reaction.value] for reaction in right])
 
 
 def _posts(world: ProcessWorld) -> Iterator[str]:
@@ -225,7 +227,8 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
     started = sum(message.text == "Started." for message in said)
     # Who was stopped between the answer and its record comes back with the truth, which a person did not wait for.
     unexpected = scenario.start_left and not scenario.world.process_pool.pauses
-    if started not in {not scenario.start_left, not unexpected}:
+    may_be_left_out = scenario.quick or scenario.channel == ENDS_ALONE
+    if started not in {not scenario.start_left, not unexpected, *([0] if may_be_left_out else [])}:
         yield _count(scenario, "that it has started", started)
     for link in scenario.links:
         others = sum(link in message.text for message in said if not key_in_thread(message).endswith(_ENDS))

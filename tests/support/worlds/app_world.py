@@ -5,6 +5,7 @@ of it whatever goes wrong.
 import asyncio
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -34,6 +35,7 @@ from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
 from bot.workspace.server import WorkspaceServer
+from bot.workspace.web_api.rate_limits import RateLimits
 
 Found = TypeVar("Found")
 
@@ -372,7 +374,7 @@ async def a_world(
         ack_timeout=redeliver_after,
         retry_delays=(0.05, 1.0, 30.0),
         trigger_lifetime=trigger_lifetime,
-        rate_limited=rate_limited,
+        rate_limits=RateLimits(time.time) if rate_limited else None,
     )
     fake_job_api = FakeJobApiServer()
     await fake_job_api.start()

@@ -1,0 +1,108 @@
+"""What a person says in a job's thread that is no instruction as it stands: thanks, near words, forwarded, emoji."""
+
+from typing import TYPE_CHECKING
+
+from support.chaos.asked import End, Reply, deliveries_of
+from support.chaos.process_world import MENTION
+
+from bot.starts import request_id
+from bot.workspace.model.entities import Message
+
+if TYPE_CHECKING:
+    from support.chaos.user_scenario import UserScenario
+
+THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED = 0.6, 0.15, 0.15, 0.1, 0.25
+"""How often somebody thanks at last, mistypes a word for Pagehand, replies with somebody else's message, passes one on
+without saying what to do, and answers the agent's question with nothing but emoji.
+"""
+THANKS = "Thanks a lot!"
+MISTYPED, MEANT = "!statsu", "`!status`"
+STOP_SAID = ("!stop", "!stop now", "! cancel", "!stopp")
+"""All of it is understood."""
+
+
+async def thank(scenario: "UserScenario") -> None:
+    """Where a job ended well, and nothing that may still arrive takes it up again."""
+    if scenario.followers or scenario.end is not End.LINK or not await _is_quiet(scenario):
+        return
+    scenario.where = "thanks"
+    while not any(thanks.acked for thanks in scenario.thanks):
+        said = await _say(scenario, THANKS)
+        scenario.thanks.append(said)
+        await scenario.see(lambda: said.acked is not None)  # noqa: B023 - seen before the next
+    welcome = scenario.thanks[-1]
+    await scenario.see(lambda: scenario.world.lacks_reactions or shown_on(scenario, welcome))
+
+
+async def _is_quiet(scenario: "UserScenario") -> bool:
+    """Whether all that was written has come to its end, so that nothing of it can still reach the agent."""
+    if not all(reply.at_first and reply.acked and not reply.changes for reply in scenario.replies):
+        return False
+    of_thread = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND state"  # noqa: S608 - in hexadecimal
+    await scenario.see_in_database(f"{of_thread} IN ('received', 'waiting', 'sending')")
+    unsure = await scenario.world.rows(f"{of_thread} IN ('uncertain', 'awaiting_person')")
+    return not (unsure or scenario.presses or scenario.left)
+
+
+def shown_on(scenario: "UserScenario", reply: Reply) -> list[str]:
+    """The bot's reactions on a message."""
+    world = scenario.world
+    message = world.workspace.state.message(world.workspace.channels[scenario.channel], reply.ts)
+    return sorted(name for name, people in message.reactions.items() if world.workspace.app.bot_user_id in people)
+
+
+async def mistype(scenario: "UserScenario") -> None:
+    """A word that is nearly one of Pagehand's: its writer is told so, and nobody else."""
+    scenario.where, before = f"waits to be told what {MISTYPED} means", _hints(scenario)
+    said = await _say(scenario, MISTYPED)
+    await scenario.see(lambda: said.acked is not None)
+    await scenario.see(lambda: not said.acked or _hints(scenario) > before)
+
+
+def _hints(scenario: "UserScenario") -> int:
+    return sum(MEANT in message.text for message in scenario.person.ephemerals(scenario.channel))
+
+
+async def pass_on_alone(scenario: "UserScenario") -> None:
+    """A message of somebody else's without a word: its sender is asked what to do with it, and no job begins."""
+    original = await scenario.other.say(scenario.channel, f"Seen by {scenario.number} alone.")
+    scenario.passed_on_alone.append(original.text)
+    await scenario.person.forward(scenario.channel, original.ts, scenario.channel, text=MENTION)
+
+
+async def forward(scenario: "UserScenario", words: str) -> Message:
+    """A reply that holds somebody else's message besides its own words."""
+    original = await scenario.other.say(scenario.channel, f"Seen with {words}")
+    scenario.passed_on[words] = original.text
+    return await scenario.person.forward(
+        scenario.channel, original.ts, scenario.channel, thread_ts=scenario.root_ts, text=scenario.addressed(words)
+    )
+
+
+async def answer_with_emoji(scenario: "UserScenario") -> None:
+    """The agent asks; the person is asked whether the emoji are the answer, and says so or not."""
+    scenario.where = "waits for the agent's question"
+    number = f"{scenario.number}-{len(scenario.replies) + 1}"
+    question = f"Is it meant, {number}?"
+    for job_id in scenario.jobs:
+        scenario.world.fake_job_api.show(job_id, "active", details={"question": question})
+    await scenario.see(lambda: any(question in message.text for message in scenario.thread()))
+    reply = await _say(scenario, f":scenario-{number}:")
+    reply.held = reply.is_answer = True
+    scenario.replies.append(reply)
+    scenario.where = "waits till its emoji are sent"
+    await scenario.see(lambda: scenario.settled(reply))
+
+
+async def _say(scenario: "UserScenario", words: str) -> Reply:
+    said = await scenario.person.say(scenario.channel, scenario.addressed(words), thread_ts=scenario.root_ts)
+    request = request_id(f"message/{said.channel}/{said.ts}")
+    return Reply(words, said.ts, request, deliveries_of(scenario.world, said))
+
+
+async def before_the_end(scenario: "UserScenario") -> None:
+    """Now and then, before a job ends."""
+    if scenario.rng.random() < HINTED:
+        await mistype(scenario)
+    if scenario.rng.random() < ANSWERED and await _is_quiet(scenario):
+        await answer_with_emoji(scenario)
