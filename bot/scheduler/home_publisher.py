@@ -11,6 +11,7 @@ from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUn
 from bot.people_store_ports import ClaimedHome
 from bot.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.runtime.health.report import ComponentStatus
+from bot.scheduler.work import NOTHING
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import Members, Views
 
@@ -59,7 +60,7 @@ class HomePublisher(Worker[ClaimedHome]):
         if not self.lease_covers_call(claimed_at):
             return
         again_in = await self._publish(content)
-        await self.record(lambda tx: tx.homes.published(item.person_id, self._owner, again_in=again_in))
+        await self.record(lambda tx: tx.homes.published(item.person_id, self._owner, again_in=again_in), leaves=NOTHING)
 
     async def _publish(self, content: HomeContent) -> float | None:
         """Returns in how many seconds to try again."""

@@ -31,6 +31,7 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.poll_memory import KnownLook, PollMemory
+from bot.scheduler.work import Work
 from bot.scheduler.worker import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -247,7 +248,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 if not saved.done():
                     saved.set_result(None)
         if any(isinstance(polled, PollResult) and (polled.notices or polled.card_changed) for polled in polls):
-            self._settings.on_commit()
+            self._settings.on_commit(frozenset({Work.DELIVER}))
 
     async def _save_all(self, polls: Sequence[PollResult | UnchangedPoll]) -> None:
         """Saves results; each by itself where they cannot be saved together, so that a bad one holds back no other.

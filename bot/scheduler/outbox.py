@@ -43,6 +43,7 @@ from bot.ports import Chat, Store
 from bot.scheduler.chat_errors import delivery_failure
 from bot.scheduler.undelivered import OutboxTransaction, give_up
 from bot.scheduler.whole_answers import WholeAnswers
+from bot.scheduler.work import left_by_delivering
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.store_ports import ClaimedNotice
 
@@ -106,7 +107,7 @@ class Outbox(Worker[ClaimedNotice]):
             await self._failed(item, DeliveryFault(f"unexpected {type(error).__name__}"))
         else:
             self.record_success()
-            await self.record(partial(self._record_delivered, item, ts))
+            await self.record(partial(self._record_delivered, item, ts), leaves=left_by_delivering(item))
         finally:
             self._reacting -= _is_reaction(item)
 

@@ -47,6 +47,7 @@ from bot.scheduler.preparing.slack_reading import (
     person_and_place,
 )
 from bot.scheduler.preparing.together import SharedThread, Together
+from bot.scheduler.work import ANYTHING, Work, left_by_preparing
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading
 from bot.stops import stop_unsent
@@ -127,7 +128,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def _go_on(self, item: ClaimedRequest, found: FoundOut, shared: SharedThread | None = None) -> None:
         if found.kept is None:
-            await self.record(partial(self._conclude, item, found))
+            await self.record(partial(self._conclude, item, found), leaves=left_by_preparing(item, uploads=False))
             return
         files = item.request.attachments.files
         fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept, shared)
@@ -135,17 +136,20 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await self.record(partial(self._keep_parts, item, fetch))
             return
         gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
-        await self.record(partial(self._conclude, item, replace(found, gathered=gathered)))
+        concluded = partial(self._conclude, item, replace(found, gathered=gathered))
+        await self.record(concluded, leaves=left_by_preparing(item, uploads=bool(gathered.to_upload)))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
         """See Worker; what waits for others goes on at once."""
         self._together.hurry()
         await super().stop(timeout)
 
-    async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
+    async def record(
+        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[Work] = ANYTHING
+    ) -> None:
         """See Worker; a few at a time."""
         async with self._recording:
-            await super().record(work)
+            await super().record(work, leaves=leaves)
 
     # -- finding out ----------------------------------------------------------------------------------------------
 

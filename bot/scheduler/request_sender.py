@@ -29,6 +29,7 @@ from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls
 from bot.scheduler.request_claims import ClaimSettings, SenderTransaction, asker_id, open_claimed
 from bot.scheduler.request_results import give_back, record_result
+from bot.scheduler.work import NOTHING, left_by_sending
 from bot.scheduler.worker import WorkerSettings
 from bot.store_ports import ClaimedRequest
 
@@ -113,7 +114,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return
             outcome = await self._send(request, item.thread)
         jitter = _jitter()
-        await self.record(lambda tx: self._settle(tx, item, outcome, jitter))
+        await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
 
     def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
         """Why a request cannot be sent as long as nobody asks for it again; None where it can."""
@@ -136,14 +137,14 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             if await tx.requests.is_claimed_by(request_id, self._owner):
                 await tx.requests.set_text(request_id, text)
 
-        await self.record(work)
+        await self.record(work, leaves=NOTHING)
 
     async def _keep_requester(self, request_id: str, requester: Requester) -> None:
         async def work(tx: SenderTransaction) -> None:
             if await tx.requests.is_claimed_by(request_id, self._owner):
                 await tx.requests.set_requester(request_id, requester)
 
-        await self.record(work)
+        await self.record(work, leaves=NOTHING)
 
     async def _send(self, request: Request, thread: Thread) -> SendOutcome:
         try:

@@ -26,6 +26,7 @@ from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
+from bot.scheduler.work import Work
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack_ports import SlackReading, Views
 
@@ -66,12 +67,12 @@ class SchedulerSettings:
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
 
-    def for_job_api(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+    def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
         lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
         return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
 
-    def for_uploads(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+    def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
         """Returns the settings of the worker that reads files from Slack and gives them to the job API."""
         call_timeout = READ_SECONDS + self.job_api_timeout + 1
         lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
@@ -81,7 +82,7 @@ class SchedulerSettings:
         """Returns what the preparer goes by."""
         return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
 
-    def for_chat(self, clock: Clock, on_commit: Callable[[], None]) -> WorkerSettings:
+    def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
         """Returns the settings of the worker that calls Slack."""
         return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
 
@@ -111,7 +112,7 @@ class Scheduler:
         self, settings: SchedulerSettings, edges: SchedulerEdges, *, parts: Callable[[], Iterable[ComponentStatus]]
     ) -> None:
         clock, store, job_api = SteadyClock(), edges.store, edges.job_api
-        calls = settings.for_job_api(clock, self._wake_next)
+        calls = settings.for_job_api(clock, self._wake)
         polling, posts = settings.polling, settings.projects.posts
         sender = RequestSender(
             store,
@@ -125,25 +126,25 @@ class Scheduler:
             requesters=edges.requesters,
             posts=posts,
         )
-        chat = settings.for_chat(clock, self._wake_next)
+        chat = settings.for_chat(clock, self._wake)
         preparer = RequestPreparer(
             store,
-            settings.for_chat(clock, self._wake_next_and_uploader),
+            settings.for_chat(clock, self._wake),
             settings.for_preparing(),
             reading=edges.reading,
             job_api=job_api,
             people=edges.people,
         )
-        upload = settings.for_uploads(clock, self._wake_next)
+        upload = settings.for_uploads(clock, self._wake)
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
-        answers = WholeAnswers(job_api)
         terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
-        outbox = Outbox(store, edges.chat, chat, answers=answers, terms=terms, limits=limits)
+        outbox = Outbox(store, edges.chat, chat, answers=WholeAnswers(job_api), terms=terms, limits=limits)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
-        self._next: tuple[Worker[Any], ...] = (preparer, sender, outbox)
-        self._uploader, self._homes = uploader, homes
+        woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
+        self._workers_for = dict(zip(Work, woken, strict=True))
+        self._homes = homes
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
         self._retention = Retention(store, days=settings.keep_days)
@@ -164,23 +165,18 @@ class Scheduler:
             worker.wake()
 
     def wake_senders(self) -> None:
-        """Has the workers claim that work on what somebody has just asked for; a job is never due at once, so polls
-        wait.
+        """Has the workers claim that work on what somebody has just asked for: it is prepared, or answered, before
+        anything is sent; a job is never due at once, so polls wait.
         """
-        self._wake_next_and_uploader()
+        self._wake(frozenset({Work.PREPARE, Work.DELIVER}))
         self._homes.wake()
 
-    def _wake_next(self) -> None:
-        """Has the workers claim that one of them may have left work for: an empty claim is a transaction, too. Homes,
-        which change with everything, follow within the claim interval.
+    def _wake(self, works: frozenset[Work]) -> None:
+        """Has the workers claim that have work now: an empty claim is a transaction, too. Homes, which change with
+        everything, follow within the claim interval, as does whatever is left unexpectedly.
         """
-        for worker in self._next:
-            worker.wake()
-
-    def _wake_next_and_uploader(self) -> None:
-        """The same after what may have left files to upload, as only the preparer does."""
-        self._wake_next()
-        self._uploader.wake()
+        for work in works:
+            self._workers_for[work].wake()
 
     def statuses(self) -> Iterator[ComponentStatus]:
         """Yields how the workers are, and the job API of each project."""

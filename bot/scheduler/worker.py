@@ -13,6 +13,7 @@ from bot.ports import Clock, Store, Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.tasks import BackgroundTasks
+from bot.scheduler.work import ANYTHING, Work
 
 logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -34,7 +35,7 @@ class WorkerSettings:
         clock: Tells the time, that of a pause of the process included.
         lease: How long the store keeps others away from what was claimed.
         call_timeout: The most that one remote call takes; shorter than `lease`.
-        on_commit: Called after each commit that may have left work for other workers.
+        on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
         recovery: How long things go well before an outage is over.
     """
@@ -43,7 +44,7 @@ class WorkerSettings:
     clock: Clock
     lease: float
     call_timeout: float
-    on_commit: Callable[[], None]
+    on_commit: Callable[[frozenset[Work]], None]
     claim_interval: float = 0.5
     recovery: float = RECOVERY_SECONDS
 
@@ -124,8 +125,12 @@ class Worker(ABC, Generic[Item]):
         """Whether a remote call that begins now would end before others may claim the item: not after a long pause."""
         return self._now() + self._settings.call_timeout <= claimed_at + self._lease
 
-    async def record(self, work: Callable[[Transaction], Awaitable[None]]) -> None:
-        """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated."""
+    async def record(
+        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[Work] = ANYTHING
+    ) -> None:
+        """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated.
+        Whoever has work to do then is woken: the fewer the commit `leaves` some for, the fewer claims are empty.
+        """
         while True:
             try:
                 await self._store.transact(work)
@@ -133,7 +138,8 @@ class Worker(ABC, Generic[Item]):
             except StoreUnavailable as error:
                 self.record_failure(error)
                 await asyncio.sleep(RECORD_RETRY)
-        self._settings.on_commit()
+        if leaves:
+            self._settings.on_commit(leaves)
 
     def record_success(self) -> None:
         """Notes that the worker gets somewhere."""

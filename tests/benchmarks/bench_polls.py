@@ -69,7 +69,7 @@ async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures
         await migrate(url)
         await fill_with_active_jobs(url, options.jobs)
         store = await open_store(url)
-        settings = WorkerSettings("bench", SteadyClock(), lease=30.0, call_timeout=20.0, on_commit=lambda: None)
+        settings = WorkerSettings("bench", SteadyClock(), lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
         concurrency = {} if options.in_flight is None else {"concurrency": options.in_flight}
         poller = JobPoller(store, api, settings, polling=Polling(slowest=300.0), **concurrency)
         running = asyncio.create_task(poller.run())

@@ -77,7 +77,7 @@ class HomeWorld:
 @pytest.fixture
 def world(store: Store, clock: FakeClock) -> HomeWorld:
     views, members = FakeViews(), FakeMembers()
-    settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda: None)
+    settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
     publisher = HomePublisher(store, views, members, settings, statuses=lambda: STATUSES)
     return HomeWorld(store, clock, views, members, Service(store, on_commit=lambda: None), publisher)
 
@@ -205,7 +205,7 @@ async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
         place = {"channel_id": "C0DOCS001", "ts": str(card["ts"]), "requester_id": ana.id}
         thread = a_thread("t1", prompt=f"Ask {mention(ben)} about ports", **place)
         await store.transact(lambda tx: tx.threads.add(thread))
-        settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda: None)
+        settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
         members = SlackMembers(UserDirectory(slack.client), slack.identity)
         publisher = HomePublisher(store, slack.views, members, settings, statuses=lambda: STATUSES)
         service = Service(store, on_commit=lambda: None)

@@ -23,7 +23,7 @@ HOLD = 0.3
 
 def waiting_for_others(world: CoreWorld, seconds: float) -> None:
     """Has each reply wait so long for others that may go out with it."""
-    settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda: None)
+    settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda _: None)
     limits = FetchLimits(together=seconds)
     world.request_preparer = RequestPreparer(
         world.store,

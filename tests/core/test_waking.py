@@ -1,13 +1,16 @@
 """Who is woken by whose commits: those whom that may have left work for, since an empty claim is a transaction, too."""
 
-import pytest
-from support.worlds.core_world import CoreWorld
+from dataclasses import replace
 
+import pytest
+from support.worlds.core_world import ANA, CoreWorld
+
+from bot.domain.new_jobs import NewJob
 from bot.domain.poll_pace import Polling
 from bot.domain.projects import Project, Projects
+from bot.domain.requests import WayIn
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
-
-CORE = {"request preparer", "request sender", "outbox"}
+from bot.scheduler.work import ANYTHING, Work
 
 
 @pytest.fixture
@@ -20,26 +23,38 @@ async def scheduler(world: CoreWorld) -> Scheduler:
     return Scheduler(settings, edges, parts=tuple)
 
 
+def woken(scheduler: Scheduler) -> set[str]:
+    return {worker.name for worker in scheduler.workers if worker._woken.is_set()}
+
+
 @pytest.mark.parametrize(
-    ("name", "woken"),
+    ("left", "name"),
     [
-        ("request preparer", {*CORE, "file uploader"}),
-        ("file uploader", CORE),
-        ("request sender", CORE),
-        ("job poller", CORE),
-        ("outbox", CORE),
+        (Work.PREPARE, "request preparer"),
+        (Work.UPLOAD, "file uploader"),
+        (Work.SEND, "request sender"),
+        (Work.DELIVER, "outbox"),
     ],
 )
-async def test_a_workers_commit_wakes_those_it_may_have_left_work_for(
-    scheduler: Scheduler, name: str, woken: set[str]
-) -> None:
-    worker = next(worker for worker in scheduler.workers if worker.name == name)
-    worker._settings.on_commit()
-    assert {worker.name for worker in scheduler.workers if worker._woken.is_set()} == woken
+async def test_a_workers_commit_wakes_those_for_whom_it_left_work(scheduler: Scheduler, left: Work, name: str) -> None:
+    for worker in scheduler.workers:
+        worker._settings.on_commit(frozenset({left}))
+        assert woken(scheduler) == {name}
 
 
-async def test_what_somebody_asks_for_wakes_all_but_the_polls(scheduler: Scheduler) -> None:
-    """The Home that they opened, too."""
+async def test_what_somebody_asks_for_wakes_those_who_answer_first(scheduler: Scheduler) -> None:
+    """Their Home, too; nothing is sent before it is prepared."""
     scheduler.wake_senders()
-    asleep = {worker.name for worker in scheduler.workers if not worker._woken.is_set()}
-    assert asleep == {"job poller"}
+    assert woken(scheduler) == {"request preparer", "outbox", "home publisher"}
+
+
+async def test_each_step_of_a_start_wakes_whoever_has_the_next(world: CoreWorld) -> None:
+    """Nobody else: from the request to the card, the job, and the card with it."""
+    left = list[frozenset[Work]]()
+    settings = replace(world.request_preparer._settings, on_commit=left.append)
+    for worker in world.loops:
+        worker._settings = settings
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.settle()
+    deliver, send = Work.DELIVER, Work.SEND
+    assert left == [{deliver}, ANYTHING, {send, deliver}, {deliver}, {deliver}]

@@ -59,7 +59,7 @@ class CoreWorld:
         """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
         `polling_options`: those of the job poller.
         """
-        calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda: None)
+        calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
         terms = ReplyTerms(self.reply_mode, self.merge_seconds)
         self.service = Service(self.store, on_commit=lambda: None, terms=terms)
