@@ -75,7 +75,8 @@ async def test_what_the_relay_refuses_is_told_to_the_program_and_to_people(tmp_p
     )
     async with hostile_world(tmp_path, program, "{model_url}", **model(upstream)) as world:
         job = await world.done("go")
-        assert "refused: mcp_servers (1)" in world.log(job["id"])
+        assert "refused: its model's API (mcp_servers) (1)" in world.log(job["id"])
+        assert "It tried to reach its model's API (mcp_servers): not allowed here." in json.dumps(job["details"])
         found = json.loads(world.show(f"pagehand/{job['id']}", "found.json"))
     assert found["asked"].startswith("(403")
     assert "mcp_servers" in found["asked"]

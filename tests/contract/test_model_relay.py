@@ -68,7 +68,7 @@ async def test_who_does_not_know_the_runs_token_gets_nothing(world: RelayWorld, 
     async with world.post(json=ASKED, headers=keys) as r:
         assert r.status == 401
         assert (await r.json())["error"]["type"] == "authentication_error"
-    assert (world.upstream.asked, world.refused) == ([], ["a wrong token"])
+    assert (world.upstream.asked, world.refused) == ([], ["its model's API (a wrong token)"])
 
 
 async def test_a_second_key_beside_the_token_is_not_let_through(world: RelayWorld) -> None:
@@ -228,7 +228,7 @@ async def test_what_runs_at_the_models_provider_is_refused_in_words_and_counted(
     async with world.post(json={**ASKED, "tools": tools}) as r:
         assert r.status == 403
         assert "web_search_20250305" in (await r.json())["error"]["message"]
-    assert (world.upstream.asked, world.refused) == ([], ["web_search_20250305"])
+    assert (world.upstream.asked, world.refused) == ([], ["its model's API (web_search_20250305)"])
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ async def test_a_body_without_end_is_cut_off(world: RelayWorld) -> None:
             assert r.status == 413
     except aiohttp.ClientError:
         pass  # it was closed while the rest was being sent
-    assert world.refused == ["a request that is too large"]
+    assert world.refused == ["its model's API (a request that is too large)"]
     assert not world.upstream.asked
 
 

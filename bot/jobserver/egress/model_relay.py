@@ -141,7 +141,7 @@ class _Relay:
         return await self._relayed(request, route, body)
 
     def _refuse(self, request: web.Request, refused: RefusedRequest, *, status: int = 403) -> web.Response:
-        self._tell_refused(refused.what)
+        self._tell_refused(f"its model's API ({refused.what})")
         return self._error(request, status, refused.words)
 
     def _error(self, request: web.Request, status: int, words: str) -> web.Response:
