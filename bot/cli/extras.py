@@ -9,7 +9,7 @@ import click
 
 Extra = Literal["jobserver", "demo"]
 
-_OF_JOB_SERVER = ("acp", "gidgethub", "jinja2", "mdit_py_plugins", "rapidfuzz", "yaml")
+_OF_JOB_SERVER = ("acp", "gidgethub", "h11", "jinja2", "mdit_py_plugins", "rapidfuzz", "yaml")
 MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _OF_JOB_SERVER, "demo": _OF_JOB_SERVER}
 """What is imported of each extra. (The job server looks for the program `typos` when it is asked to fix spelling.)"""
 
