@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
+from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.executor.masked_texts import masked_result
 from bot.jobserver.executor.secret_guard import in_words
 from bot.jobserver.leaks.allowances import Allowances
 from bot.jobserver.leaks.contents import text_in
@@ -139,6 +141,13 @@ def test_the_server_knows_what_it_and_its_programs_were_given(tmp_path: Path) ->
     assert any(value.startswith("sk-proj-") for value in told)
     assert not told & {"eu-central-1", "/run/agent.sock", "your-token-here", "/usr/bin:/bin", "docs/samples/**"}
     assert known.known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
+
+
+def test_all_that_an_editor_says_is_masked_and_none_of_it_is_lost() -> None:
+    """What is told of its run, too."""
+    said = EditResult(f"a {OWN}", f"b {OWN}", f"c {OWN}", (f"d {OWN}", "e"))
+    masked = masked_result(said, lambda text: text.replace(OWN, "-"))
+    assert masked == EditResult("a -", "b -", "c -", ("d -", "e"))
 
 
 def test_many_leaks_are_told_in_few_words() -> None:

@@ -21,7 +21,7 @@ async def described(instruction: Instruction, masking: Masking) -> Instruction:
 
 
 def masked_result(result: EditResult, mask: Mask) -> EditResult:
-    return EditResult(mask(result.summary), mask(result.reason), mask(result.question), result.notes)
+    return EditResult(mask(result.summary), mask(result.reason), mask(result.question), tuple(map(mask, result.notes)))
 
 
 def masked_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:
