@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,7 +130,7 @@ class Composition:
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
         neighbours = Neighbours(
             GitRepository(mirror, base, limits),
-            self._editor(sandbox),
+            self._editor(sandbox, known.known),
             self._checks(sandbox),
             pull_requests,
             LeakScanProcess(mirror, known, settings.allowed_secrets),
@@ -147,13 +148,13 @@ class Composition:
             return NoSandbox()
         return await open_sandbox(self._settings, self._data, groups=self._groups)
 
-    def _editor(self, sandbox: Sandbox) -> Editor:
+    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
         settings = self._settings
         match settings.editor:
             case "builtin":
                 return BuiltinEditor()
             case "agent":
-                return agent_editor(settings, sandbox, os.environ, limits=self._limits)
+                return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask)
             case "command":
                 return CommandEditor(
                     settings.command,
@@ -164,6 +165,7 @@ class Composition:
                     passed=settings.pass_environment,
                     secret=settings.api_key.get_secret_value(),
                     door=door_of_settings(settings),
+                    mask=mask,
                 )
             case _:
                 assert_never(settings.editor)

@@ -31,10 +31,18 @@ class Writer(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
+class Stream(Protocol):
+    """The part of a file that writers need."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
 class BoundedWriter:
     """Writes to a stream up to a limit in bytes; what comes after is counted as `dropped`, not kept."""
 
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
+    def __init__(self, stream: Stream, limit: int) -> None:
         self._stream = stream
         self._room = limit
         self.dropped = 0

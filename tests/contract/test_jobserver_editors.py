@@ -108,6 +108,20 @@ async def test_the_program_gets_only_the_environment_that_was_allowed(
     assert "SECRET_OF_OTHERS" not in seen
 
 
+async def test_what_a_program_prints_is_logged_without_the_servers_key(tmp_path: Path) -> None:
+    """Also where it comes in two pieces, and without an end."""
+    program = f"""
+import sys
+sys.stdout.write("first {KEY[:5]}"), sys.stdout.flush()
+sys.stdout.write("{KEY[5:]} second\\nlast {KEY}"), sys.stdout.flush()
+"""
+    async with with_program(tmp_path, program) as world:
+        job = await world.done("go")
+        log = world.log(job["id"])
+        assert "first [masked: Pagehand's own credential] second\nlast [masked" in log
+        assert KEY not in log + job["details"]["summary"]
+
+
 @pytest.mark.parametrize("program", ["import sys; open('x.md','w').write('x'); sys.exit(3)", "raise SystemExit('no')"])
 async def test_a_program_that_fails_fails_the_job_and_leaves_no_branch(tmp_path: Path, program: str) -> None:
     async with with_program(tmp_path, program) as world:

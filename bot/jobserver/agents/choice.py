@@ -1,6 +1,6 @@
 """The agent that the settings choose."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from bot.errors import ConfigError
@@ -23,8 +23,11 @@ def agent_editor(
     *,
     limits: RunLimits | None = None,
     time_limit: float | None = None,
+    mask: Callable[[str], str] = str,
 ) -> AgentEditor:
     """Returns the editor that drives the agent; `limits`, and `time_limit` in seconds, instead of the settings' own.
+
+    `mask` takes what this server knows out of the log.
 
     Raises:
         JobServerError: the agent cannot be used like this.
@@ -36,6 +39,7 @@ def agent_editor(
         egress_for(settings),
         time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
+        mask=mask,
     )
 
 

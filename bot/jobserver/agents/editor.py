@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,8 @@ class AgentEditor:
     """Starts the agent for one turn, in the sandbox; `time_limit` is in seconds.
 
     `may_ask`: whether a person is asked for what the policy does not allow. What was asked is kept here only: after a
-    restart the agent has to ask again, since its HOME is no place for that.
+    restart the agent has to ask again, since its HOME is no place for that. `mask` takes what this server knows out of
+    the log.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class AgentEditor:
         *,
         time_limit: float,
         may_ask: bool = False,
+        mask: Callable[[str], str] = str,
     ) -> None:
+        self._mask = mask
         self._launch = launch
         self._agent = launch.agent
         self._sandbox = sandbox
@@ -91,7 +94,7 @@ class AgentEditor:
         program = launch.program()
         redact = Redactor(launch.hidden(program))
         granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
-        with open_log(task.log, redact) as log:
+        with open_log(task.log, lambda text: self._mask(redact(text))) as log:
             try:
                 placed = await self._placed(launch, connected(program), task.workspace)
                 async with asyncio.timeout(self._time_limit):

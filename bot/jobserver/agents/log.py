@@ -1,10 +1,10 @@
 """What of an agent's run goes into its job's log: bounded, and without the agent's secrets."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.text import one_line
 from bot.jobserver.subprocesses import BoundedWriter
 
 LOG_LIMIT = 1_000_000
@@ -15,7 +15,7 @@ _LONGEST_LINE = 16_384
 class AgentLog:
     """Lines about a run, and the program's standard error."""
 
-    def __init__(self, output: BoundedWriter, redact: Redactor) -> None:
+    def __init__(self, output: BoundedWriter, redact: Callable[[str], str]) -> None:
         self._output = output
         self._redact = redact
         self._unfinished = b""
@@ -51,7 +51,7 @@ class AgentLog:
 
 
 @contextlib.contextmanager
-def open_log(path: Path, redact: Redactor) -> Iterator[AgentLog]:
+def open_log(path: Path, redact: Callable[[str], str]) -> Iterator[AgentLog]:
     """Appends to a job's log."""
     with path.open("ab") as stream:
         output = BoundedWriter(stream, LOG_LIMIT)

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ from typing import IO
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
-from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.editors.job_log import MaskedStream, append_line
 from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Connected, Egress
@@ -71,6 +71,7 @@ class CommandEditor:
     passed: tuple[str, ...] = ()
     secret: str = ""
     door: ModelDoor | None = None
+    mask: Callable[[str], str] = str
 
     async def edit(self, task: EditTask, _: Progress) -> EditResult:
         refusals = EgressRefusals()
@@ -95,7 +96,11 @@ class CommandEditor:
     async def _edit(self, task: EditTask, connected: Connected, model: OpenedModel | None) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
-        with task.log.open("ab") as stream, _bounded(stream) as log, _arguments(self.command, prompt) as arguments:
+        with (
+            task.log.open("ab") as stream,
+            _bounded(stream, self.mask) as log,
+            _arguments(self.command, prompt) as arguments,
+        ):
             stdin = b"" if arguments != self.command else prompt
             command = self._command(task, connected, model, arguments, stdin)
             exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
@@ -163,11 +168,13 @@ class _Both:
 
 
 @contextmanager
-def _bounded(stream: IO[bytes]) -> Iterator[subprocesses.BoundedWriter]:
-    output = subprocesses.BoundedWriter(stream, LOG_LIMIT)
+def _bounded(stream: IO[bytes], mask: Callable[[str], str]) -> Iterator[subprocesses.BoundedWriter]:
+    masked = MaskedStream(stream, mask)
+    output = subprocesses.BoundedWriter(masked, LOG_LIMIT)
     try:
         yield output
     finally:
+        masked.finish()
         if output.dropped:
             stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
 

@@ -1,8 +1,40 @@
 """The log of a job: a file of its own, for whoever runs the server."""
 
+from collections.abc import Callable
 from pathlib import Path
+
+from bot.jobserver.subprocesses import Stream
+
+_LONGEST_LINE = 16_384
 
 
 def append_line(log: Path, text: str) -> None:
     with log.open("ab") as stream:
         stream.write(text.encode(errors="replace") + b"\n")
+
+
+class MaskedStream:
+    """Takes what must not be shown out of output, a line at a time; `finish` writes what has no end yet."""
+
+    def __init__(self, stream: Stream, mask: Callable[[str], str]) -> None:
+        self._stream = stream
+        self._mask = mask
+        self._unfinished = b""
+
+    def write(self, data: bytes) -> None:
+        whole, end, rest = (self._unfinished + data).rpartition(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            whole, end, rest = whole + end + rest, b"", b""
+        self._unfinished = rest
+        self._write(whole + end)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def finish(self) -> None:
+        self._write(self._unfinished)
+        self._unfinished = b""
+
+    def _write(self, data: bytes) -> None:
+        text = data.decode(errors="surrogateescape")
+        self._stream.write(self._mask(text).encode(errors="surrogateescape"))
