@@ -9,7 +9,7 @@ import pytest
 from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.process_marks import MARK, marked_processes
 from support.agents.real_agents import REAL_AGENTS
-from support.servers.model_script import Hang, RunCommand, Say, Speaker, WriteFile
+from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
 from support.servers.model_server import ModelServer
 from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running
 
@@ -78,3 +78,24 @@ async def test_a_job_that_is_cancelled_while_its_model_is_silent(
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert "stopped" in job["details"]["reason"]
     assert not marked_processes(str(tmp_path))
+
+
+async def test_what_was_done_when_the_credit_ran_out_is_gone_on_with(world: JobServerWorld, model: ModelServer) -> None:
+    """Two files were written; the agent's session knows of them, and so does the copy."""
+    pages = [str(COPY / name) for name in ("colours.md", "new.md")]
+    written = [WriteFile(pages[0], "A color.\n"), WriteFile(pages[1], "New.\n")]
+    model.script.on("Make it American", *written, Refuse(402, "your credit balance is too low"))
+    model.script.on("Go on", Say("It is American now."))
+    job = await world.done("Make it American")
+    assert (job["status"], job["prLink"]) == ("failed", None)
+    assert job["details"]["partialWork"] == {"files": 2}
+    assert world.branches() == {"main"}, "it is not proposed by itself"
+
+    (await world.message(job["id"], "Go on")).raise_for_status()
+    job = await world.ended(job["id"])
+    branch = f"pagehand/{job['id']}"
+    assert (job["status"], world.show(branch, "colours.md"), world.show(branch, "new.md")) == (
+        "completed", "A color.\n", "New.\n"
+    )  # fmt: skip
+    assert job["prLink"]
+    assert job["details"]["partialWork"] is None

@@ -55,6 +55,7 @@ def test_goose_tells_errors_as_its_answer() -> None:
     said = "Ran into this error: Server error: on fire.\n\nPlease retry."
     assert goose_failure(end(said)) == "Ran into this error: Server error: on fire. Please retry."
     assert goose_failure(end("It is described how one ran into this error.")) is None
+    assert goose_failure(end(" \n")) == "it ended without a word, as it does when its model's credit is used up"
     assert never(end(said)) is None
 
 

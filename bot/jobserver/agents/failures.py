@@ -57,7 +57,9 @@ def codex_failure(end: TurnEnd) -> str | None:
 
 
 def goose_failure(end: TurnEnd) -> str | None:
-    """Goose tells all errors of its model as its answer."""
+    """Goose tells errors of its model as its answer; of used-up credit it says nothing at all."""
+    if not end.answer.strip():
+        return "it ended without a word, as it does when its model's credit is used up"
     return one_line(end.answer) if end.answer.lstrip().startswith("Ran into this error") else None
 
 

@@ -63,6 +63,7 @@ class GitHubServer:
         self.token_requests: list[dict[str, Any]] = []
         self.faults = Faults()
         self.before_push: Callable[[], object] = lambda: None
+        self.after_push: Callable[[], object] = lambda: None
         self.url = ""
 
     @property
@@ -174,9 +175,13 @@ class GitHubServer:
             return web.Response(status=403, text="This repository was archived so it is read-only.\n")
         if is_push and "contents:write" not in permissions:
             return web.Response(status=403, text=f"Permission to {name}.git denied to pagehand-bot.\n")
-        if is_push and request.method == "POST":
-            self.before_push()
-        return await self.repository.git.serve(request, request.match_info["tail"])
+        happens = (self.before_push, self.after_push) if is_push and request.method == "POST" else None
+        if happens:
+            happens[0]()
+        answer = await self.repository.git.serve(request, request.match_info["tail"])
+        if happens:
+            happens[1]()
+        return answer
 
     # -- an App's calls ---------------------------------------------------------------------------------------------
 

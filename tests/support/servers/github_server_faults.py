@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,18 @@ from aiohttp import web
 
 @dataclass(frozen=True)
 class Fault:
-    """One wrong answer. `applied`: the call is carried out all the same. `status` None: the connection is cut."""
+    """One wrong answer. `applied`: the call is carried out all the same. `status` None: the connection is cut.
+    `happens` comes before the answer.
+    """
 
     status: int | None
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     applied: bool = False
+    happens: Callable[[], object] = lambda: None
 
     def answer(self, request: web.Request) -> web.Response:
+        self.happens()
         if self.status is None:
             assert request.transport is not None
             request.transport.abort()
