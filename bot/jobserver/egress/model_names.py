@@ -3,10 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest, refused
+from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest, shown
+from bot.jobserver.settings.values import PREFIX
 
 _ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
 """Models that search or browse at their provider without any tool being named."""
+_SETTING = f"{PREFIX}MODEL"
 _FAMILIES = ("fable", "haiku", "opus", "sonnet")
 _LONG_CONTEXT = re.compile(r"\[\d+m\]\Z", re.IGNORECASE)
 
@@ -25,7 +27,14 @@ class ModelNames:
         name = model.removeprefix("models/")
         if self._is_set(name) or (self.companions is not None and self.companions.fullmatch(name)):
             return None
-        return refused("model", name) if self.setting is not None or _ACTS_BY_ITSELF.search(name) else None
+        if self.setting is not None:
+            return RefusedRequest(
+                shown(name), f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
+            )
+        if _ACTS_BY_ITSELF.search(name):
+            words = f"{RELAY} refuses the model {shown(name)}, which may search by itself, unless {_SETTING} names it."
+            return RefusedRequest(shown(name), words)
+        return None
 
     def _is_set(self, name: str) -> bool:
         """Agents leave out the provider of `provider/model`, and know families of models by one word."""
