@@ -109,7 +109,8 @@ NOT_PUBLIC = (
     "192.88.99.1", "192.168.1.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1",
     "255.255.255.255", "::", "::1", "::7f00:1", "::ffff:8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b::808:808",
     "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd00:ec2::254", "fe80::1",
-    "fec0::1", "ff02::1", "4000::1", "nonsense", "127.0.0.1 ", "fe80::1%eth0", "0.0.0.0",  # noqa: S104 - an address that is refused
+    "fec0::1", "ff02::1", "4000::1", "168.63.129.16", "100.100.100.200", "nonsense", "127.0.0.1 ",
+    "fe80::1%eth0", "0.0.0.0",  # noqa: S104 - an address that is refused
 )  # fmt: skip
 
 
@@ -132,10 +133,16 @@ def test_nothing_that_python_calls_special_is_public(address: IPv4Address | IPv6
     assert not (is_public(str(address)) and any(special))
 
 
+METADATA = (
+    "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:42::42", "fd00:ec2::254", "fd00:ec2:0:0:0:0:0:254",
+    "fd20:ce::254",
+)  # fmt: skip
+
+
 def test_a_private_host_may_be_in_this_network_but_no_metadata_service() -> None:
     assert [may_be_internal(each) for each in ("10.0.0.1", "127.0.0.1", "::1", "fd00::1", "8.8.8.8")] == [True] * 5
     never = ("169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "224.0.0.1", "0.0.0.0", "64:ff9b::a9fe:a9fe", "x")  # noqa: S104 - an address that is refused
-    assert not any(map(may_be_internal, never))
+    assert not any(map(may_be_internal, (*METADATA, *never)))
 
 
 def test_what_was_refused_is_told_once_by_its_name() -> None:

@@ -20,6 +20,20 @@ _CARRIES_IPV4 = tuple(
 _ON_THE_INTERNET = IPv6Network("2000::/3")
 """All that is given out for it (iana.org, IPv6 address space)."""
 _RELAY_OF_6TO4 = "192.88.99."
+_OF_CLOUDS = frozenset(
+    map(
+        ip_address,
+        (
+            "100.100.100.200",  # Alibaba
+            "168.63.129.16",  # Azure, which looks like a public one
+            "192.0.0.192",  # Oracle
+            "fd00:42::42",  # Scaleway
+            "fd00:ec2::254",  # Amazon
+            "fd20:ce::254",  # Google
+        ),
+    )
+)
+"""Where clouds tell a machine its keys, besides the addresses that only its link knows."""
 
 
 def is_public(text: str) -> bool:
@@ -27,6 +41,8 @@ def is_public(text: str) -> bool:
     try:
         address = ip_address(text)
     except ValueError:
+        return False
+    if address in _OF_CLOUDS:
         return False
     if isinstance(address, IPv6Address):
         return (
@@ -39,11 +55,13 @@ def is_public(text: str) -> bool:
 
 def may_be_internal(text: str) -> bool:
     """Returns whether an address may be reached where private ones are allowed: never one that only this link knows,
-    among which are the metadata services of clouds.
+    and never a cloud's metadata service.
     """
     try:
         address = ip_address(text)
     except ValueError:
+        return False
+    if address in _OF_CLOUDS:
         return False
     if isinstance(address, IPv6Address) and _carries_ipv4(address) and not address.is_loopback:
         return False
