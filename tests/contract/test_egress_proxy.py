@@ -169,6 +169,27 @@ async def test_anything_but_a_plain_request_to_connect_is_refused(world: World, 
     assert answer[:12] in {b"HTTP/1.1 400", b"HTTP/1.1 405", b""}
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("http://tracker.example/who?key=1", ("It tried to reach tracker.example:80: not allowed here.",)),
+        ("http://user:pw@tracker.example:8080/", ("It tried to reach tracker.example:8080: not allowed here.",)),
+        ("http://169.254.169.254/latest", ("It tried to reach an address that is no host's name: not allowed here.",)),
+        ("http://[x/", ("It tried to reach an address that is no host's name: not allowed here.",)),
+        ("http://a.example:99999/", ("It tried to reach an address that is no host's name: not allowed here.",)),
+        ("/", ()),
+    ],
+)
+async def test_whose_page_was_asked_for_without_encryption_is_told_and_never_its_path(
+    world: World, asked: str, told: tuple[str, ...]
+) -> None:
+    async with world.listening():
+        answer = await world.ask(f"GET {asked} HTTP/1.1\r\nHost: any\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 405")
+    assert world.refusals.in_words == told
+    assert world.names.asked == []
+
+
 async def test_who_is_slow_to_ask_or_says_nothing_is_hung_up_on(world: World) -> None:
     async with world.listening(head_s=0.2, idle_s=0.2):
         assert await world.ask(b"CONNECT ") == b""

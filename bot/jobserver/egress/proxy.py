@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import h11
 
@@ -27,6 +28,7 @@ _CONNECT_S = 10.0
 _IDLE_S = 300.0
 """Without a byte either way."""
 _CHUNK = 2**16
+_HTTP = 80
 _ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
 _NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
 _NOT_PUBLIC = "This host's name leads to an address that is not public."
@@ -40,6 +42,14 @@ class _Refusal(Exception):
         super().__init__(words)
         self.status = status
         self.words = words
+
+
+class _PlainRequest(_Refusal):
+    """A page is asked for without encryption, which a proxy would have to fetch."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(405, _ONLY_CONNECT)
+        self.address = address
 
 
 async def resolve(name: str, port: int) -> list[str]:
@@ -88,9 +98,22 @@ class ConnectProxy:
             with contextlib.suppress(OSError, TimeoutError):  # either side is gone, or has nothing to say
                 await self._connect_to_target(inner)
         except _Refusal as refusal:
+            if isinstance(refusal, _PlainRequest):
+                self._count(refusal.address)
             inner[1].write(_response(refusal.status, refusal.words))
         finally:
             inner[1].close()  # what was written goes out all the same
+
+    def _count(self, address: str) -> None:
+        """Counts whose page was asked for; to ask the proxy itself for something tries to reach nobody."""
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port or _HTTP
+        except ValueError:
+            self.refusals.refused("")
+            return
+        if host:
+            self.refusals.refused(host, port)
 
     async def _connect_to_target(self, inner: Streams) -> None:
         async with asyncio.timeout(self.head_s):
@@ -149,8 +172,10 @@ async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
             parser.receive_data(data)
     except h11.RemoteProtocolError:
         raise _Refusal(400, _ONLY_CONNECT) from None
-    if not isinstance(event, h11.Request) or event.method != b"CONNECT":
-        raise _Refusal(405, _ONLY_CONNECT)
+    if not isinstance(event, h11.Request):
+        raise _Refusal(400, _ONLY_CONNECT)
+    if event.method != b"CONNECT":
+        raise _PlainRequest(event.target.decode("ascii"))
     if any(name in {b"content-length", b"transfer-encoding"} for name, _ in event.headers):
         raise _Refusal(400, _ONLY_CONNECT)
     return event.target.decode("ascii"), parser.trailing_data[0]
