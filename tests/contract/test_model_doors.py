@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from support.servers.relayed_model import KEY, Upstream, upstream_server
-from support.worlds.hostile_world import findings, hostile_world, needs_bubblewrap
+from support.worlds.hostile_world import PYTHON, findings, hostile_world, needs_bubblewrap
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
 ASK = """
@@ -85,7 +85,7 @@ async def test_what_the_relay_refuses_is_told_to_the_program_and_to_people(tmp_p
 
 async def test_checks_have_no_way_to_the_model(tmp_path: Path, upstream: Upstream) -> None:
     """A command of the repository's runs what the change brought in."""
-    check = ("python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 8701), 5)")
+    check = (PYTHON, "-c", "import socket; socket.create_connection(('127.0.0.1', 8701), 5)")
     async with hostile_world(tmp_path, "report()", **model(upstream, checks=(check,))) as world:
         job = await world.done("go")
     results = {result["name"]: result["status"] for result in job["details"]["pullRequest"]["checks"]}
