@@ -2,13 +2,14 @@
 CPU of each, side by side in one run.
 
     python tests/benchmarks/bench_bot.py [--rates 50 5] [--seconds 10] [--burst 100] [--jobs 0 10000] [--finished 0]
-                                         [--rounds 2] [--directory DIR]
+                                         [--rounds 2] [--directory DIR | --database-url URL]
 
 Commands arrive by a schedule over signed HTTP, whether those before were answered or not, and a latency counts from the
 scheduled time. Slack and the job API answer at once, from a process of their own, as does each app: only the apps'
 CPU is counted. Beside so many `--jobs`, all at rest and polled every 30 s, and with so many `--finished` ones in the
 database. How fast starts are carried out is a matter of Slack's limits, and not measured. The best of the rounds is
-taken, so that a busy machine disturbs both alike.
+taken, so that a busy machine disturbs both alike. The database is SQLite's, or one of PostgreSQL's that is there for
+nothing else: its name begins with "bench", and it is emptied before each run.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import psutil  # type: ignore[import-untyped]  # it has no types of its own
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
+from sqlalchemy import make_url, text
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -106,11 +108,24 @@ async def measure_bare(options: argparse.Namespace, address: str) -> list[Figure
     return await measured(options, (__file__, "--bare", f"{port},{address}"), port)
 
 
+async def empty(url: str) -> None:
+    """Deletes all that a database has."""
+    engine = engine_for(url)
+    if not (make_url(url).database or "").startswith("bench"):
+        raise SystemExit('The database has to have a name that begins with "bench": all in it is deleted.')
+    async with engine.begin() as connection:
+        await connection.execute(text("DROP SCHEMA public CASCADE"))
+        await connection.execute(text("CREATE SCHEMA public"))
+    await engine.dispose()
+
+
 async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> list[Figures]:
     """The bot beside so many jobs."""
     port = free_port()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        url = f"sqlite:///{directory}/bench.sqlite3"
+        url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
+        if options.database_url:
+            await empty(url)
         await migrate(url)
         if options.finished:
             engine = engine_for(url, statement_timeout=3600.0)
@@ -162,6 +177,7 @@ def main() -> None:
     parser.add_argument("--finished", type=int, default=0)
     parser.add_argument("--settle", type=float, default=40.0, help="seconds in which each job is polled once before")
     parser.add_argument("--directory", help="where the database's file is made")
+    parser.add_argument("--database-url", help="a database of PostgreSQL's instead; all in it is deleted")
     parser.add_argument("--bare", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.bare:
