@@ -138,7 +138,7 @@ def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
 
 def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Path) -> None:
     script = "def turn(agent, text):\n    agent.say(text.rpartition(': ')[2])"
-    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none")
+    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
     assert code == 0
     assert lines[:3] == [
         f"ok   installed      {sys.executable}", "ok   sandbox        none", "ok   starts         scripted 1.2.3",
@@ -155,7 +155,7 @@ def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Pa
     ],
 )
 def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script: str, said: str) -> None:
-    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none")
+    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
     assert code == 1
     assert lines[-1].startswith(said)
     assert not any(line.startswith("FAIL") for line in lines[:-1])

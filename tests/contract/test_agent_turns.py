@@ -160,7 +160,7 @@ async def test_the_check_of_a_model_that_hangs_says_so_in_time(tmp_path: Path) -
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
-        agent=shlex.join(agent.command),
+        egress="open", agent=shlex.join(agent.command),
     )  # fmt: skip
     found = [finding async for finding in check_editor(settings, os.environ, answer_within=2.0)]
     assert [(finding.name, finding.is_good) for finding in found[-2:]] == [("starts", True), ("answers", False)]

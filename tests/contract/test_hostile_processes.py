@@ -97,6 +97,7 @@ async def real_server(directory: Path, program: str, person: Person, **settings:
         "API_KEY": KEY,
         "EDITOR": "command",
         "COMMAND": json.dumps([person.python, str(directory / "program.py")]),
+        **({"EGRESS": "open"} if settings.get("SANDBOX") == "none" else {}),
         **settings,
     }
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": person.search_path}

@@ -322,6 +322,7 @@ async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_we
         "PAGEHAND_JOBSERVER_API_KEY": KEY,
         "PAGEHAND_JOBSERVER_EDITOR": "command",
         "PAGEHAND_JOBSERVER_SANDBOX": "none",
+        "PAGEHAND_JOBSERVER_EGRESS": "open",
         "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),
         "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(tmp_path / "data"),
     }

@@ -157,6 +157,7 @@ class RealServer:
             "PAGEHAND_JOBSERVER_API_KEY": KEY,
             "PAGEHAND_JOBSERVER_EDITOR": "command",
             "PAGEHAND_JOBSERVER_SANDBOX": "none",
+            "PAGEHAND_JOBSERVER_EGRESS": "open",
             "PAGEHAND_JOBSERVER_COMMAND": command(self.tmp_path),
             "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(self.tmp_path / "data"),
         }

@@ -272,6 +272,7 @@ async def test_a_job_server_keeps_its_key_even_from_its_editor(start: Start, tmp
         PAGEHAND_JOBSERVER_PORT="0",
         PAGEHAND_JOBSERVER_EDITOR="command",
         PAGEHAND_JOBSERVER_SANDBOX="none",
+        PAGEHAND_JOBSERVER_EGRESS="open",
         PAGEHAND_JOBSERVER_COMMAND='["sh", "-c", "env; env > docs/env.md; cat /proc/$PPID/cmdline"]',
         PAGEHAND_JOBSERVER_DATA_DIRECTORY=str(tmp_path / "data"),
     )

@@ -69,7 +69,7 @@ def test_drafts_are_for_everybody_only_where_no_program_can_reach_them() -> None
         with pytest.raises(ConfigError, match="PRIVATE_PAGES must not be false"):
             made(PRIVATE_PAGES="false", AGENT="claude", **open_way)
     assert made(PRIVATE_PAGES="false", SANDBOX="none").private_pages is False
-    assert made(PRIVATE_PAGES="false", AGENT="claude", EGRESS="none").private_pages is False
+    assert made(PRIVATE_PAGES="false", AGENT="claude").private_pages is False
 
 
 def test_proxies_are_addresses_and_networks() -> None:

@@ -39,8 +39,7 @@ class SandboxSettings(Settings):
         description="what programs and agents run in; none lets them see and change what the server's user can",
     )
     egress: EgressSetting = Field(
-        OPEN,
-        validate_default=True,
+        (),
         description="the hosts that programs and agents may connect to besides their model, each as name:port, and as "
         "private:name:port where the name leads to a private address; none for no host at all, open for all that this "
         "machine reaches",

@@ -15,6 +15,7 @@ import httpx
 
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN
 
 KEY = "planted-key-of-the-job-server"
 REVIEWER_KEY = "planted-key-of-a-reviewer"
@@ -151,7 +152,8 @@ async def running(
         "sandbox": "none",  # so that programs of tests about something else write where the test looks
         "reviewers": f"Ada Lovelace: {REVIEWER_KEY}\n",
     }
-    configured = JobServerSettings(**(values | settings))
+    given = values | settings
+    configured = JobServerSettings(**({"egress": OPEN if given["sandbox"] == "none" else ()} | given))
     server = JobServer(configured, everybody=everybody)
     url = await server.start()
     headers = {"Authorization": f"Bearer {KEY}"}
