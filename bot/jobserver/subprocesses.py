@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,20 @@ _GRACE_S = 4.0
 _DRAIN_S = 1.0
 """For output that is still on its way when the process has ended."""
 _CHUNK = 65_536
+
+
+_RUN_MODULE = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
+
+def own_module(name: str, *arguments: str) -> tuple[str, ...]:
+    """Returns a command that runs a module of ours, found where this process finds its own: without what the directory
+    and the environment of the child could put before it.
+    """
+    paths = [path for path in sys.path if path]
+    return (sys.executable, "-I", "-c", _RUN_MODULE, json.dumps(paths), name, *arguments)
 
 
 class ProcessTimeoutError(Exception):

@@ -1,7 +1,6 @@
 """The scan of a change, as a process with a budget of time: some texts take the rules seconds for a megabyte."""
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +59,7 @@ class LeakScanProcess:
             allowed=self.allowed,
         )
         return subprocesses.Command(
-            (sys.executable, "-I", "-m", "bot.jobserver.leaks.worker"),
+            subprocesses.own_module("bot.jobserver.leaks.worker"),
             _OUTSIDE,
             {"PATH": "", "LC_ALL": "C.UTF-8"},
             self.time_limit,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -58,7 +57,7 @@ class BuiltinEditor:
 
     def _command(self, task: EditTask) -> subprocesses.Command:
         return subprocesses.Command(
-            (sys.executable, "-I", "-m", "bot.jobserver.editors.builtin.worker", str(task.workspace.copy.absolute())),
+            subprocesses.own_module("bot.jobserver.editors.builtin.worker", str(task.workspace.copy.absolute())),
             _OUTSIDE,
             {"PATH": "", "LC_ALL": "C.UTF-8"},
             self._time_limit,
