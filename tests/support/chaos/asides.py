@@ -11,7 +11,7 @@ from bot.workspace.model.entities import Message
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED = 0.6, 0.15, 0.15, 0.1, 0.25
+THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED = 0.4, 0.1, 0.15, 0.1, 0.15
 """How often somebody thanks at last, mistypes a word for Pagehand, replies with somebody else's message, passes one on
 without saying what to do, and answers the agent's question with nothing but emoji.
 """
