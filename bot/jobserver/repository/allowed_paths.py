@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from unicodedata import normalize
@@ -56,15 +56,18 @@ def matches(pattern: str, path: str) -> bool:
 
 @dataclass(frozen=True)
 class _Segment:
-    """One part of a pattern; `pattern` is None for `**`."""
+    """One part of a pattern."""
 
     text: str
-    pattern: re.Pattern[str] | None
+
+    @property
+    def is_any_folders(self) -> bool:
+        return self.text == EVERYTHING
 
     def takes(self, name: str, held: Held | None) -> bool:
-        if self.pattern is None:
+        if self.is_any_folders:
             return held is None
-        if self.pattern.fullmatch(normalize("NFC", name)) is None:
+        if not fnmatchcase(normalize("NFC", name), self.text):
             return False
         return held is None or self._names(name, held)
 
@@ -77,11 +80,7 @@ class _Segment:
 
 @lru_cache
 def _compile(pattern: str) -> tuple[_Segment, ...]:
-    return tuple(map(_segment, normalize("NFC", pattern).split("/")))
-
-
-def _segment(text: str) -> _Segment:
-    return _Segment(text, None if text == EVERYTHING else re.compile(translate(text)))
+    return tuple(map(_Segment, normalize("NFC", pattern).split("/")))
 
 
 def _matches(pattern: Sequence[_Segment], parts: Sequence[str], held: Sequence[Held | None]) -> bool:
@@ -89,7 +88,7 @@ def _matches(pattern: Sequence[_Segment], parts: Sequence[str], held: Sequence[H
     at = _with_skipped(pattern, {0})
     for name, reason in zip(parts, held, strict=True):
         taken = {place for place in at if place < len(pattern) and pattern[place].takes(name, reason)}
-        stays = {place for place in taken if pattern[place].pattern is None}
+        stays = {place for place in taken if pattern[place].is_any_folders}
         at = _with_skipped(pattern, stays | {place + 1 for place in taken})
         if not at:
             return False
@@ -100,6 +99,6 @@ def _with_skipped(pattern: Sequence[_Segment], places: set[int]) -> set[int]:
     """`**` stands for no folder, too; as the last part it stands for something."""
     found = set(places)
     for place in range(len(pattern) - 1):
-        if place in found and pattern[place].pattern is None:
+        if place in found and pattern[place].is_any_folders:
             found.add(place + 1)
     return found
