@@ -4,13 +4,18 @@ Source: GitHub's documentation, "Workflow syntax: on" and its "Filter pattern ch
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bot.jobserver.documents.front_matter import load_yaml
 
 _MAX_LENGTH = 200_000
 _MAX_WILDCARDS = 10
 """In a pattern; more are taken for a match, rather than tried."""
+_LARGEST_SET = 1_000
+_WILDCARD = re.compile(r"\*+|[?+]")
+_PART = re.compile(r"\*+|\[[^\[\]]{1,40}+\]|\\.|.", re.DOTALL)
+_RANGE = re.compile(r"(?:(.)(?!-.)|(.)-(.))", re.DOTALL)
 _AT_CREATION = frozenset({"create", "delete"})
 
 
@@ -59,20 +64,73 @@ def _is_among(patterns: Sequence[str], branch: str) -> bool:
     return is_among
 
 
+@dataclass(frozen=True)
+class _Token:
+    """One part of a pattern: what characters it takes, and whether it can be left out, and taken again and again."""
+
+    takes: Callable[[str], bool]
+    is_optional: bool = False
+    is_repeated: bool = False
+
+
 def _fits(pattern: str, branch: str) -> bool:
-    wildcards = re.findall(r"\*+|[?+]", pattern)
-    if len(wildcards) > _MAX_WILDCARDS:
+    """What cannot be read is taken for a match."""
+    if len(_WILDCARD.findall(pattern)) > _MAX_WILDCARDS:
         return True
-    parts = re.split(r"(\*+|[?+]|\[[^\]]*\]|\\.)", pattern)
     try:
-        return re.fullmatch("".join(map(_as_expression, parts)), branch) is not None
-    except re.error:
+        tokens = _tokens(pattern)
+    except ValueError:
         return True
+    at = _with_left_out(tokens, {0})
+    for character in branch:
+        taken = {place for place in at if place < len(tokens) and tokens[place].takes(character)}
+        stays = {place for place in taken if tokens[place].is_repeated}
+        at = _with_left_out(tokens, stays | {place + 1 for place in taken})
+    return len(tokens) in at
 
 
-def _as_expression(part: str) -> str:
-    if part.startswith("*"):
-        return "[^/]*" if part == "*" else ".*"
-    if part in {"?", "+"} or (part.startswith("[") and part.endswith("]")):
-        return part
-    return re.escape(part.removeprefix("\\"))
+def _with_left_out(tokens: Sequence[_Token], places: set[int]) -> set[int]:
+    found = set(places)
+    for place, token in enumerate(tokens):
+        if place in found and token.is_optional:
+            found.add(place + 1)
+    return found
+
+
+def _tokens(pattern: str) -> Sequence[_Token]:
+    """`?` and `+` are about the character before. Raises ValueError where there is none, and for no set."""
+    made: list[_Token] = []
+    for part in _PART.findall(pattern):
+        if part.startswith("*"):
+            made.append(_Token(_not_a_slash if part == "*" else _anything, is_optional=True, is_repeated=True))
+        elif part in {"?", "+"}:
+            before = made.pop() if made else None
+            if before is None:
+                raise ValueError("nothing stands before it")
+            again = replace(before, is_optional=True, is_repeated=True)
+            made += [replace(before, is_optional=True)] if part == "?" else [before, again]
+        elif part.startswith("[") and part != "[":
+            made.append(_Token(_set_of(part[1:-1]).__contains__))
+        else:
+            made.append(_Token(part.removeprefix("\\").__eq__))
+    return made
+
+
+def _set_of(text: str) -> frozenset[str]:
+    """The characters of `a-z0-9_`. Raises ValueError for what is no set."""
+    found: set[str] = set()
+    for single, first, last in _RANGE.findall(text):
+        if first > last or ord(last or "a") - ord(first or "a") > _LARGEST_SET:
+            raise ValueError("it is no range")
+        found |= {single} if single else set(map(chr, range(ord(first), ord(last) + 1)))
+    if not found or text.startswith("^"):
+        raise ValueError("it is no set of characters")
+    return frozenset(found)
+
+
+def _not_a_slash(character: str) -> bool:
+    return character != "/"
+
+
+def _anything(_: str) -> bool:
+    return True
