@@ -1,0 +1,136 @@
+"""Programs that mean to get out of the sandbox, in a running job server: what they reach is what is listed."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.servers.free_ports import free_port
+from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
+
+pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
+ASK = r"""
+    import socket
+    def through(target, words=b""):
+        with socket.create_connection(("127.0.0.1", 8702), 20) as proxy:
+            proxy.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+            answer = proxy.makefile("rb")
+            status = int(answer.readline().split()[1])
+            if status != 200:
+                return status
+            answer.readline()
+            proxy.sendall(words)
+            proxy.shutdown(socket.SHUT_WR)
+            return answer.read()
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bubblewrap() -> None:
+    needs_bubblewrap()
+
+
+@pytest.fixture
+async def inside() -> AsyncIterator[int]:
+    """The port of a service of this machine's, which answers in capitals."""
+
+    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write((await reader.read()).upper())
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(loudly, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_it_reaches_what_is_listed_and_nothing_beside_it(tmp_path: Path, inside: int) -> None:
+    """Neither the server itself, nor an address in any spelling, nor a name's private address that is not listed."""
+    own, listed = free_port(), f"localhost:{inside}"
+    targets = (
+        f"localhost:{own}", f"127.0.0.1:{inside}", f"2130706433:{inside}", f"0x7f.1:{inside}", f"0177.0.0.1:{inside}",
+        f"[::1]:{inside}", f"[::ffff:127.0.0.1]:{inside}", "169.254.169.254:80", "metadata.google.internal:80",
+    )  # fmt: skip
+    program = f"""{ASK}
+    attempt("listed", lambda: through("LocalHost.:{inside}", b"hello" * 100_000) == b"HELLO" * 100_000)
+    attempt("directly", lambda: socket.create_connection(("127.0.0.1", {inside}), 5))
+    attempt("the server", lambda: socket.create_connection(("127.0.0.1", {own}), 5))
+    for target in {targets!r}:
+        attempt(target, lambda: through(target))
+    report()
+    """
+    async with hostile_world(tmp_path, program, egress=f"private:{listed}", port=own) as world:
+        job = await world.done("go")
+        found = findings_of(world, job)
+        log = world.log(job["id"])
+    assert found.pop("listed") == "True"
+    assert (found.pop("directly"), found.pop("the server")) == ("ConnectionRefusedError", "ConnectionRefusedError")
+    assert found == dict.fromkeys(targets, "403")
+    refused = f"It tried to reach localhost:{own}, an address that is no host's name, metadata.google.internal:80"
+    assert job["details"]["summary"].endswith(f"{refused}: not allowed here.")
+    assert "refused: an address that is no host's name (7)" in log
+
+
+async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) -> None:
+    """No datagrams, so no questions to a name server; nothing of IPv6, of the machine's hypervisor, or of packets."""
+    program = f"""{ASK}
+    def sends(family, address):
+        with socket.socket(family, socket.SOCK_DGRAM) as connection:
+            connection.sendto(b"out", address)
+    attempt("dns", lambda: sends(socket.AF_INET, ("8.8.8.8", 53)))
+    attempt("dns, ipv6", lambda: sends(socket.AF_INET6, ("2001:4860:4860::8888", 53)))
+    attempt("broadcast", lambda: sends(socket.AF_INET, ("192.168.255.255", 9)))
+    attempt("multicast", lambda: sends(socket.AF_INET6, ("ff02::1", 9)))
+    attempt("name", lambda: socket.getaddrinfo("example.com", 443))
+    attempt("mapped", lambda: socket.create_connection(("::ffff:127.0.0.1", {inside}), 5))
+    attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).connect((2, 1)))
+    attempt("packets", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+    attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+    report()
+    """
+    async with hostile_world(tmp_path, program, egress=f"private:localhost:{inside}") as world:
+        found = findings_of(world, await world.done("go"))
+    errors = {"OSError", "PermissionError", "gaierror", "ConnectionRefusedError"}
+    assert len(found) == 9
+    assert set(found.values()) <= errors, found
+
+
+async def test_neither_many_connections_nor_a_stream_without_an_end_outlive_a_run(tmp_path: Path) -> None:
+    """The time limit ends it, the server goes on, and the host that was listed sees every connection end."""
+    ended = asyncio.Semaphore(0)
+
+    async def endlessly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while await reader.read(65_536):
+                writer.write(b"x" * 65_536)
+                await writer.drain()
+        writer.close()
+        ended.release()
+
+    async with await asyncio.start_server(endlessly, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        program = f"""
+    import socket, threading
+    open_ones = []
+    for _ in range(200):
+        connection = socket.create_connection(("127.0.0.1", 8702), 20)
+        connection.sendall(b"CONNECT localhost:{port} HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+        open_ones.append(connection)
+    def pump(connection):
+        while connection.recv(65_536):
+            connection.sendall(b"y" * 65_536)
+    threads = [threading.Thread(target=pump, args=(one,)) for one in open_ones[:4]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    """
+        settings = {"egress": f"private:localhost:{port}", "time_limit": "2"}
+        async with hostile_world(tmp_path, program, **settings) as world:
+            job = await world.done("go")
+            assert "took longer than 2 s" in job["details"]["reason"]
+            async with asyncio.timeout(20):
+                for _ in range(4):
+                    await ended.acquire()
+            assert (await world.client.get("/health")).status_code == 200
