@@ -17,6 +17,7 @@ from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.refusals import IS_SHALLOW, explain
 from bot.jobserver.repository.workflow_files import workflow_files
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN
 from bot.runtime.http.server import listening_socket
 
 _HOST_S = 60.0
@@ -40,7 +41,7 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
     """Yields what is found of the data directory, the port, the pages, programs of checks, git and the repository."""
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
-    for finding in [*_pages(settings), *_check_programs(settings)]:
+    for finding in [*_pages(settings), *_egress(settings), *_check_programs(settings)]:
         yield finding
     try:
         async with connect(settings) as github:
@@ -83,6 +84,12 @@ def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
     if settings.nobody_can_read_pages:
         words = f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
         yield SetupFinding("pages", is_ok=None, words=words)
+
+
+def _egress(settings: JobServerSettings) -> Iterator[SetupFinding]:
+    if settings.runs_programs and settings.egress == OPEN:
+        words = f"programs and agents reach all that this machine reaches: {PREFIX}EGRESS can list hosts"
+        yield SetupFinding("egress", is_ok=None, words=words)
 
 
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:

@@ -50,6 +50,16 @@ async def test_pages_that_nobody_can_read_are_said_to_be_that(tmp_path: Path, ba
     assert "pages" not in await found(tmp_path, repository=str(bare))
 
 
+async def test_a_way_out_that_is_open_is_said_to_be_that(tmp_path: Path, bare: Path) -> None:
+    """Where a program runs that could take it."""
+    runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
+    findings = await found(tmp_path, **runs, egress="open")
+    assert findings["egress"].is_ok is None
+    assert "PAGEHAND_JOBSERVER_EGRESS" in findings["egress"].words
+    assert "egress" not in await found(tmp_path, **runs)
+    assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
+
+
 @pytest.mark.parametrize(
     ("settings", "name", "words"),
     [
