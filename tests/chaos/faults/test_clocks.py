@@ -208,14 +208,14 @@ async def test_two_instances_whose_clocks_differ(postgres_url: str, scratch: Pat
     clock.write_text(f"+{AHEAD:.0f}")
     began = time.time()
     async with a_world(postgres_url) as world, process(world, clock) as other:
-        world.fake_job_api.autopilot(polls=4)
         world.fake_job_api.fail(slow(SLOW_POLL), Operation.GET, times=None)
         await world.start()
         await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 4, SOON)
         prompts = [f"Task {number}" for number in range(8)]
         for prompt in prompts:
             await world.ask(prompt)
-        await pollers_seen(world, {os.getpid(), other})
+        await pollers_seen(world, {os.getpid(), other})  # no job ends before, however the polls are shared out
+        world.fake_job_api.autopilot(polls=4)
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
         await world.until_ended(*prompts)
