@@ -2,12 +2,14 @@
 which the thread is locked, and by which it is known that the person may.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.action_terms import ActionTerms, ActionTransaction, keep_polling, note_steering
 from bot.audit_trail import note
+from bot.direct_messages import add_to_job, begin_job, job_of_line
 from bot.domain.audit import AuditAction
+from bot.domain.direct_messages import lines_with, may_be_job
 from bot.domain.edits import MAX_QUOTED, with_new_words
 from bot.domain.home import can_be_retried
 from bot.domain.mentions import beginning
@@ -30,6 +32,7 @@ from bot.domain.surfaces import surface_of
 from bot.domain.threads import Thread
 from bot.following_jobs import alive
 from bot.holds import ask_again
+from bot.obstacles import obstacle
 from bot.project_choices import choose_project
 from bot.replies import catch_up, release, send_new_words
 from bot.start_endings import reaction_notice
@@ -181,10 +184,13 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request, terms: 
     return None
 
 
-async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer:
+async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     """Does with a held reply what its person answered."""
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
+    line = await tx.requests.get(action.text)
+    if line is not None and may_be_job(line) and action.kind is not RequestKind.SEND_ALL_HELD:
+        return await _direct_message(tx, thread, action, lines_with(line, waiting), terms)
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
     if action.kind is RequestKind.SEND_HELD:
@@ -194,8 +200,27 @@ async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: A
             ActionAnswer.HELD_SENT if await release(tx, thread, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
         )
     await note_steering(tx, thread, action.person_id, terms, counts=True)
-    released = [await release(tx, thread, request, terms.merge_seconds) for request in waiting]
+    replies = [request for request in waiting if not may_be_job(request)]
+    released = [await release(tx, thread, request, terms.merge_seconds) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
+
+
+async def _direct_message(
+    tx: ActionTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
+) -> ActionAnswer | None:
+    """Makes lines of a direct message a job, or follow-ups of the one above; where that takes none, they wait on."""
+    if not lines:
+        return ActionAnswer.NOTHING_NEW
+    if action.kind is RequestKind.DISCARD_HELD:
+        await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]), merge_seconds=terms.merge_seconds)
+        return None
+    job = await alive(tx, thread)
+    if job.state.muted_by:
+        return ActionAnswer.NOT_ADDED_MUTED
+    if await obstacle(tx, job) is not None:
+        return ActionAnswer.NOT_ADDED
+    await add_to_job(tx, job, lines, merge_seconds=terms.merge_seconds)
+    return ActionAnswer.HELD_SENT
 
 
 async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:

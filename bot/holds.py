@@ -5,12 +5,14 @@ the thread is locked.
 from dataclasses import replace
 from typing import Protocol
 
+from bot.domain.direct_messages import may_be_job, to_ask_about
 from bot.domain.edits import MAX_QUOTED
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.questions import ReplyHeld
+from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
 from bot.domain.requests import Request, RequestState
+from bot.domain.surfaces import Surface
 from bot.domain.threads import Thread
 from bot.ports import HasNotices, HasRequestQueue
 from bot.starts import RequestTransaction
@@ -35,9 +37,12 @@ async def ask_again(tx: HoldTransaction, thread: Thread, action: Request) -> Non
     """Asks somebody who wants to know how the job is about their replies that wait for an answer: the question, which
     only they see, may be lost.
     """
-    for held in (await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
+    for held in to_ask_about(await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
         await tx.notices.add(thread.id, NewNotice(keys.reply_asked_again(held, action), _question(held)))
 
 
-def _question(request: Request) -> ReplyHeld:
-    return ReplyHeld(request.person_id, request.id, beginning(request.text, MAX_QUOTED))
+def _question(request: Request) -> ReplyHeld | JobOrReplyAsked:
+    text = beginning(request.text, MAX_QUOTED)
+    if may_be_job(request):
+        return JobOrReplyAsked(request.person_id, request.id, text, asked_on=Surface.TOP_LEVEL)
+    return ReplyHeld(request.person_id, request.id, text)

@@ -6,6 +6,8 @@ Each function is part of a transaction in which the thread is locked.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.direct_messages import ask_about_lines, begin_job, record_line
+from bot.domain.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.edits import (
     MAX_QUOTED,
     came_back,
@@ -17,7 +19,6 @@ from bot.domain.edits import (
     taken_back,
     with_new_words,
 )
-from bot.domain.jobs import ARCHIVED, Problem
 from bot.domain.mentions import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
@@ -45,6 +46,7 @@ from bot.domain.settle import rejection
 from bot.domain.threads import Thread
 from bot.edited_starts import revise_start, start_caught_up
 from bot.holds import hold
+from bot.obstacles import obstacle
 from bot.start_endings import reaction_notice
 from bot.starts import (
     RequestTransaction,
@@ -119,7 +121,14 @@ async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, 
         await revise_start(tx, thread, first, reply)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
+        line = before[-1]
+        if says_it_is_a_job(reply, line):
+            asked = job_of_reply(reply, None)
+            await begin_job(tx, thread, line, asked, merge_seconds=terms.merge_seconds)
+            return True
         await _revise(tx, thread, before, reply, terms)
+        if may_be_job(line):
+            await ask_about_lines(tx, thread, line.person_id)
     return True
 
 
@@ -129,7 +138,8 @@ async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms
     """
     if not asks_for_a_job(reply):
         return False
-    if not await record_start(tx, job_of_reply(reply, None)):
+    asked = job_of_reply(reply, None)
+    if not (await record_line(tx, asked) or await record_start(tx, asked)):
         thread = await thread_of(tx, reply)
         if thread is None:
             return False
@@ -168,7 +178,8 @@ async def _revise(
     tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
     """Records a newer version of a reply. What was made of it last is what it changes."""
-    request, means = before[-1], meaning(reply, thread, terms.modes(thread.channel_id))
+    request, mode = before[-1], terms.modes(thread.channel_id)
+    means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
     reply = for_the_agent(reply, request, means)
     after = revised(request, reply)
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
@@ -236,8 +247,8 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
 
 async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
     """A new request, refused where there is a reason for it."""
-    obstacle = await _obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
-    return replace(request, state=RequestState.REJECTED, problem=obstacle) if obstacle else request
+    problem = await obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
+    return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
 async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
@@ -282,16 +293,3 @@ async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
     if request is not None:
         return await tx.threads.get(request.thread_id)
     return await newest_in(tx, reply.channel_id, reply.thread_ts) if reply.thread_ts else None
-
-
-async def _obstacle(tx: RequestTransaction, thread: Thread) -> RejectionReason | None:
-    """Why a follow-up cannot be sent any more; None when it can."""
-    state = thread.state
-    if state.problem is Problem.GONE:
-        return RejectionReason.GONE
-    if state.job is not None:
-        return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
-    start = await tx.requests.find_start(thread.id)
-    if start is None or start.state in {RequestState.REJECTED, RequestState.WITHDRAWN}:
-        return RejectionReason.NOT_STARTED
-    return None

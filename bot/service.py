@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from bot.channel_changes import ChannelTransaction, is_first_answer, is_newest, known_job, known_reply, known_thread
+from bot.direct_messages import record_line, record_thanks
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
@@ -58,7 +59,19 @@ class Service:
 
         async def work(tx: ReplyTransaction) -> None:
             if asked.version is None or await is_newest(tx, asked.version):
-                await record_start(tx, await known_job(tx, asked))
+                known = await known_job(tx, asked)
+                if not await record_line(tx, known):
+                    await record_start(tx, known)
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def thank(self, thanks: Reply) -> None:
+        """Records that somebody thanks in a direct message, outside its threads."""
+
+        async def work(tx: ReplyTransaction) -> None:
+            if await is_newest(tx, thanks.version):
+                await record_thanks(tx, await known_reply(tx, thanks))
 
         await self._store.transact(work, urgent=True)
         self._on_commit()

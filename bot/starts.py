@@ -131,6 +131,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
         edited_at=reply.edited_at,
         origin=origin,
         attachments=reply.attachments,
+        may_be_reply=way_in is WayIn.DIRECT_MESSAGE and begins and reply.word is None and options == NO_OPTIONS,
     )
 
 

@@ -51,6 +51,9 @@ class Threads(Protocol):
         the transaction.
         """
 
+    async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
+        """The threads in a channel, the last one there first; not locked."""
+
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
         """The thread whose card has this `ts`, locked till the end of the transaction."""
 
@@ -91,6 +94,9 @@ class Requests(Protocol):
     async def find_start(self, thread_id: str) -> Request | None:
         """The request that started the thread."""
 
+    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
+        """Somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
+
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
         """What was asked for by one reply and its edits, locked (the thread has to be, too), oldest first."""
 
@@ -130,6 +136,9 @@ class Requests(Protocol):
         messages. Both threads are locked.
         """
 
+    async def remove(self, request_id: str) -> None:
+        """Removes a request that waits for its person's answer, so that another one can be made of its message."""
+
 
 class RequestQueue(Requests, Protocol):
     """The same, preparing and sending them."""
@@ -153,9 +162,6 @@ class RequestQueue(Requests, Protocol):
 
     async def has_pending_start(self, thread_id: str) -> bool:
         """Whether a job that is to follow that of this thread has not passed its checks yet."""
-
-    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
-        """Somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
 
     async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
         """Has waiting follow-ups of the thread, which is locked, go out with one that `owner` has claimed: each is

@@ -28,9 +28,10 @@ _NOT_REPEATED = (
     RequestKind.SEND_NEW_WORDS,
     RequestKind.SEND_HELD,
     RequestKind.SEND_ALL_HELD,
+    RequestKind.DISCARD_HELD,
     RequestKind.CHOOSE_PROJECT,
 )
-"""What can have sent something, or ended work that was begun since. All else can be done twice."""
+"""What can have sent something, begun a job, or ended work that was begun since. All else can be done twice."""
 _WHY = "it was open when the backup was made"
 
 

@@ -62,6 +62,11 @@ class Aside:
 
 
 @dataclass(frozen=True)
+class Thanks:
+    """Words of thanks, and nothing else."""
+
+
+@dataclass(frozen=True)
 class OnlyEmoji:
     """Nothing but emoji: between people, unless the agent has asked something."""
 
@@ -103,14 +108,15 @@ def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
 
 def parse_request(
     text: str, *, bot_user_id: str, has_attachments: bool = False
-) -> Aside | Word | UnclearWord | Help | Blank | Start | WrongOption:
+) -> Aside | Thanks | Word | UnclearWord | Help | Blank | Start | WrongOption:
     """Reads a message that asks for a job, in Slack's escaped form: a mention of the bot that begins a thread, or a
     direct message. `has_attachments`: see `parse_reply`.
     """
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
-    says_nothing = is_only_emoji(words) or is_only_thanks(words)
-    if words.startswith(ASIDE_PREFIX) or (says_nothing and not has_attachments):
+    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
         return Aside()
+    if is_only_thanks(words) and not has_attachments:
+        return Thanks()
     word = word_in(words, addressed=True)
     if isinstance(word, UnclearWord):
         return word
@@ -119,6 +125,13 @@ def parse_request(
     if word.word is ThreadWord.HELP:
         return Help()
     return parse_prompt(word.prompt) if word.word is ThreadWord.NEW else word
+
+
+def says_new(text: str, bot_user_id: str) -> bool:
+    """Whether a message, in Slack's escaped form, asks for a job with `!new`."""
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    word = word_in(words, addressed=True)
+    return isinstance(word, Word) and word.word is ThreadWord.NEW and not words[:1].isalpha()
 
 
 def parse_reply(

@@ -28,6 +28,7 @@ class NewJob:
         follows: The thread of the job that it is to replace; empty: it comes after the newest of its Slack thread.
         read_until: The `ts` before which what was said in the thread goes along, where no message asks for the job;
             empty: all of it.
+        may_be_reply: It does not say that it is a job: where one is at work, its person is asked.
     """
 
     person: Person
@@ -46,6 +47,7 @@ class NewJob:
     context_chosen: bool = False
     read_until: str = ""
     follows: str = ""
+    may_be_reply: bool = False
 
     @property
     def version(self) -> MessageVersion | None:

@@ -158,10 +158,11 @@ class RequestKind(StrEnum):
     SEND_NEW_WORDS = "send_new_words"
     """The words that a reply has since it was edited. The text is the id of the request that was edited."""
     SEND_HELD = "send_held"
-    """A reply whose person was asked whether it is for the agent. The text is the id of its request."""
+    """A reply whose person was asked whether it is for the agent of this job. The text is the id of its request."""
     SEND_ALL_HELD = "send_all_held"
     """The same, and all that this person writes in the thread."""
     DISCARD_HELD = "discard_held"
+    """It is not for that agent; what was written in a direct message, outside its threads, is a job of its own."""
     CHOOSE_PROJECT = "choose_project"
     """The project of a job that waits for this choice. The text is the project's name."""
 

@@ -10,6 +10,8 @@ class Surface(StrEnum):
 
     CONVERSATION = "conversation"
     HOME = "home"
+    TOP_LEVEL = "top_level"
+    """In a conversation, outside its threads."""
 
 
 def home_key(click: str) -> str:

@@ -53,6 +53,8 @@ def private_place(thread: Thread, asked_on: Surface) -> PrivatePlace:
     """Where one person is told something about a job: in its thread, where Slack shows that, else in the channel."""
     if asked_on is Surface.HOME:
         return Directly()
+    if asked_on is Surface.TOP_LEVEL:
+        return InConversation()
     return InConversation((thread.ts or thread.root_ts) if _is_active(thread) else "")
 
 

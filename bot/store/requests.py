@@ -11,6 +11,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     func,
     not_,
     or_,
@@ -105,6 +106,9 @@ _SETTLE_AFRESH = _SETTLE.values(
 )
 _NOT_TRIED = _SETTLE.values(attempts=requests.c.attempts - 1)
 
+_REMOVE = delete(requests).where(
+    requests.c.id == bindparam("request"), requests.c.state == RequestState.AWAITING_PERSON
+)
 _SHOW_PROMPT = (
     update(threads)
     .where(threads.c.id == bindparam("thread"), threads.c.prompt != bindparam("words"))
@@ -199,6 +203,9 @@ class Requests(MergedRequests):
         await self._session.execute(
             _NOT_TRIED, _settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
         )
+
+    async def remove(self, request_id: str) -> None:
+        await self._session.execute(_REMOVE, {"request": request_id})
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))

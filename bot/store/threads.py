@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Double, Select, Text, bindparam, func, insert, select, update
+from sqlalchemy import Double, Integer, Select, Text, bindparam, func, insert, select, update
 
 from bot.domain.threads import Thread, ThreadOptions, ThreadState
 from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
@@ -25,6 +25,12 @@ _NEWEST = (
     .order_by(threads.c.number.desc())
     .limit(1)
     .with_for_update(key_share=True)
+)
+_NEWEST_OF = (
+    select(threads)
+    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts.is_not(None))
+    .order_by(threads.c.ts.desc(), threads.c.number.desc())
+    .limit(bindparam("most", type_=Integer))
 )
 _OF_PERSON = (
     select(threads)
@@ -101,6 +107,10 @@ class Threads:
 
     async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
         return await self._locked(_NEWEST, channel=channel_id, root=ts)
+
+    async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
+        rows = await self._session.rows(_NEWEST_OF, channel=channel_id, most=limit)
+        return [thread_to_speak_in(row) for row in rows]
 
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
         return await self._locked(_BY_CARD, channel=channel_id, card=card_ts)

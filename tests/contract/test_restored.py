@@ -15,6 +15,7 @@ from support.fakes.ports import FakeChat, FakeClock
 from support.fakes.slack_reading import FakeSlackReading
 from support.servers.postgres import PostgresServer
 from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.direct_lines import ADD, NEW_JOB, answer, write_line
 from support.worlds.fault_world import JobApiOutside
 
 from bot.cli.restored import doubt_all, put_restored_in_doubt
@@ -176,14 +177,45 @@ async def test_whenever_the_backup_was_made_nothing_is_repeated(tmp_path: Path, 
     assert outside.job_api.uploads
     assert outside.taken()["by the new id"] == 1
     for copy in copies.made[keys::4]:
-        after = deepcopy(outside)
-        restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
-        await doubt_all(restored)
-        await run_on(after.world(restored))
-        assert not after.taken() - outside.taken(), copy
-        assert not after.repeated(), copy
-        assert not await requests_in(restored, *OPEN_STATES), copy
-        await restored.close()
+        await restored_without_repeating(copy, outside)
+
+
+async def restored_without_repeating(copy: Path, outside: Outside) -> None:
+    """An instance goes on with a copy, after the whole day."""
+    after = deepcopy(outside)
+    restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
+    await doubt_all(restored)
+    await run_on(after.world(restored))
+    assert not after.taken() - outside.taken(), copy
+    assert not after.repeated(), copy
+    assert not await requests_in(restored, *OPEN_STATES), copy
+    await restored.close()
+
+
+async def test_what_somebody_said_about_a_line_in_a_direct_message_is_not_done_again(tmp_path: Path) -> None:
+    """It became a job, or went to the one above: whenever the backup was made while something of that was open."""
+    live, outside = tmp_path / "live.sqlite3", Outside()
+    await migrate(f"sqlite:///{live}")
+    copies = Copies(live)
+    store = await open_store(f"sqlite:///{live}", clock=outside.clock)
+    world = outside.world(cast("Store", Recording(store, copies.make)))
+    outside.chat.public.add("D1")
+    for number, kind in enumerate((None, NEW_JOB, ADD)):
+        await write_line(world, f"line {number}", f"{world.clock.now():.6f}")
+        if kind is not None:
+            await answer(world, kind, f"p{number}", which=-1)
+        await world.pass_time(10)
+    await store.close()
+    assert outside.taken() == Counter({"line 0": 1, "line 1": 1, "line 2": 1})
+    open_ones = [copy for copy in copies.made if has_open_requests(copy)]
+    assert len(open_ones) > 5
+    for copy in open_ones:
+        await restored_without_repeating(copy, outside)
+
+
+def has_open_requests(copy: Path) -> bool:
+    with closing(sqlite3.connect(copy)) as database:
+        return bool(database.execute("SELECT 1 FROM requests WHERE due_at IS NOT NULL").fetchone())
 
 
 async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, tmp_path: Path) -> None:

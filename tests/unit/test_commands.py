@@ -14,10 +14,12 @@ from bot.domain.commands import (
     NoWords,
     OnlyEmoji,
     Start,
+    Thanks,
     mentions,
     parse_reply,
     parse_request,
     parse_slash,
+    says_new,
 )
 from bot.domain.emoji import is_only_emoji
 from bot.domain.mentions import with_names
@@ -331,7 +333,27 @@ def test_words_of_a_thread_are_told_apart_from_prompts() -> None:
 def test_talk_and_cheers_ask_for_nothing() -> None:
     assert parse_request("<@UBOT> // is a bot", bot_user_id="UBOT") == Aside()
     assert parse_request(":wave: <@UBOT>", bot_user_id="UBOT") == Aside()
-    assert parse_request("<@UBOT> thank you :tada:", bot_user_id="UBOT") == Aside()
+
+
+def test_thanks_alone_ask_for_nothing() -> None:
+    """With a file they may."""
+    assert parse_request("<@UBOT> thank you :tada:", bot_user_id="UBOT") == Thanks()
+    assert parse_request("Thanks!", bot_user_id="UBOT", has_attachments=True) == Start("Thanks!")
+
+
+@pytest.mark.parametrize(
+    "text", ["!new Fix it", "! new Fix it", "<@UBOT> !new Fix it", "!NEW\nFix it", "!new quiet Fix it"]
+)
+def test_what_says_that_it_is_a_new_job(text: str) -> None:
+    assert says_new(text, "UBOT")
+
+
+@pytest.mark.parametrize(
+    "text", ["new page about hooks", "<@UBOT> new Fix it", "Fix !new", "!stop", "", "!", "![new](x)"]
+)
+def test_what_may_be_for_the_job_at_hand_does_not_say_that_it_is_new(text: str) -> None:
+    """Without the mark, the word is the beginning of a sentence."""
+    assert not says_new(text, "UBOT")
 
 
 def test_a_mention_is_of_exactly_one_person() -> None:

@@ -33,7 +33,14 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+)
 from bot.domain.requests import RejectionReason, Request, RequestKind
 from bot.store.schema.messages import KINDS as STORED_KINDS
 
@@ -46,6 +53,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     ContextCut: {"link_only", "cut_files", "name_only"},
     RequestRefused: {"text"},
     ReplyHeld: {"text"},
+    JobOrReplyAsked: {"text"},
     ProjectAsked: {"text"},
     ReplyEdited: {"text"},
     ActionAnswered: {"text"},
@@ -63,6 +71,7 @@ PERSONAL = (
     StatusRequested,
     RequestRefused,
     ReplyHeld,
+    JobOrReplyAsked,
     ProjectAsked,
     StopAsked,
     HelpRequested,

@@ -193,7 +193,23 @@ async def test_where_private_messages_are_not_heard_the_mention_alone_counts() -
 async def test_a_direct_message_asks_for_a_job(world: ListeningWorld) -> None:
     await world.take(direct())
     key = f"message/D0ANA/{TS}"
-    assert world.service.started == [asked(channel_id="D0ANA", source_key=key, way_in=WayIn.DIRECT_MESSAGE)]
+    job = asked(channel_id="D0ANA", source_key=key, way_in=WayIn.DIRECT_MESSAGE, may_be_reply=True)
+    assert world.service.started == [job]
+
+
+@pytest.mark.parametrize("text", ["!new Fix the guides", "project:api Fix the guides", "quiet Fix the guides"])
+async def test_a_direct_message_that_says_so_is_a_job(world: ListeningWorld, text: str) -> None:
+    """And so is what mentions us in a channel."""
+    for payload in (direct(text), message(f"<@{BOT}> Fix the guides")):
+        await world.take(payload)
+    assert [job.may_be_reply for job in world.service.started] == [False, False]
+
+
+async def test_thanks_in_a_direct_message_are_recorded_as_such(world: ListeningWorld) -> None:
+    """In a channel nobody knows what they are for."""
+    for payload in (direct("Thanks a lot!"), message(f"<@{BOT}> Thanks!"), mention(f"<@{BOT}> Thanks!")):
+        assert (await world.take(payload)).status == 200
+    assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!"))]
 
 
 async def test_replies_in_a_direct_message_steer_whoever_they_name(world: ListeningWorld) -> None:

@@ -77,6 +77,8 @@ class ActionAnswer(StrEnum):
     """An edit names another project for a job that was sent."""
     SENT_BEFORE_DELETED = "sent_before_deleted"
     """Words were deleted that the agent has."""
+    NOT_ADDED = "not_added"
+    NOT_ADDED_MUTED = "not_added_muted"
     HELD_EXPIRED = "held_expired"
     """Nobody answered for days whether a reply is for the agent."""
     HELD_DISCARDED = "held_discarded"

@@ -39,7 +39,14 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.notices.questions import HelpRequested, ProjectAsked, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+)
 from bot.domain.notices.to_person import ToPerson
 from bot.domain.surfaces import Surface
 
@@ -71,11 +78,7 @@ def person_of(message: NoticeMessage) -> str:
             | UnknownNotice()
             | ReplyNotFullySent()
             | QuestionAsked()
-            | RequestRefused()
-            | ReplyHeld()
-            | ProjectAsked()
-            | StopAsked()
-            | HelpRequested()
+            | ToPerson()
             | ContextCut()
         ):
             return message.person_id
@@ -135,7 +138,7 @@ def map_texts(message: NoticeMessage, change: Change) -> NoticeMessage:
             | HelpRequested()
         ):
             return message
-        case ReplyEdited() | ActionAnswered() | RequestRefused() | ReplyHeld() | ProjectAsked():
+        case ReplyEdited() | ActionAnswered() | RequestRefused() | ReplyHeld() | JobOrReplyAsked() | ProjectAsked():
             return replace(message, text=change(message.text))
         case PromptRequested():
             return replace(message, prompt=change(message.prompt))

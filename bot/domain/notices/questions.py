@@ -36,6 +36,17 @@ class ReplyHeld(ToPerson):
 
 
 @dataclass(frozen=True)
+class JobOrReplyAsked(ToPerson):
+    """Somebody has written in a direct message whose last job is at work, or waits for an answer: is it a job of its
+    own, or for that one? `text` is how it begins.
+    """
+
+    request_id: str
+    text: str
+    kind: Literal["job_or_reply_asked"] = field(default="job_or_reply_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
 class ProjectAsked(ToPerson):
     """Which project is a job for? `said` is the name that was given and is none; `text` is how the request begins;
     `current` is the project that it would leave. Empty: it has none, and waits.
@@ -64,5 +75,5 @@ class HelpRequested(ToPerson):
     kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
 
 
-Question = RequestRefused | ReplyHeld | ProjectAsked | StopAsked | HelpRequested
+Question = RequestRefused | ReplyHeld | JobOrReplyAsked | ProjectAsked | StopAsked | HelpRequested
 """What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""

@@ -14,6 +14,9 @@ class ServicePort(Protocol):
     async def start(self, asked: NewJob) -> None:
         """Records a job to start."""
 
+    async def thank(self, thanks: Reply) -> None:
+        """Records thanks in a direct message, outside its threads."""
+
     async def receive(self, reply: Reply) -> bool:
         """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions us and there is no
         job, a job to start. False where the thread has no job that is known and none is started.

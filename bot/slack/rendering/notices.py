@@ -47,7 +47,15 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.notices.questions import HelpRequested, ProjectAsked, Question, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    Question,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+)
 from bot.domain.telling import Telling, person_told
 from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import (
@@ -107,7 +115,15 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
             made = [personal_notices.answer(message, message_context)]
         case JobIdRequested():
             made = [personal_notices.job_id(thread)]
-        case RequestRefused() | ReplyHeld() | ProjectAsked() | StopAsked() | HelpRequested() | StatusRequested():
+        case (
+            RequestRefused()
+            | ReplyHeld()
+            | JobOrReplyAsked()
+            | ProjectAsked()
+            | StopAsked()
+            | HelpRequested()
+            | StatusRequested()
+        ):
             made = [_before_sending(message, setting)]
         case ReplyEdited():
             made = [reply_notices.edited(message)]

@@ -3,7 +3,15 @@
 from itertools import accumulate
 from typing import assert_never
 
-from bot.domain.notices.questions import HelpRequested, ProjectAsked, Question, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    Question,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+)
 from bot.domain.permissions import Refusal
 from bot.domain.requests import RequestKind
 from bot.domain.thread_words import ThreadWord
@@ -41,7 +49,7 @@ def question(thread: Thread, message: Question, message_context: MessageContext)
     match message:
         case RequestRefused():
             return _refused(message, message_context)
-        case ReplyHeld():
+        case ReplyHeld() | JobOrReplyAsked():
             return _held(message)
         case ProjectAsked():
             return _which_project(message)
@@ -79,8 +87,11 @@ def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
     )
 
 
-def _held(message: ReplyHeld) -> Message:
+def _held(message: ReplyHeld | JobOrReplyAsked) -> Message:
     request = message.request_id[:MAX_VALUE]
+    if isinstance(message, JobOrReplyAsked):
+        choices = (button(words.NEW_JOB, DISCARD_HELD, request), button(words.ADD_TO_JOB, SEND_HELD, request))
+        return paragraph(words.JOB_OR_REPLY(text=_quoted(message.text)), *(choices if request else ()))
     buttons = (
         button(words.SEND, SEND_HELD, request),
         button(words.SEND_ALL, SEND_ALL_HELD, request),

@@ -1,13 +1,15 @@
 """Direct messages: a job, and its thread."""
 
 import pytest
-from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld
+from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld, labels
+
+from bot.slack.rendering.blocks import DISCARD_HELD, SEND_HELD
 
 DIRECT = "pagehand"
 
 
 async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInWorld) -> None:
-    """All in its thread, without a mention."""
+    """All in its thread, without a mention; thanks outside it carry a heart, and start nothing."""
     asked = await world.ana.say(DIRECT, "Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n", channel="ana")
     assert card.thread_ts == asked.ts
@@ -17,6 +19,8 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
     await world.marked(reply, "white_check_mark")
     world.job_api.show(created.job_id, "completed", LINK)
     assert LINK in (await world.said("Done.", channel="ana", thread_ts=asked.ts)).text
+    await world.marked(await world.ana.say(DIRECT, "Thanks a lot!"), "heart")
+    assert len(world.job_api.created) == 1
 
 
 async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: WaysInWorld) -> None:
@@ -26,9 +30,25 @@ async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: W
     await world.ana.say(DIRECT, ":tada:")
     await world.ana.say(DIRECT, "// a note to myself")
     await world.ana.say(DIRECT, "Fix the guides")
-    await world.ana.say(DIRECT, "Fix the manual")
+    await world.ana.say(DIRECT, "!new Fix the manual")
     await world.job("Fix the guides")
     await world.job("Fix the manual")
+    assert len(world.job_api.created) == 2
+
+
+async def test_while_a_job_is_at_work_a_new_line_can_be_either(world: WaysInWorld) -> None:
+    """A button each; the question stands where the line does."""
+    await world.ana.say(DIRECT, "Fix the guides")
+    created = await world.job("Fix the guides")
+    await world.ana.say(DIRECT, "And the manual")
+    asked = await world.told(world.ana, "And the manual")
+    assert labels(asked) == ["New job", "Add to the one above"]
+    assert (await world.ana.press(DIRECT, asked.ts, SEND_HELD)).ok
+    await world.steered(created.job_id, "And the manual")
+    await world.ana.say(DIRECT, "Fix the index")
+    asked = await world.told(world.ana, "Fix the index")
+    assert (await world.ana.press(DIRECT, asked.ts, DISCARD_HELD)).ok
+    await world.job("Fix the index")
     assert len(world.job_api.created) == 2
 
 

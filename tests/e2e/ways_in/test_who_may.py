@@ -171,6 +171,7 @@ async def test_what_was_done_is_in_the_audit_trail_and_the_log_without_the_words
     await world.until(lambda: "Muted: by" not in job.card.text, "the card without it")
     await world.ana.press("docs", job.ts, STOP_JOB)
     await world.said("Stopped by", thread_ts=job.ts)
+    await world.until(lambda: RETRY_JOB in str(job.card.blocks), "the card with a retry")
     await world.ana.press("docs", job.ts, RETRY_JOB)
     await world.job_api.until(lambda: len(world.job_api.created) == 2)
     entries = await _exported(world)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from support.chaos.asked import Cards
 from support.chaos.deeds_verdict import homes_broken
-from support.chaos.process_world import LEASE, ProcessWorld, until
+from support.chaos.direct_scenario import DirectScenario, lines_broken
+from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
 from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
@@ -38,7 +39,8 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     cards, claims, over = Cards(world), Claims(world), asyncio.Event()
     watching = asyncio.create_task(claims.watch())
     scenarios: list[UserScenario] = []
-    running: list[asyncio.Task[None]] = []
+    direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
+    running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
     while not enough() and not harm.done():
         await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
@@ -53,6 +55,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     await harm
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, scenarios, running)
+    verdict.broken += [fault for scenario in direct for fault in await lines_broken(scenario)]
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
     return RoundResult(world, scenarios, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)

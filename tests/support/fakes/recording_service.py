@@ -34,6 +34,9 @@ class RecordingService:
     async def start(self, asked: NewJob) -> None:
         await self._keep("start", asked)
 
+    async def thank(self, thanks: Reply) -> None:
+        await self._keep("thank", thanks)
+
     async def receive(self, reply: Reply) -> bool:
         await self._keep("receive", reply)
         return self.knows

@@ -64,6 +64,23 @@ class Asking(PeopleMachine):
         )
         self.written(message, at)
 
+    @precondition(lambda self: self.direct_messages() and len(self.people.messages) < MOST)
+    @rule(which=st.integers(0, 9), topic=TOPIC, at=st.sampled_from([0, 1, 0, 1, None]))
+    def write_another_line(self, *, which: int, topic: str, at: int | None) -> None:
+        """Somebody goes on in their direct message, outside the threads."""
+        earlier = self.direct_messages()
+        self.write_directly(earlier[which % len(earlier)].person, topic, at)
+
+    def direct_messages(self) -> list[Message]:
+        """What was written there."""
+        return [message for message in self.people.messages if message.way_in is WayIn.DIRECT_MESSAGE]
+
+    def write_directly(self, person: Person, topic: str, at: int | None) -> None:
+        """A line in somebody's direct message."""
+        (mark, key), ts = self.next_mark(), self.outside.chat.next_ts()
+        words, project = f"Do [{mark}.0] {topic}", self.meant("", "D1", topic)
+        self.written(Message(mark, key, person, WayIn.DIRECT_MESSAGE, "D1", words, ts=ts, root=ts, project=project), at)
+
     @precondition(lambda self: len(self.people.messages) < MOST)
     @rule(
         way_in=st.sampled_from([WayIn.MENTION, WayIn.SHORTCUT]),

@@ -8,7 +8,7 @@ from support.worlds.core_world import ANA, BEN
 
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.notices.questions import ProjectAsked, ReplyHeld
+from bot.domain.notices.questions import JobOrReplyAsked, ProjectAsked, ReplyHeld
 from bot.domain.requests import Person, RequestKind
 from bot.domain.thread_words import ThreadWord
 
@@ -104,6 +104,19 @@ class Controlling(PeopleMachine):
     def answer_about_a_held_reply(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
         held = self.outside.chat.told_as(ReplyHeld)
         question = held[which % len(held)]
+        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+
+    @precondition(lambda self: self.outside.chat.told_as(JobOrReplyAsked) and _room(self))
+    @rule(
+        which=WHICH,
+        other=st.sampled_from([None, None, None, ANA, BEN]),
+        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
+        at=AT,
+    )
+    def say_what_a_direct_message_is(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
+        """A job of its own, or for the one above."""
+        asked = self.outside.chat.told_as(JobOrReplyAsked)
+        question = asked[which % len(asked)]
         self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
 
     @precondition(lambda self: self.outside.chat.told_as(ReplyEdited) and _room(self))

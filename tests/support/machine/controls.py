@@ -16,7 +16,7 @@ from support.worlds.core_world import ANA, BEN
 
 from bot.domain.job_details import JobDetails
 from bot.domain.notices.messages import Reaction
-from bot.domain.notices.questions import ReplyHeld
+from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests import RequestKind, WayIn
@@ -38,6 +38,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         posts=st.sampled_from([PostMode.ALL, PostMode.ALL, PostMode.ENDS]),
         hold_back=st.sampled_from([0.0, 5.0]),
         jobs=st.sampled_from([1, 1, 2, 0]),
+        channel=st.sampled_from(["C1", "C1", "D1"]),
     )
     def begin(
         self,
@@ -52,8 +53,9 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         posts: PostMode,
         hold_back: float,
         jobs: int,
+        channel: str,
     ) -> None:
-        """Most runs begin with a job or two under way."""
+        """Most runs begin with a job or two under way, or with a job and a line in a direct message."""
         outside = self.outside
         self.several = several
         projects = (
@@ -73,6 +75,11 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.idempotent, self.merge_seconds = idempotent, merge_seconds
         self.processes = [self.born(), self.born()]
         for _ in range(jobs):
+            if channel == "D1":
+                self.write_directly(ANA, "guide", 0)
+                self.in_process(0, self.processes[0].settle())
+                self.advance(9.0)
+                continue
             mark, key = self.next_mark()
             words = f"Do [{mark}.0] guide"
             message = Message(mark, key, ANA, WayIn.COMMAND, "C1", words, project=self.meant("", "C1", "guide"))
@@ -83,6 +90,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self._calm()
         self.verdict().check()
         self._all_may_ask_again()
+        self._answer_lines()
         for number, place in enumerate(self._places_with_a_job()):
             self._thank(place)
             if number == 0:
@@ -98,6 +106,18 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.outside.job_api.hidden.clear()
         self.advance(3_700.0)
         self.settle_down()
+
+    def _answer_lines(self) -> None:
+        """Every line that still waits goes to the job above, if that takes it, or else becomes a job; in every other
+        case it becomes one at once.
+        """
+        for number, question in enumerate(self.outside.chat.told_as(JobOrReplyAsked)):
+            for kind in (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD)[number % 2 :]:
+                self.press(self.person(question.person_id), kind, 0, argument=question.request_id)
+                self.settle_down()
+                self.advance(3_700.0)
+        waiting = [row for row in self.rows("requests") if row["state"] == "awaiting_person"]
+        assert not [row for row in waiting if row["way_in"] == "direct_message" and row["kind"] == "follow_up"]
 
     def _places_with_a_job(self) -> list[Place]:
         """The threads in which a job lives: one that was started, and that the job API knows."""

@@ -178,6 +178,7 @@ def _job(message: Message) -> NewJob:
         message_ts=message.ts,
         origin=_ORIGINS.get(message.way_in, ThreadOrigin.CARD),
         context=context,
+        may_be_reply=message.way_in is WayIn.DIRECT_MESSAGE and not message.said,
     )
 
 

@@ -39,6 +39,12 @@ class Writing(PeopleMachine):
         place = self.places()[which % len(self.places())]
         self.deliver_thanks(self.thanks(person, place, mentions=mentions), at)
 
+    @precondition(lambda self: len(self.people.thanks) < MOST_THANKS)
+    @rule(person=PERSON, at=AT)
+    def thank_outside_a_thread(self, person: Person, at: int) -> None:
+        """In the direct message."""
+        self.deliver_thanks(self.thanks(person, Place("D1", ""), mentions=False), at)
+
     @precondition(lambda self: self.people.thanks)
     @rule(which=st.integers(0, 9), at=AT)
     def thanks_come_again(self, which: int, at: int) -> None:
@@ -54,7 +60,8 @@ class Writing(PeopleMachine):
 
     def deliver_thanks(self, thanks: Reply, at: int) -> None:
         """Slack brings thanks, perhaps again."""
-        self.answer_of(at, self.processes[at].service.receive(thanks))
+        service = self.processes[at].service
+        self.answer_of(at, service.receive(thanks) if thanks.thread_ts else service.thank(thanks))
 
     @precondition(lambda self: self.outside.cards() and len(self.people.messages) < MOST)
     @rule(which=st.integers(0, 9), person=PERSON, at=AT)

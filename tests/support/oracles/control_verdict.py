@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from support.oracles.control_history import ControlHistory, Job, Row
+from support.oracles.control_history import Job, Row
+from support.oracles.line_verdict import LineVerdict
 from support.oracles.people_model import Message, Press, Version, between
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
@@ -30,7 +31,7 @@ _REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"
 """Answers to what has something done once more."""
 
 
-class ControlVerdict(ControlHistory):
+class ControlVerdict(LineVerdict):
     """Holds what people did against what came of it; `check` fails with all that is wrong."""
 
     def check(self) -> None:
@@ -61,6 +62,7 @@ class ControlVerdict(ControlHistory):
             *self.cheered_wrongly(),
             *self.words_to_the_agent(),
             *self.forwarded_in_part(),
+            *self.lines_gone_wrong(),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
@@ -72,9 +74,14 @@ class ControlVerdict(ControlHistory):
                 continue
             if not self.is_for_the_agent(message) or message.told_too_late or self.discarded(message):
                 continue
-            if self.explained(message) or self.was_nobodys(message):
+            if self.explained(message) or self.was_nobodys(message) or self._waits_for_its_writer(message):
                 continue
             yield f"lost: {message} was acknowledged, not taken, and nothing was said ({self.row_of(message)})"
+
+    def _waits_for_its_writer(self, message: Message) -> bool:
+        row = self.rows.get(request_id(message.key))
+        waits = row is not None and row["state"] == RequestState.AWAITING_PERSON
+        return waits and self.is_line(message) and self.is_asked_about(message)
 
     def done_too_often(self) -> Iterator[str]:
         """And not more often than people asked for."""
@@ -131,7 +138,7 @@ class ControlVerdict(ControlHistory):
         here = [other for other in self.jobs.values() if other.root == job.root]
         written = self.people.recorded[call.key]
         newer = [other for other in here if job.call.step < other.call.step < written]
-        if newer and not message.thread_id:
+        if newer and not message.thread_id and not self.is_line(message):
             yield f"misdirected: {message} went to {job.call.job_id}, when {newer[-1].call.job_id} was there already"
         sent = self.outside.sent[call.key]
         for other in here:
@@ -256,7 +263,7 @@ class ControlVerdict(ControlHistory):
             return True
         row = self.rows.get(own[0])
         if row is None or row["kind"] != "stop":
-            return False
+            return self.became_a_job(press)
         stops = {
             each["id"] for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("stop", row["thread_id"])
         }

@@ -4,9 +4,9 @@ from contextlib import suppress
 from typing import assert_never
 
 from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
-from bot.domain.commands import Aside, Blank, Help, Start, parse_request
+from bot.domain.commands import Aside, Blank, Help, Start, Thanks, parse_request, says_new
 from bot.domain.new_jobs import NewJob
-from bot.domain.requests import MessageVersion, WayIn
+from bot.domain.requests import MessageVersion, Reply, WayIn
 from bot.domain.thread_words import UnclearWord, Word
 from bot.domain.threads import ThreadOrigin
 from bot.errors import StoreError
@@ -32,6 +32,8 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
     match asked:
         case Aside():
             return
+        case Thanks():
+            await _thank(message, dependencies)
         case Start(prompt, options):
             await _start(message, prompt, options, dependencies)
         case Blank(options):
@@ -81,6 +83,13 @@ async def _tell_once(message: PersonMessage, words: str | Message, dependencies:
     dependencies.recorder.tell_in_background(message.person, message.channel_id, words, thread_ts=message.thread_ts)
 
 
+async def _thank(message: PersonMessage, dependencies: Dependencies) -> None:
+    """Has thanks in a direct message get their reaction; elsewhere nobody knows what they are for."""
+    if message.in_direct_message:
+        thanks = Reply(message.person, message.channel_id, "", message.ts, message.text, edited_at=message.edited_at)
+        await dependencies.recorder.record_event(dependencies.service.thank(thanks))
+
+
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:
     job = NewJob(
         person=message.person,
@@ -95,5 +104,8 @@ async def _start(message: PersonMessage, prompt: str, options: Options, dependen
         edited_at=message.edited_at,
         origin=ThreadOrigin.REQUEST,
         attachments=message.attachments,
+        may_be_reply=message.in_direct_message
+        and options == NO_OPTIONS
+        and not says_new(message.text, dependencies.identity.bot_user_id),
     )
     await dependencies.recorder.record_event(dependencies.service.start(job))

@@ -15,6 +15,7 @@ from bot.domain.commands import (
     NoWords,
     OnlyEmoji,
     Start,
+    Thanks,
     mentions,
     parse_prompt,
     parse_reply,
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _DELETED_WITH_REPLIES = "tombstone"
 """What is left of a deleted message whose thread goes on: Slack reports it as an edit."""
-Said = Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
+Said = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
 """What a message is read as: one in a thread, or one that begins a thread."""
 
 

@@ -23,9 +23,13 @@ ANSWERS: Mapping[ActionAnswer, Template] = {
         "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too."
     ),
     ActionAnswer.HELD_DISCARDED: Template("OK, your reply wasn't sent to the agent."),
+    ActionAnswer.NOT_ADDED: Template("It wasn't added: the job above takes no more replies. Choose *New job*."),
+    ActionAnswer.NOT_ADDED_MUTED: Template(
+        "It wasn't added: the job above is muted. Write `!unmute` in its thread first, or choose *New job*."
+    ),
     ActionAnswer.HELD_EXPIRED: Template(
-        "Your reply wasn't sent: you didn't say within a week whether it's for the agent. Write it again if it still "
-        "matters."
+        "What you wrote wasn't sent: you didn't say within a week whether it's for the agent. Write it again if it "
+        "still matters."
     ),
     ActionAnswer.MUTED: Template(
         "Muted: replies don't go to the agent, and only failures and pull requests are posted. `!unmute` ends that."

@@ -1,0 +1,182 @@
+"""Lines in direct messages on real databases, with several processes, and on Slack's wire: what its buttons send."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.fakes.slack_payloads import click
+from support.worlds.core_world import ANA, CoreWorld
+from support.worlds.direct_lines import ADD, NEW_JOB, a_line, an_edit, answer, asked, write_line
+from support.worlds.listening_world import listening
+from support.worlds.slack_world import slack_world
+from support.worlds.store_world import Opener, Sql
+
+from bot.cli.forget import forget_all
+from bot.domain.actions import Action
+from bot.domain.notices.messages import Notice
+from bot.domain.notices.questions import JobOrReplyAsked
+from bot.domain.requests import Person, Reply, RequestKind
+from bot.domain.surfaces import Surface
+from bot.workspace.model.entities import Message
+
+FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200"
+
+
+@pytest.fixture
+async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWorld]:
+    """Two, on one database, with one Slack and one job API; a direct message of Ana's has a job at work."""
+    worlds: list[CoreWorld] = []
+    for owner in ("one", "two"):
+        world = CoreWorld(owner)
+        world.store, world.clock = await another_store(), clock
+        if worlds:
+            world.job_api, world.chat, world.reading = worlds[0].job_api, worlds[0].chat, worlds[0].reading
+        worlds.append(world.assemble())
+    worlds[0].chat.public.add("D1")
+    await write_line(worlds[0], "Fix the guides", FIRST)
+    assert worlds[0].job_api.created == ["Fix the guides"]
+    return worlds
+
+
+def taken(world: CoreWorld) -> list[str]:
+    """What the job API took besides the first job."""
+    return [*world.job_api.created[1:], *(words for said in world.job_api.messages.values() for words in said)]
+
+
+# -- several processes ------------------------------------------------------------------------------------------------
+
+
+async def test_a_line_that_two_processes_get_at_once_is_recorded_once(processes: Sequence[CoreWorld], sql: Sql) -> None:
+    await asyncio.gather(*(world.service.start(a_line("Fix the manual", LINE)) for world in processes))
+    await processes[0].settle()
+    assert asked(processes[0]) == ["Fix the manual"]
+    assert await sql("SELECT count(*) FROM threads") == [(1,)]
+
+
+async def test_two_lines_that_two_processes_get_at_once_have_one_question(processes: Sequence[CoreWorld]) -> None:
+    one, two = processes
+    await asyncio.gather(
+        one.service.start(a_line("Fix the manual", LINE)), two.service.start(a_line("And its index", SOON))
+    )
+    await one.settle()
+    assert len(asked(one)) == 1
+    await answer(one, NEW_JOB)
+    assert taken(one) == ["Fix the manual", "And its index"]
+
+
+@pytest.mark.parametrize("kinds", [(NEW_JOB, NEW_JOB), (ADD, ADD), (NEW_JOB, ADD)], ids=str)
+async def test_what_two_processes_are_told_at_once_is_done_once(
+    processes: Sequence[CoreWorld], kinds: tuple[RequestKind, RequestKind]
+) -> None:
+    """Whichever came first is the answer; the other one has nothing left to do, which is told."""
+    for text, at in (("Fix the manual", LINE), ("And its index", SOON)):
+        await write_line(processes[0], text, at)
+    (question,) = processes[0].chat.told_as(JobOrReplyAsked)
+    await asyncio.gather(*(press(world, kind, question) for world, kind in zip(processes, kinds, strict=True)))
+    await processes[1].pass_time(8)
+    assert sorted(taken(processes[0])) == ["And its index", "Fix the manual"]
+    assert processes[0].chat.answers().count("nothing_new") == 1
+    assert len(processes[0].job_api.created) == 1 + ("Fix the manual" in processes[0].job_api.created)
+
+
+async def press(world: CoreWorld, kind: RequestKind, question: JobOrReplyAsked) -> None:
+    """A press that this process gets, and carries out while the other one does the same."""
+    await world.service.act(Action(ANA, kind, f"press-{world.owner}", argument=question.request_id))
+    await world.prepare()
+
+
+async def test_an_edit_and_an_answer_at_once_leave_one_of_them(processes: Sequence[CoreWorld]) -> None:
+    """The line goes out once, with its old words or its new ones; with the old ones, the new ones are offered."""
+    one, two = processes
+    await write_line(one, "Fix the manual", LINE)
+    (question,) = one.chat.told_as(JobOrReplyAsked)
+    edit = an_edit("Fix the manuals", LINE, "1700000120.000200")
+    await asyncio.gather(press(one, NEW_JOB, question), two.service.revise(edit))
+    await two.pass_time(8)
+    assert taken(one) in (["Fix the manuals"], ["Fix the manual"])
+
+
+# -- forgotten --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", [{"person_id": "UANA"}, {"channel_id": "D1"}], ids=str)
+async def test_who_is_forgotten_leaves_no_line(
+    processes: Sequence[CoreWorld], database: str, sql: Sql, of: dict[str, str]
+) -> None:
+    """Nor thanks, nor the question about it; a press of its button is about nothing that is known."""
+    world = processes[0]
+    await write_line(world, "Fix the planted words", LINE)
+    await world.service.thank(Reply(ANA, "D1", "", SOON, "Thanks!", in_direct_message=True))
+    world.job_api.show("job-1", "completed", "https://git.example/1")
+    await world.pass_time(900)
+    await asyncio.to_thread(forget_all, database, **{"person_id": "", "channel_id": "", **of})
+    rows = [str(await sql(f"SELECT * FROM {table}")) for table in ("threads", "requests", "notices")]  # noqa: S608 - the tests' own words
+    assert not [row for row in rows if "planted" in row or "UANA" in row or "D1" in row]
+    held = world.chat.told_as(JobOrReplyAsked)[0].request_id
+    assert not await world.service.act(Action(ANA, NEW_JOB, "p1", argument=held))
+
+
+# -- on Slack's wire --------------------------------------------------------------------------------------------------
+
+
+async def asked_in_slack() -> Message:
+    """The question as Slack shows it: to its person alone, outside the threads of the direct message, though the job's
+    is active.
+    """
+    async with slack_world() as world:
+        ana = world.workspace.people["ana"]
+        said = await ana.say("pagehand", "Fix the guides")
+        thread = replace(world.thread, channel_id=said.channel, ts=said.ts, card_ts="1.1", has_replies=True)
+        question = JobOrReplyAsked(ana.id, "r1", "Fix <!channel> & the `manual`", asked_on=Surface.TOP_LEVEL)
+        await world.chat.tell(thread, Notice(1, "th1/r1/held/", "th1", question, created_at=0.0))
+        (shown,) = ana.ephemerals("pagehand")
+        return shown
+
+
+def buttons(message: Message) -> list[dict[str, Any]]:
+    return [each for block in message.blocks or [] for each in block.get("elements", []) if each["type"] == "button"]
+
+
+async def test_the_question_has_a_button_for_each_answer() -> None:
+    shown = await asked_in_slack()
+    assert shown.thread_ts is None
+    assert shown.text.startswith("Is this a new job, or for the one above?")
+    assert "<!channel>" not in f"{shown.text} {shown.blocks}"
+    labels = [(each["text"]["text"], each["value"]) for each in buttons(shown)]
+    assert labels == [("New job", "r1"), ("Add to the one above", "r1")]
+
+
+@pytest.mark.parametrize(("which", "kind"), [(0, NEW_JOB), (1, ADD)])
+async def test_a_press_of_it_is_recorded_as_its_persons_answer(which: int, kind: RequestKind) -> None:
+    """As Slack sends it, over HTTP and over Socket Mode (docs.slack.dev/reference/interaction-payloads): of what only
+    one person sees, it tells where and when that stands, and not what it says.
+    """
+    pressed = buttons(await asked_in_slack())[which]
+    action = {
+        "type": "button",
+        "action_id": pressed["action_id"],
+        "block_id": "b1",
+        "text": {**pressed["text"], "emoji": True},
+        "value": pressed["value"],
+        "action_ts": "1700000120.000300",
+    }
+    container = {"type": "message", "message_ts": "1700000111.000100", "channel_id": "D1", "is_ephemeral": True}
+    payload = click(
+        pressed["action_id"],
+        user={"id": "U0ANA", "username": "ana", "name": "ana", "team_id": "T1"},
+        team={"id": "T1", "domain": "team"},
+        api_app_id="A1",
+        container=container,
+        enterprise=None,
+        is_enterprise_install=False,
+        channel={"id": "D1", "name": "directmessage"},
+        state={"values": {}},
+        actions=[action],
+    )
+    async with listening() as world:
+        assert (await world.both_ways(payload)).status == 200
+        expected = Action(Person("U0ANA", "T1"), kind, "click/T1/1.2.abc", argument="r1")
+        assert world.service.actions == [expected]

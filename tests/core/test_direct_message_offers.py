@@ -1,0 +1,416 @@
+"""What is written in a direct message while the last job there is in hand: a new job, or for the one above."""
+
+from dataclasses import replace
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, write_line
+
+from bot.domain.actions import Action
+from bot.domain.command_options import Options
+from bot.domain.job_details import JobDetails
+from bot.domain.notices.messages import Reaction
+from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
+from bot.domain.permissions import Refusal
+from bot.domain.projects import Project, Projects
+from bot.domain.requests import Attachments, Reply, RequestKind
+from bot.domain.slack_files import SlackFile
+from bot.domain.telling import InConversation
+from bot.domain.thread_words import ThreadWord
+from bot.scheduler.retention import DAY, HELD_DAYS, Retention
+
+AT = [f"170000000{n}.000200" for n in range(1, 10)]
+LATER = [f"17000001{n}0.000200" for n in range(1, 9)]
+SOON = "1700000113.000200"
+"""A few seconds after the first of these."""
+
+
+@pytest.fixture
+async def working(world: CoreWorld) -> CoreWorld:
+    """Ana's first direct message became a job, which is at work."""
+    world.chat.public.add("D1")
+    await write_line(world, "Fix the guides", AT[0])
+    assert world.job_api.created == ["Fix the guides"]
+    return world
+
+
+async def above(world: CoreWorld, kind: RequestKind, key: str) -> None:
+    """Ana presses a button on the card of the job above."""
+    thread = await world.store.transact(lambda tx: tx.threads.find_newest("D1", AT[0]))
+    assert thread is not None
+    await world.press(kind, ANA, "", key=key, thread_id=thread.id)
+
+
+async def in_thread(world: CoreWorld, word: ThreadWord, ts: str) -> None:
+    """Ana writes a word for Pagehand below the job above."""
+    await world.service.receive(Reply(ANA, "D1", AT[0], ts, "", word=word, in_direct_message=True))
+    await world.settle()
+
+
+async def ended(world: CoreWorld, status: str = "completed", link: str | None = "https://git.example/1") -> None:
+    world.job_api.show("job-1", status, link)
+    await world.pass_time(30)
+
+
+# -- the question -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_line_while_a_job_is_at_work_waits_for_an_answer(working: CoreWorld) -> None:
+    """Asked once, where it stands, however often Slack brings it; nothing goes anywhere."""
+    for _ in range(2):
+        await write_line(working, "Fix the manual", LATER[0])
+    assert asked(working) == ["Fix the manual"]
+    assert working.chat.told_in == [InConversation()]
+    assert working.job_api.created == ["Fix the guides"]
+    assert working.job_api.messages == {}
+
+
+async def test_lines_written_apart_have_a_question_each(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await write_line(working, "And the guides", LATER[1])
+    assert asked(working) == ["Fix the manual", "And the guides"]
+    await answer(working, ADD, which=1)
+    assert working.job_api.messages == {"job-1": ["And the guides"]}
+    await answer(working, NEW_JOB, "p2")
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+
+
+async def test_a_line_after_the_end_is_a_job(working: CoreWorld) -> None:
+    await ended(working)
+    await write_line(working, "Fix the manual", LATER[0])
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+    assert asked(working) == []
+
+
+async def test_while_the_agent_waits_for_an_answer_a_line_is_asked_about(working: CoreWorld) -> None:
+    working.job_api.show("job-1", "completed", None, JobDetails(question="Which spelling?"))
+    await working.pass_time(30)
+    await write_line(working, "The British one", LATER[0])
+    assert asked(working) == ["The British one"]
+
+
+async def test_who_asks_for_a_new_job_is_not_asked(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0], may_be_reply=False)
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+
+
+async def test_somebody_elses_job_is_not_the_one_above(working: CoreWorld) -> None:
+    """Nor is a job in another conversation."""
+    await write_line(working, "Fix the manual", LATER[0], person=BEN)
+    await write_line(working, "Fix the index", LATER[1], channel_id="C1", source_key=f"message/C1/{LATER[1]}")
+    assert working.job_api.created == ["Fix the guides", "Fix the manual", "Fix the index"]
+
+
+async def test_what_waits_is_asked_about_again_with_the_status(working: CoreWorld) -> None:
+    """Lines in one go once."""
+    await write_line(working, "Fix the manual", LATER[0])
+    await write_line(working, "And its index", SOON)
+    await in_thread(working, ThreadWord.STATUS, LATER[1])
+    assert asked(working) == ["Fix the manual"] * 2
+
+
+# -- its answers ------------------------------------------------------------------------------------------------------
+
+
+async def test_it_becomes_a_job_once_however_often_and_whatever_is_pressed(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    for number, kind in enumerate((NEW_JOB, NEW_JOB, ADD)):
+        await answer(working, kind, f"p{number}")
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+    assert working.job_api.messages == {}
+    assert working.chat.answers() == ["nothing_new", "nothing_new"]
+
+
+async def test_it_goes_to_the_job_above_once(working: CoreWorld) -> None:
+    await write_line(working, "And the manual", LATER[0])
+    for number, kind in enumerate((ADD, ADD, NEW_JOB)):
+        await answer(working, kind, f"p{number}")
+    assert working.job_api.created == ["Fix the guides"]
+    assert working.job_api.messages == {"job-1": ["And the manual"]}
+    assert working.chat.all_reactions[LATER[0]] == [Reaction.ACCEPTED]
+    assert working.chat.answers() == ["held_sent", "nothing_new", "nothing_new"]
+
+
+async def test_what_slack_brings_again_after_the_answer_is_known(working: CoreWorld) -> None:
+    """Whichever the answer was, and though the job above has ended."""
+    for at, kind in ((LATER[0], NEW_JOB), (LATER[1], ADD)):
+        await write_line(working, f"line {at}", at)
+        await answer(working, kind, at, which=-1)
+    await ended(working)
+    for at in LATER[:2]:
+        await write_line(working, f"line {at}", at)
+    assert working.job_api.created == ["Fix the guides", f"line {LATER[0]}"]
+    assert sum(map(len, working.job_api.messages.values())) == 1
+
+
+async def test_what_slack_brings_again_when_the_job_above_has_ended_still_waits(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await ended(working)
+    await write_line(working, "Fix the manual", LATER[0])
+    assert working.job_api.created == ["Fix the guides"]
+    await answer(working, NEW_JOB)
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+
+
+async def test_files_go_along_with_what_it_becomes(working: CoreWorld) -> None:
+    files = Attachments((SlackFile("F1", "a.txt", "text/plain", 3, "https://files.slack.com/a"),))
+    await write_line(working, "Fix the manual", LATER[0], attachments=files)
+    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    await working.press(NEW_JOB, ANA, held, key="p1")
+    start = await working.store.transact(lambda tx: tx.requests.get(held))
+    assert start is not None
+    assert (start.kind, start.attachments) == (RequestKind.START, files)
+
+
+async def test_only_its_writer_answers(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await answer(working, NEW_JOB, person=BEN)
+    assert working.job_api.created == ["Fix the guides"]
+    assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
+
+
+async def test_two_processes_that_got_a_press_each_do_one_thing(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    for kind, key in ((ADD, "p1"), (NEW_JOB, "p2")):
+        await working.service.act(Action(ANA, kind, key, argument=held))
+    await working.pass_time(8)
+    taken = (len(working.job_api.created), sum(map(len, working.job_api.messages.values())))
+    assert taken in {(1, 1), (2, 0)}
+
+
+@pytest.mark.parametrize("kind", [NEW_JOB, ADD])
+async def test_the_hourly_limit_is_that_of_the_moment_of_the_answer(working: CoreWorld, kind: RequestKind) -> None:
+    working.rules = replace(working.rules, hourly_limit=1)
+    working.assemble()
+    await write_line(working, "Fix the manual", LATER[0])
+    await answer(working, kind)
+    assert working.job_api.created == ["Fix the guides"]
+    assert working.job_api.messages == {}
+    assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.TOO_MANY]
+
+
+async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) -> None:
+    """Its buttons are about nothing that is known then, and the line can be written again."""
+    await write_line(working, "Fix the manual", LATER[0])
+    working.clock.advance(HELD_DAYS * DAY + 60)
+    await Retention(working.store, days=90, pause=0.0).sweep()
+    await working.settle()
+    assert working.chat.answers() == ["held_expired"]
+    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    assert not await working.service.act(Action(ANA, NEW_JOB, "p1", argument=held))
+    assert working.job_api.created == ["Fix the guides"]
+
+
+# -- lines in one go --------------------------------------------------------------------------------------------------
+
+
+async def test_lines_written_in_one_go_make_one_question_and_go_along(working: CoreWorld) -> None:
+    """In whatever order Slack brings them; the first is the job, the others follow it."""
+    await write_line(working, "And its index", SOON)
+    await write_line(working, "Fix the manual", LATER[0])
+    assert len(asked(working)) == 1
+    await answer(working, NEW_JOB)
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+    assert working.job_api.messages == {"job-2": ["And its index"]}
+
+
+async def test_lines_written_in_one_go_are_added_together(working: CoreWorld) -> None:
+    await write_line(working, "And the manual", LATER[0])
+    await write_line(working, "And its index", SOON)
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-1": ["And the manual", "And its index"]}
+
+
+async def test_the_rest_is_asked_about_where_the_first_line_was_deleted(working: CoreWorld) -> None:
+    """The question about that answers for it, too."""
+    await write_line(working, "Fix the manual", LATER[0])
+    await write_line(working, "And its index", SOON)
+    await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
+    await working.settle()
+    assert asked(working) == ["Fix the manual", "And its index"]
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-1": ["And its index"]}
+
+
+async def test_no_line_is_left_without_a_question_where_one_between_was_deleted(working: CoreWorld) -> None:
+    between, last = "1700000114.000200", "1700000118.000200"
+    for text, at in (("one", LATER[0]), ("two", between), ("three", last)):
+        await write_line(working, text, at)
+    assert asked(working) == ["one"]
+    await working.service.revise(an_edit("", between, LATER[1], withdrawn=True))
+    await working.settle()
+    assert asked(working) == ["one", "three"]
+    await answer(working, ADD)
+    await answer(working, ADD, "p2", which=1)
+    assert working.job_api.messages == {"job-1": ["one", "three"]}
+
+
+# -- edits ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_edit_is_asked_about_and_its_words_count(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await working.service.revise(an_edit("Fix the index", LATER[0], LATER[1]))
+    await working.settle()
+    assert asked(working) == ["Fix the manual", "Fix the index"]
+    await answer(working, NEW_JOB)
+    assert working.job_api.created == ["Fix the guides", "Fix the index"]
+
+
+async def test_an_edit_that_names_a_project_makes_it_a_job(working: CoreWorld) -> None:
+    """At once, as a line that has an option in front; what was written right after it goes along."""
+    working.projects = Projects((Project("docs"), Project("api")))
+    working.assemble()
+    await write_line(working, "Fix the manual", LATER[0])
+    await write_line(working, "And its index", SOON)
+    edit = an_edit("Fix the manual", LATER[0], LATER[1], options=Options("api"))
+    for _ in range(2):
+        await working.service.revise(edit)
+    await working.pass_time(8)
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+    assert working.job_api.projects == ["docs", "api"]
+    assert working.job_api.messages == {"job-2": ["And its index"]}
+    await answer(working, ADD)
+    assert working.chat.answers() == ["nothing_new"]
+
+
+async def test_after_the_press_an_edit_changes_what_was_made_of_it(working: CoreWorld) -> None:
+    """What was sent is offered anew."""
+    await write_line(working, "Fix the manual", LATER[0])
+    await answer(working, NEW_JOB)
+    await working.service.revise(an_edit("Fix the manuals", LATER[0], LATER[1]))
+    await working.settle()
+    assert working.chat.told[-1].kind == "reply_edited"
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+
+
+@pytest.mark.parametrize("kind", [ADD, NEW_JOB])
+async def test_a_deleted_line_goes_nowhere(working: CoreWorld, kind: RequestKind) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
+    await answer(working, kind)
+    assert working.job_api.created == ["Fix the guides"]
+    assert working.job_api.messages == {}
+    assert working.chat.answers() == ["nothing_new"]
+
+
+async def test_an_edit_into_a_task_is_asked_about_as_a_line(working: CoreWorld) -> None:
+    await working.service.revise(an_edit("Fix the manual", LATER[0], LATER[1]))
+    await working.settle()
+    assert asked(working) == ["Fix the manual"]
+
+
+# -- the job above, meanwhile -----------------------------------------------------------------------------------------
+
+
+async def test_a_job_that_ended_meanwhile_is_taken_up_again(working: CoreWorld) -> None:
+    await write_line(working, "And the manual", LATER[0])
+    await ended(working)
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-1": ["And the manual"]}
+
+
+async def test_a_job_that_was_stopped_meanwhile_is_taken_up_again(working: CoreWorld) -> None:
+    """The line was not a part of what the stop ended: nobody had it sent."""
+    working.job_api.cancels = True
+    await write_line(working, "And the manual", LATER[0])
+    await above(working, RequestKind.STOP, "s1")
+    await working.pass_time(10)
+    assert working.job_api.cancelled == ["job-1"]
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-1": ["And the manual"]}
+
+
+async def test_a_job_that_was_started_again_meanwhile_gets_it(working: CoreWorld) -> None:
+    await write_line(working, "And the manual", LATER[0])
+    await ended(working, "failed", None)
+    await above(working, RequestKind.RETRY, "r1")
+    await working.pass_time(10)
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-2": ["And the manual"]}
+
+
+async def test_what_cannot_be_added_can_still_become_a_job(working: CoreWorld) -> None:
+    await write_line(working, "And the manual", LATER[0])
+    await ended(working, "archived", None)
+    await answer(working, ADD)
+    assert working.chat.answers() == ["not_added"]
+    await answer(working, NEW_JOB, "p2")
+    assert working.job_api.created == ["Fix the guides", "And the manual"]
+
+
+async def test_a_muted_job_gets_nothing(working: CoreWorld) -> None:
+    """A line is asked about no more, and one that was is not added."""
+    await write_line(working, "And the manual", LATER[0])
+    await above(working, RequestKind.MUTE, "m1")
+    await answer(working, ADD)
+    assert working.chat.answers() == ["muted", "not_added_muted"]
+    await write_line(working, "Fix the index", LATER[2])
+    assert working.job_api.created == ["Fix the guides", "Fix the index"]
+
+
+# -- elsewhere --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_channel_whose_id_changed_is_the_same_conversation(working: CoreWorld) -> None:
+    """A line, what Slack brings again of it, and its edit are known by either id."""
+    await write_line(working, "Fix the manual", LATER[0])
+    await working.service.follow_channel("D1", "D2", 1.0)
+    await write_line(working, "Fix the manual", LATER[0], channel_id="D2")
+    await write_line(working, "And the index", LATER[1], channel_id="D2")
+    await working.service.revise(an_edit("Fix all manuals", LATER[0], LATER[2], channel_id="D2"))
+    await working.settle()
+    assert asked(working) == ["Fix the manual", "And the index", "Fix all manuals"]
+    await answer(working, NEW_JOB)
+    await answer(working, ADD, "p2", which=1)
+    assert working.job_api.created == ["Fix the guides", "Fix all manuals"]
+    assert working.job_api.messages == {"job-1": ["And the index"]}
+
+
+async def test_home_shows_a_line_once_it_is_a_job(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    assert await prompts_at_home(working) == ["Fix the guides"]
+    await answer(working, NEW_JOB)
+    assert await prompts_at_home(working) == ["Fix the manual", "Fix the guides"]
+
+
+async def prompts_at_home(world: CoreWorld) -> list[str]:
+    threads = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=10))
+    return [thread.prompt for thread in threads]
+
+
+# -- thanks -----------------------------------------------------------------------------------------------------------
+
+
+def thanks(ts: str) -> Reply:
+    return Reply(ANA, "D1", "", ts, "Thanks!", in_direct_message=True)
+
+
+@pytest.mark.parametrize("over", [False, True])
+async def test_thanks_outside_a_thread_carry_their_reaction_and_go_nowhere(working: CoreWorld, *, over: bool) -> None:
+    """Once, however often Slack brings them."""
+    if over:
+        await ended(working)
+    for _ in range(2):
+        await working.service.thank(thanks(LATER[0]))
+        await working.pass_time(8)
+    assert working.chat.all_reactions == {LATER[0]: [Reaction.WELCOME]}
+    assert working.chat.calls.count("mark") == 1
+    assert (working.job_api.messages, asked(working), working.job_api.created) == ({}, [], ["Fix the guides"])
+
+
+async def test_thanks_where_there_was_no_job_are_left_alone(world: CoreWorld) -> None:
+    await world.service.thank(thanks(LATER[0]))
+    await world.settle()
+    assert world.chat.calls == []
+
+
+async def test_thanks_that_come_to_ask_for_something_are_asked_about(working: CoreWorld) -> None:
+    await working.service.thank(thanks(LATER[0]))
+    await working.service.revise(an_edit("Thanks! Now the index", LATER[0], LATER[1]))
+    await working.settle()
+    assert asked(working) == ["Thanks! Now the index"]
+    await answer(working, ADD)
+    assert working.job_api.messages == {"job-1": ["Thanks! Now the index"]}
+    assert working.chat.all_reactions[LATER[0]] == [Reaction.ACCEPTED]

@@ -1,0 +1,152 @@
+"""What a person does in their direct message with Pagehand: asks for a job, and writes on outside its thread while that
+is at work. Each line is a job of its own, or for the one above, as the person says.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from support.chaos.asked import acked, deliveries_of
+from support.chaos.process_world import ProcessWorld
+from support.oracles.notice_keys import all_keys, explained, key_of
+from support.oracles.promises import AskedFor, Broken, History, Promise, broken
+
+from bot.domain.requests import RequestKind, RequestState
+from bot.slack.rendering.blocks import DISCARD_HELD, SEND_AGAIN, SEND_HELD
+from bot.starts import request_id
+from bot.workspace.delivery.deliveries import DeliveryRecord
+from bot.workspace.model.entities import Message
+from bot.workspace.model.errors import SlackError
+from bot.workspace.people import Actor
+
+DIRECT = "pagehand"
+AT_ONCE = (1, 1, 2, 1, 2)
+"""How many lines are written before what becomes of them is waited for."""
+_ROWS = "SELECT id, kind, state, merged_into FROM requests WHERE id IN ({})"
+
+
+@dataclass
+class Line:
+    """Something that was written. `answered`: its person said what it is."""
+
+    text: str
+    request_id: str
+    deliveries: Sequence[DeliveryRecord]
+    answered: bool = False
+
+
+@dataclass
+class DirectScenario:
+    """One person's business, from the first line to the last."""
+
+    world: ProcessWorld
+    name: str
+    rng: random.Random
+    lines: list[Line] = field(default_factory=list)
+    presses: Counter[str] = field(default_factory=Counter)
+    """How often each request was asked to be sent again, by itself or with the one that it is part of."""
+    pressed: set[str] = field(default_factory=set)
+    where: str = "begins"
+
+    @property
+    def person(self) -> Actor:
+        """Whose direct message it is."""
+        return self.world.workspace.people[self.name]
+
+    async def run(self) -> None:
+        """Does it all, however long the bot takes."""
+        for number in AT_ONCE:
+            for _ in range(number):
+                await self._write()
+            self.where = f"waits for its line {len(self.lines)}"
+            while not await self._settled():
+                await self._dither()
+        self.where = "done"
+
+    async def _write(self) -> None:
+        text = f"direct-{self.name}-{len(self.lines) + 1}. Tidy the guides"
+        said = await self.person.say(DIRECT, text)
+        key = request_id(f"message/{said.channel}/{said.ts}")
+        self.lines.append(Line(text, key, deliveries_of(self.world, said)))
+
+    async def _settled(self) -> bool:
+        """Whether all lines came to an end, or Slack gave them up; answers what the person is asked meanwhile."""
+        rows = await self.rows()
+        for message in self.person.ephemerals(DIRECT):
+            await self._answer(message, rows)
+        channel = self.person.channel(DIRECT)
+        for message in list(self.world.workspace.state.conversation(channel)):
+            await self._send_again(message)
+        return all(_is_over(line, rows) for line in self.lines)
+
+    async def _dither(self) -> None:
+        await asyncio.sleep(self.rng.uniform(0.1, 0.5))
+
+    async def rows(self) -> dict[str, "Row"]:
+        """What the database has of the lines."""
+        listed = ", ".join(f"'{line.request_id}'" for line in self.lines)
+        found = await self.world.rows(_ROWS.format(listed))
+        return {row[0]: Row(RequestKind(row[1]), RequestState(row[2]), row[3]) for row in found}
+
+    async def _answer(self, message: Message, rows: dict[str, "Row"]) -> None:
+        """Says what a line is, once it is known to be recorded and to wait."""
+        asked = [line for line in self.lines if not line.answered and line.request_id in str(message.blocks)]
+        for line in asked:
+            row = rows.get(line.request_id)
+            if row is None or row.state is not RequestState.AWAITING_PERSON:
+                continue
+            with suppress(SlackError):  # it is not there any more: it did what it was to do
+                pressed = await self.person.press(DIRECT, message.ts, self.rng.choice((SEND_HELD, DISCARD_HELD)))
+                line.answered = pressed.ok
+
+    async def _send_again(self, message: Message) -> None:
+        """Where it is not known whether something arrived, the person has it sent again."""
+        _, request, *rest = f"{key_of(message)}//".split("/")
+        if rest[0] != "unsure" or message.ts in self.pressed:
+            return
+        merged = f"SELECT id FROM requests WHERE id = '{request}' OR merged_into = '{request}'"  # noqa: S608 - in hexadecimal
+        self.presses.update(row[0] for row in await self.world.rows(merged))
+        if (await self.person.press(DIRECT, message.ts, SEND_AGAIN)).ok:
+            self.pressed.add(message.ts)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request as the database has it."""
+
+    kind: RequestKind
+    state: RequestState
+    merged_into: str
+
+
+def _is_over(line: Line, rows: dict[str, Row]) -> bool:
+    row = rows.get(line.request_id)
+    return acked(line.deliveries) is False or (row is not None and row.state is RequestState.ACCEPTED)
+
+
+async def lines_broken(scenario: DirectScenario) -> list[Broken]:
+    """What broke a promise: each line was taken once, as a job or by one."""
+    world, rows = scenario.world, await scenario.rows()
+    created = Counter(entry.prompt for entry in world.fake_job_api.created)
+    told, taken, found = explained(all_keys(world.workspace)), Counter(world.fake_job_api.words_taken()), list[Broken]()
+    asked: list[AskedFor] = []
+    for line in scenario.lines:
+        row = rows.get(line.request_id)
+        if created[line.text] and taken[line.text]:
+            found.append(Broken(Promise.DONE_ONCE, f"{line.text} became a job, and went to one"))
+        asked.append(
+            AskedFor(
+                line.text,
+                acknowledged=bool(acked(line.deliveries)),
+                taken=created[line.text] + taken[line.text],
+                sent_again=scenario.presses[line.request_id],
+                explained=bool({line.request_id, row.merged_into if row else ""} & told),
+                state=row.state if row else None,
+            )
+        )
+    if scenario.where != "done":
+        found.append(Broken(Promise.NOTHING_LOST, f"{scenario.name} in a direct message: {scenario.where}, in vain"))
+    return [*found, *broken(History(asked))]

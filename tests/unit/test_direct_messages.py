@@ -1,0 +1,180 @@
+"""What is written in a direct message outside its threads: which job it may be for, and what belongs together."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.worlds.store_world import a_follow_up, a_thread
+
+from bot.domain.command_options import NO_OPTIONS, Options
+from bot.domain.direct_messages import (
+    IN_ONE_GO,
+    job_in_hand,
+    lines_with,
+    may_be_job,
+    meaning_of_line,
+    says_it_is_a_job,
+    to_ask_about,
+)
+from bot.domain.jobs import Job, Problem
+from bot.domain.reply_rules import ReplyMeaning
+from bot.domain.requests import Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads import Thread, ThreadState
+
+NOW = 1_700_000_100.0
+AT_WORK, DONE, GONE = (
+    Job("j1", "active"),
+    Job("j1", "completed", pr_link="https://git.example/1"),
+    Job("j1", "archived"),
+)
+
+
+def a_line(at: float, state: RequestState = RequestState.AWAITING_PERSON) -> Request:
+    return a_follow_up(f"{at:.6f}", way_in=WayIn.DIRECT_MESSAGE, state=state, person_id="UANA")
+
+
+def lines(*times: float) -> list[Request]:
+    return [a_line(NOW + time) for time in times]
+
+
+@pytest.mark.parametrize(
+    ("state", "in_hand"),
+    [
+        (ThreadState(), True),
+        (ThreadState(AT_WORK), True),
+        (ThreadState(DONE), False),
+        (ThreadState(DONE, question="Which?"), True),
+        (ThreadState(GONE), False),
+        (ThreadState(GONE, question="Which?"), False),
+        (ThreadState(AT_WORK, muted_by="UBEN"), False),
+        (ThreadState(AT_WORK, replaced_by="t2"), False),
+        (ThreadState(AT_WORK, stopped_by="UANA"), True),
+        (ThreadState(DONE, round=1, unseen=True), True),
+        *((ThreadState(problem=problem), False) for problem in Problem),
+    ],
+)
+def test_a_job_in_hand_begins_is_at_work_or_waits_for_an_answer(state: ThreadState, *, in_hand: bool) -> None:
+    thread = a_thread("t1", ts="1.1", state=state)
+    assert (job_in_hand([thread], NOW) is thread) is in_hand
+
+
+def test_the_newest_in_hand_is_the_one_above() -> None:
+    threads = [a_thread(name, ts="1.1", state=ThreadState(job)) for name, job in _NEWEST_FIRST]
+    found = job_in_hand(threads, NOW)
+    assert found is not None
+    assert found.id == "t2"
+    assert job_in_hand([], NOW) is None
+
+
+_NEWEST_FIRST = (("t3", DONE), ("t2", AT_WORK), ("t1", AT_WORK))
+
+
+@pytest.mark.parametrize("state", RequestState)
+def test_a_line_may_be_a_job_till_its_person_says_what_it_is(state: RequestState) -> None:
+    waits = state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
+    assert may_be_job(a_line(NOW, state)) is waits
+    for other in (WayIn.REPLY, WayIn.MENTION, WayIn.BUTTON):
+        assert not may_be_job(replace(a_line(NOW, state), way_in=other))
+    assert not may_be_job(replace(a_line(NOW, state), kind=RequestKind.START))
+
+
+def test_lines_that_come_soon_after_one_another_belong_together() -> None:
+    """In their order, however they were recorded."""
+    first, second, third, later = waiting = lines(0, 4, 8, 20)
+    assert lines_with(second, [later, third, second, first]) == [first, second, third]
+    assert lines_with(later, waiting) == [later]
+    assert lines_with(second, []) == [second]
+    assert lines_with(first, [second, later]) == [first, second]
+
+
+def test_what_is_deleted_is_none_of_them_and_answers_for_the_rest() -> None:
+    first, second = lines(0, 4)
+    gone = replace(first, state=RequestState.WITHDRAWN)
+    assert lines_with(gone, [second]) == [second]
+    assert lines_with(gone, []) == []
+
+
+def test_a_reply_in_the_thread_that_waits_is_no_line() -> None:
+    """It has a question of its own."""
+    line = a_line(NOW)
+    reply = replace(a_line(NOW + 1), way_in=WayIn.REPLY)
+    assert lines_with(line, [reply, line]) == [line]
+    assert to_ask_about([line, reply]) == [line, reply]
+
+
+def test_of_lines_in_one_go_the_first_is_asked_about() -> None:
+    waiting = lines(0, 4, 8, 20, 21)
+    assert to_ask_about(waiting) == [waiting[0], waiting[3]]
+    assert to_ask_about([]) == []
+
+
+@given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: round(time, 6)))
+def test_each_line_has_one_question_that_stands_for_it(times: list[float]) -> None:
+    waiting = lines(*times)
+    asked = to_ask_about(waiting)
+    answered = [line for question in asked for line in lines_with(question, waiting)]
+    assert sorted(line.id for line in answered) == sorted(line.id for line in waiting)
+    for line in waiting:
+        assert lines_with(line, waiting)[0] in asked
+
+
+def test_far_apart_is_more_than_a_few_seconds() -> None:
+    first, near, far = lines(0, IN_ONE_GO, 2 * IN_ONE_GO + 0.001)
+    assert lines_with(first, [near, far]) == [first, near]
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("Fix it", ReplyMeaning.ASK_FIRST),
+        ("Thanks!", ReplyMeaning.THANKS),
+        (":tada:", ReplyMeaning.THANKS),
+        ("ok", ReplyMeaning.ASK_FIRST),
+    ],
+)
+def test_an_edit_into_thanks_or_emoji_is_no_task_any_more(text: str, means: ReplyMeaning) -> None:
+    assert meaning_of_line(an_edit(text)) is means
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_job"),
+    [
+        ({}, True),
+        ({"options": Options(quiet=True)}, True),
+        ({"options": NO_OPTIONS}, False),
+        ({"options": None}, False),
+        ({"text": ""}, False),
+        ({"withdrawn": True}, False),
+        ({"edited_at": "1700000099.000000"}, False),
+        ({"person": Person("UBEN", "T1")}, False),
+    ],
+    ids=str,
+)
+def test_an_edit_with_an_option_in_front_says_that_it_is_a_job(changes: dict[str, object], *, is_job: bool) -> None:
+    """A newer one, of its own writer's."""
+    edit = replace(an_edit("Fix it"), **changes)  # type: ignore[arg-type]
+    line = replace(a_line(NOW), edited_at="1700000100.000000")
+    assert says_it_is_a_job(edit, line) is is_job
+    assert not says_it_is_a_job(edit, replace(line, state=RequestState.WITHDRAWN))
+    assert not says_it_is_a_job(edit, replace(line, state=RequestState.ACCEPTED))
+
+
+def an_edit(text: str) -> Reply:
+    at = f"{NOW:.6f}"
+    return Reply(
+        Person("UANA", "T1"),
+        "D1",
+        "",
+        at,
+        text,
+        edited_at="1700000105.000000",
+        options=Options("api"),
+        in_direct_message=True,
+    )
+
+
+def test_threads_are_looked_at_as_they_are_given() -> None:
+    """The store gives the newest first."""
+    newest: list[Thread] = [a_thread("t2", ts="2.1"), a_thread("t1", ts="1.1")]
+    assert job_in_hand(newest, NOW) is newest[0]
