@@ -12,7 +12,7 @@ from support.machine.short_words import ShortWords
 from support.machine.writing import Writing
 from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
-from support.worlds.core_world import ANA, BEN
+from support.worlds.core_world import ANA, BEN, EVA
 
 from bot.domain.job_details import JobDetails
 from bot.domain.notices.messages import Reaction
@@ -109,7 +109,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _answer_lines(self) -> None:
         """Every line that still waits goes to the job above, if that takes it, or else becomes a job; in every other
-        case it becomes one at once.
+        case it becomes one at once. Those of an outsider, who may not answer, wait on.
         """
         for number, question in enumerate(self.outside.chat.told_as(JobOrReplyAsked)):
             for kind in (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD)[number % 2 :]:
@@ -117,7 +117,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
                 self.settle_down()
                 self.advance(3_700.0)
         waiting = [row for row in self.rows("requests") if row["state"] == "awaiting_person"]
-        assert not [row for row in waiting if row["way_in"] == "direct_message" and row["kind"] == "follow_up"]
+        lines = [row for row in waiting if row["way_in"] == "direct_message" and row["kind"] == "follow_up"]
+        assert not [row for row in lines if row["person_id"] != EVA.id]
 
     def _places_with_a_job(self) -> list[Place]:
         """The threads in which a job lives: one that was started, and that the job API knows."""
