@@ -15,9 +15,10 @@ from bot.errors import ConfigError
 from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI
 from bot.jobserver.egress.model_headers import KeyHeader
 from bot.jobserver.egress.model_names import ModelNames
-from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay, proxy_for
+from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.model_usage import Tokens
+from bot.jobserver.egress.upstream_proxy import proxy_for
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 BODY = json.dumps(ASKED).encode()

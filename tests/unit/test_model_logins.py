@@ -105,6 +105,19 @@ async def test_an_agent_is_told_of_the_relay_and_never_of_the_key(login: tuple[A
         assert not files_holding(KEY, tmp_path)
 
 
+@pytest.mark.parametrize("given", [{"agent": ("claude",)}, {"agent": ("my-agent",), "model_api": "anthropic"}])
+def test_a_proxy_that_cannot_be_used_is_said_before_any_job(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended every request otherwise; an address that needs no proxy has none to be at fault."""
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
+    key = SecretStr(KEY) if "model_api" in given else None
+    with pytest.raises(JobServerError, match="must be http://host:port"):
+        agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY})
+    monkeypatch.setenv("NO_PROXY", "api.anthropic.com")
+    assert agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY}).door is not None
+
+
 async def test_each_run_has_a_token_of_its_own() -> None:
     one = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY": KEY})
     async with one.opened(lambda _: None) as first, one.opened(lambda _: None) as second:

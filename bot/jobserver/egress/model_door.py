@@ -97,7 +97,13 @@ def relays_models(settings: SandboxSettings) -> bool:
 
 
 def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
-    """Returns the way to the model that MODEL_API and its kin name, for a program that is not known by name."""
+    """Returns the way to the model that MODEL_API and its kin name, for a program that is not known by name.
+
+    Raises:
+        JobServerError: its address, or the proxy on the way there, cannot be used.
+    """
     if settings.model_api is None or not relays_models(settings):
         return None
-    return ModelDoor(login_of(settings.model_api, settings.model_url or ""), settings.read_model_key, settings.model)
+    login = login_of(settings.model_api, settings.model_url or "")
+    login.check_address()
+    return ModelDoor(login, settings.read_model_key, settings.model)

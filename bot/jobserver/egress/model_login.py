@@ -12,6 +12,7 @@ from bot.jobserver.egress.model_headers import KeyHeader
 from bot.jobserver.egress.model_names import ModelNames
 from bot.jobserver.egress.model_relay import ModelAccess
 from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
 
 Read = Callable[[str], str]
@@ -45,7 +46,7 @@ class ModelLogin:
         return address if self.suffix or address.endswith(version) else f"{address}{version}"
 
     def check_address(self) -> None:
-        """Raises JobServerError where the address is none, or holds a password."""
+        """Raises JobServerError where the address is none or holds a password, or its proxy cannot be used."""
         try:
             parts = urlsplit(self.upstream)
             is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -55,6 +56,10 @@ class ModelLogin:
             raise JobServerError(
                 f"{self.address_variable} must be an address without a password, such as https://models.example.com"
             )
+        try:
+            proxy_for(self.upstream)
+        except ConfigError as error:
+            raise JobServerError(str(error)) from None
 
     def access(self, read: Read, model: str | None) -> ModelAccess:
         """Returns what the relay needs; `model` is the setting's."""

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp import web
@@ -20,12 +19,13 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from bot.errors import ConfigError
+from bot.jobserver.egress.connection_failures import in_words
 from bot.jobserver.egress.model_apis import Route, error_body
 from bot.jobserver.egress.model_headers import KeyHeader, answered, holds_token, passed_on, with_key
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.model_usage import AnswerUsage, Tokens
 from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
-from bot.runtime.http.proxies import is_this_machine, proxy_address
+from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.runtime.http.server import HttpServer
 
 LARGEST_REQUEST = 32 << 20
@@ -168,8 +168,7 @@ class _Relay:
             if request.transport is not None and request.writer.output_size:
                 request.transport.abort()  # what was cut off must not look whole
             host = urlsplit(access.address).hostname
-            why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            return self._error(request, 502, f"{RELAY} cannot reach {host}: {why}")
+            return self._error(request, 502, f"{RELAY} cannot reach {host}: {in_words(error)}")
 
     async def _handed_on(self, request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
         if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
@@ -200,11 +199,3 @@ async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
         if len(found) > limit:
             break
     return bytes(found)
-
-
-def proxy_for(address: str) -> str | None:
-    """Returns the server's own proxy. aiohttp's `trust_env` would add passwords of ~/.netrc to the key."""
-    parts = urlsplit(address)
-    host, proxies = parts.hostname or "", getproxies()
-    found = proxies.get(parts.scheme) or proxies.get("all")
-    return None if not found or is_this_machine(host) or proxy_bypass(host) else proxy_address(found)

@@ -4,8 +4,10 @@ that it has looked at itself.
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,25 +16,30 @@ import h11
 
 from bot.jobserver.egress.addresses import is_public, may_be_internal
 from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
 from bot.jobserver.settings.hosts import AllowedHost, find, host_and_port
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a name; OSError where there are none."""
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 MOST_CONNECTIONS = 64
 """At once, for one run; more are closed."""
 MOST_ADDRESSES = 8
 _HEAD_BYTES = 8_192
 _HEAD_S = 10.0
 _CONNECT_S = 10.0
+_LOOK_UP_S = 3.0
+"""Where a proxy of the server's own network is asked next."""
 _IDLE_S = 300.0
 """Without a byte either way."""
 _CHUNK = 2**16
+_LOOK_UPS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
+"""Threads of their own: names that nobody answers for hold up nothing else."""
 _HTTP = 80
 _ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
 _NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
 _NOT_PUBLIC = "This host's name leads to an address that is not public."
 _NO_ANSWER = "This host cannot be reached."
+_NOT_THERE = "This host cannot be reached. This server's own proxy does not connect to it ({})."
 
 
 class _Refusal(Exception):
@@ -54,7 +61,8 @@ class _PlainRequest(_Refusal):
 
 async def resolve(name: str, port: int) -> list[str]:
     """Asks the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    look_up = functools.partial(socket.getaddrinfo, name, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_LOOK_UPS, look_up)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
@@ -66,6 +74,7 @@ class ConnectProxy:
     refusals: EgressRefusals
     resolve: Resolve = resolve
     connect_s: float = _CONNECT_S
+    look_up_s: float = _LOOK_UP_S
     head_s: float = _HEAD_S
     idle_s: float = _IDLE_S
 
@@ -140,20 +149,39 @@ class ConnectProxy:
         return await self._connect(allowed)
 
     async def _connect(self, host: AllowedHost) -> Streams:
-        """Connects to an address that was looked at: to ask for it again could give another one."""
-        fits = may_be_internal if host.may_be_private else is_public
+        upstream = upstream_of(host)
         try:
             async with asyncio.timeout(self.connect_s):
-                addresses = await self.resolve(host.name, host.port)
-                if not addresses or not all(map(fits, addresses)):
-                    self.refusals.refused(host.name, host.port)
-                    raise _Refusal(403, _NOT_PUBLIC)
-                for address in addresses[:MOST_ADDRESSES]:
-                    with contextlib.suppress(OSError):
-                        return await asyncio.open_connection(address, host.port, limit=_CHUNK)
+                return await (self._by(upstream, host) if upstream else self._directly(host))
+        except UpstreamProxyError as error:
+            raise _Refusal(502, _NOT_THERE.format(error.status or "no HTTP")) from None
         except (OSError, TimeoutError):
-            pass
-        raise _Refusal(502, _NO_ANSWER)
+            raise _Refusal(502, _NO_ANSWER) from None
+
+    async def _directly(self, host: AllowedHost) -> Streams:
+        """Connects to an address that was looked at: to ask for it again could give another one."""
+        fits = may_be_internal if host.may_be_private else is_public
+        addresses = await self.resolve(host.name, host.port)
+        if not addresses or not all(map(fits, addresses)):
+            raise self._not_public(host)
+        for address in addresses[:MOST_ADDRESSES]:
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection(address, host.port, limit=_CHUNK)
+        raise OSError("none of its addresses answers")
+
+    async def _by(self, upstream: UpstreamProxy, host: AllowedHost) -> Streams:
+        """The proxy looks the name up itself: what this machine knows to be private never gets that far."""
+        known: Sequence[str] = ()
+        with contextlib.suppress(OSError, TimeoutError):  # often only the proxy knows the internet's names
+            async with asyncio.timeout(self.look_up_s):
+                known = await self.resolve(host.name, host.port)
+        if not all(map(is_public, known)):
+            raise self._not_public(host)
+        return await upstream.connect(host.name, host.port, limit=_CHUNK)
+
+    def _not_public(self, host: AllowedHost) -> _Refusal:
+        self.refusals.refused(host.name, host.port)
+        return _Refusal(403, _NOT_PUBLIC)
 
 
 async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
@@ -211,6 +239,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, move
             moved()
             writer.write(chunk)
             await writer.drain()
-        writer.write_eof()
+        if writer.can_write_eof():  # TLS, to a proxy, cannot end one way alone
+            writer.write_eof()
         return
     writer.close()

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from bot.errors import ConfigError
 from bot.jobserver.egress.proxy import ConnectProxy, Resolve, resolve
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.errors import EditError
+from bot.jobserver.egress.upstream_proxy import upstream_of
+from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings.hosts import AllowedHost
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
@@ -69,8 +71,19 @@ class ListedEgress:
 
 
 def egress_for(settings: SandboxSettings) -> Egress:
-    """Returns what the settings allow."""
-    return OpenEgress() if settings.egress == OPEN else ListedEgress(settings.egress)
+    """Returns what the settings allow.
+
+    Raises:
+        JobServerError: the proxy of the server's network cannot be used.
+    """
+    if settings.egress == OPEN:
+        return OpenEgress()
+    try:
+        for host in settings.egress:
+            upstream_of(host)
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+    return ListedEgress(settings.egress)
 
 
 def _with_proxy(program: Program, door: Door) -> Program:

@@ -1,6 +1,7 @@
 """A model's API on a loopback port that does as a test says, and requests to the relay in front of it."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -62,15 +63,17 @@ class RelayWorld:
 
 
 @asynccontextmanager
-async def upstream_server() -> AsyncIterator[Upstream]:
+async def upstream_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[Upstream]:
+    """With `tls`, `url` names it by localhost."""
     upstream = Upstream()
     app = web.Application(client_max_size=1 << 30)
     app.router.add_route("*", "/{path:.*}", upstream.handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        port = runner.addresses[0][1]
+        upstream.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
         yield upstream
     finally:
         await runner.cleanup()

@@ -1,0 +1,107 @@
+"""The proxy of the server's own network, which HTTPS_PROXY and NO_PROXY name: for the relay, and for listed hosts."""
+
+import asyncio
+import base64
+import functools
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import h11
+
+from bot.jobserver.settings.hosts import AllowedHost
+from bot.runtime.http.proxies import is_this_machine, proxy_address
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_HEAD_BYTES = 8_192
+_PORTS = {"http": 80, "https": 443}
+
+
+class UpstreamProxyError(Exception):
+    """The proxy answered, and did not connect. `status` is 0 where it did not speak HTTP."""
+
+    def __init__(self, status: int = 0) -> None:
+        super().__init__(f"the proxy answered with the status {status}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class UpstreamProxy:
+    """`address` is `http://host:port` or `https://host:port`, perhaps with a name and a password."""
+
+    address: str = field(repr=False)
+
+    async def connect(self, name: str, port: int, *, limit: int) -> Streams:
+        """Returns a connection that leads to a host; `limit` is how much is read ahead.
+
+        Raises:
+            OSError: the proxy cannot be reached.
+            UpstreamProxyError: it does not connect to this host.
+        """
+        parts = urlsplit(self.address)
+        tls = _tls() if parts.scheme == "https" else None
+        reader, writer = await asyncio.open_connection(
+            parts.hostname, parts.port or _PORTS[parts.scheme], limit=limit, ssl=tls
+        )
+        try:
+            writer.write(_request(f"{name}:{port}", self._login))
+            await _answer(reader)
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
+
+    @property
+    def _login(self) -> list[tuple[str, str]]:
+        parts = urlsplit(self.address)
+        if parts.username is None:
+            return []
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        return [("proxy-authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
+
+
+def proxy_for(address: str) -> str | None:
+    """Returns the proxy for an address. aiohttp's `trust_env` would add passwords of ~/.netrc to a model's key.
+
+    Raises:
+        ConfigError: it is neither http nor https.
+    """
+    parts = urlsplit(address)
+    host, proxies = parts.hostname or "", getproxies()
+    found = proxies.get(parts.scheme) or proxies.get("all")
+    return None if not found or is_this_machine(host) or proxy_bypass(host) else proxy_address(found)
+
+
+def upstream_of(host: AllowedHost) -> UpstreamProxy | None:
+    """Returns the proxy for a listed host: none for a private one, whose address is looked at here.
+
+    Raises:
+        ConfigError: it is neither http nor https.
+    """
+    address = None if host.may_be_private else proxy_for(f"https://{host.name}:{host.port}")
+    return UpstreamProxy(address) if address else None
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _request(target: str, login: list[tuple[str, str]]) -> bytes:
+    connection = h11.Connection(h11.CLIENT)
+    return connection.send(h11.Request(method="CONNECT", target=target, headers=[("host", target), *login])) or b""
+
+
+async def _answer(reader: asyncio.StreamReader) -> None:
+    """Reads the answer's head, and not a byte of what the host says after it."""
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+    parser.send(h11.Request(method="CONNECT", target="a:1", headers=[("host", "a:1")]))
+    parser.send(h11.EndOfMessage())
+    try:
+        parser.receive_data(await reader.readuntil(b"\r\n\r\n"))
+        answer = parser.next_event()
+    except (h11.RemoteProtocolError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        raise UpstreamProxyError from None
+    if not isinstance(answer, h11.Response) or not 200 <= answer.status_code < 300:  # noqa: PLR2004 - it has connected
+        raise UpstreamProxyError(getattr(answer, "status_code", 0))

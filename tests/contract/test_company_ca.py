@@ -1,0 +1,92 @@
+"""A certificate authority of a company's own, which SSL_CERT_FILE names: for models, and a proxy that speaks TLS."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support.servers.certificates import CompanyCa, company_ca
+from support.servers.connect_proxy import company_proxy
+from support.servers.relayed_model import KEY, relay_world, upstream_server
+
+ASKED = '{"model": "m", "messages": []}'
+TESTS = Path(__file__).parents[1]
+PROGRAM = f"""
+import asyncio, sys
+from pathlib import Path
+from support.servers.relayed_model import relay_world
+from bot.jobserver.egress.proxy import ConnectProxy
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.settings.hosts import allowed_host
+
+async def nowhere(name, port):
+    raise OSError("no such name")
+
+async def main(model, socket):
+    headers = {{"Content-Type": "application/json"}}
+    async with relay_world(address=model) as world:
+        headers["x-api-key"] = world.run.token
+        async with world.post(data={ASKED!r}, headers=headers) as answer:
+            print(answer.status, await answer.text())
+    proxy = ConnectProxy([allowed_host("registry.example:443")], EgressRefusals(), nowhere)
+    async with proxy.listening(Path(socket)):
+        reader, writer = await asyncio.open_unix_connection(socket)
+        writer.write(b"CONNECT registry.example:443 HTTP/1.1\\r\\nHost: a\\r\\n\\r\\nhello\\n")
+        print((await reader.read()).decode().splitlines()[-1])
+        writer.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""In a process of its own: which authorities count is read once, when it starts."""
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCa:
+    return company_ca(tmp_path_factory.mktemp("ca"))
+
+
+async def test_the_relay_and_the_way_to_listed_hosts_use_it(ca: CompanyCa, tmp_path: Path) -> None:
+    """The model's address and the proxy both have a certificate that nobody else has heard of."""
+
+    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.readline()).upper())
+        writer.close()
+
+    async with (
+        upstream_server(ca.server) as model,
+        await asyncio.start_server(loudly, "127.0.0.1", 0) as registry,
+        company_proxy(ca.server) as proxy,
+    ):
+        proxy.leads_to = {"registry.example:443": registry.sockets[0].getsockname()[1]}
+        kept = {name: value for name, value in os.environ.items() if not name.upper().endswith("_PROXY")}
+        told = {"SSL_CERT_FILE": str(ca.file), "HTTPS_PROXY": proxy.url, "PYTHONPATH": str(TESTS)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", PROGRAM, f"{model.url}/v1", str(tmp_path / "socket"),
+            env={**kept, **told}, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        output, _ = await process.communicate()
+    assert output.decode().splitlines() == ['200 {"ok": true}', "HELLO"]
+    assert [request.headers["x-api-key"] for request, _ in model.asked] == [KEY]
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused_in_words(ca: CompanyCa) -> None:
+    """Nothing of the request leaves, and the key least of all."""
+    async with upstream_server(ca.server) as model, relay_world(address=f"{model.url}/v1") as world:
+        headers = {"Content-Type": "application/json", "x-api-key": world.run.token}
+        async with world.post(data=ASKED, headers=headers) as answer:
+            assert answer.status == 502
+            told = (await answer.json())["error"]["message"]
+        assert model.asked == []
+    why = "its certificate is not trusted here (unable to get local issuer certificate)"
+    assert told.endswith(f"cannot reach localhost: {why}; SSL_CERT_FILE can name a CA of your own")
+
+
+async def test_a_certificate_of_another_name_is_refused_too(ca: CompanyCa) -> None:
+    async with upstream_server(ca.server) as model:
+        address = model.url.replace("localhost", "127.0.0.1")
+        async with relay_world(address=f"{address}/v1") as world:
+            headers = {"Content-Type": "application/json", "x-api-key": world.run.token}
+            async with world.post(data=ASKED, headers=headers) as answer:
+                assert "its certificate is not trusted here" in (await answer.json())["error"]["message"]
+        assert model.asked == []

@@ -1,0 +1,204 @@
+"""Listed hosts where the server's own network has a proxy: HTTPS_PROXY and NO_PROXY hold for them, too."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from support.servers.connect_proxy import CompanyProxy, company_proxy
+from support.servers.relayed_model import relay_world
+
+from bot.jobserver.egress.proxy import ConnectProxy
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.run_egress import egress_for
+from bot.jobserver.egress.upstream_proxy import UpstreamProxy
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.settings.hosts import allowed_host
+from bot.jobserver.settings.sandbox import SandboxSettings
+
+TARGET = "registry.example:443"
+
+
+@dataclass
+class World:
+    """`addresses` are what this machine's resolver says of every name; None: it knows none."""
+
+    company: CompanyProxy
+    monkeypatch: pytest.MonkeyPatch
+    socket: Path
+    refusals: EgressRefusals
+    listens: int
+    addresses: Sequence[str] | None = None
+    looked_up: int = 0
+
+    async def resolve(self, _: str, __: int) -> Sequence[str]:
+        self.looked_up += 1
+        if self.addresses is None:
+            raise OSError("no such name")
+        return self.addresses
+
+    async def ask(self, target: str = TARGET, *listed: str, connect_s: float = 10.0) -> bytes:
+        """Connects to a target, says hello and goodbye, and returns all that is answered."""
+        allowed = tuple(map(allowed_host, listed or [target]))
+        proxy = ConnectProxy(allowed, self.refusals, self.resolve, connect_s=connect_s)
+        async with proxy.listening(self.socket):
+            reader, writer = await asyncio.open_unix_connection(self.socket)
+            with contextlib.closing(writer):
+                writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: any\r\n\r\n".encode() + b"hello\n")
+                writer.write(b"bye\n")
+                writer.write_eof()
+                async with asyncio.timeout(10):
+                    return await reader.read()
+
+
+@pytest.fixture
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    """A registry that answers in capitals, and a company's proxy that leads there."""
+
+    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with await asyncio.start_server(loudly, "127.0.0.1", 0) as registry, company_proxy() as company:
+        port = registry.sockets[0].getsockname()[1]
+        company.leads_to = {TARGET: port, f"gateway.internal:{port}": port}
+        monkeypatch.setenv("HTTPS_PROXY", company.url)
+        yield World(company, monkeypatch, tmp_path / "proxy", EgressRefusals(), port)
+
+
+@pytest.mark.parametrize("addresses", [None, ["93.184.215.14"]])
+async def test_a_listed_host_is_reached_by_its_name(world: World, addresses: Sequence[str] | None) -> None:
+    """Whether or not this machine knows it: within many networks only the proxy does."""
+    world.addresses = addresses
+    assert await world.ask() == b"HTTP/1.1 200 \r\n\r\nHELLO\nBYE\n"
+    assert world.company.asked == [TARGET]
+    assert "authorization" not in world.company.heads[0].lower()
+    assert world.refusals.in_words == ()
+
+
+async def test_its_password_goes_to_the_proxy_and_nowhere_else(world: World) -> None:
+    world.monkeypatch.setenv("HTTPS_PROXY", world.company.url.replace("//", "//ada:planted%20secret@"))
+    assert b"HELLO" in await world.ask()
+    assert "proxy-authorization: Basic YWRhOnBsYW50ZWQgc2VjcmV0\r\n" in world.company.heads[0]
+    assert "planted" not in repr(UpstreamProxy("http://ada:planted@proxy.example:3128"))
+
+
+@pytest.mark.parametrize(
+    "addresses", [["10.0.0.1"], ["169.254.169.254"], ["93.184.215.14", "::1"], ["100.100.100.200"]]
+)
+async def test_a_name_that_leads_to_a_private_address_here_is_refused_all_the_same(
+    world: World, addresses: Sequence[str]
+) -> None:
+    world.addresses = addresses
+    assert (await world.ask()).startswith(b"HTTP/1.1 403")
+    assert world.company.heads == []
+    assert world.refusals.in_words
+
+
+@pytest.mark.parametrize(
+    "target", ["other.example:443", "93.184.215.14:443", "[2606:4700::1111]:443", "1572395022:443"]
+)
+async def test_what_is_not_listed_never_gets_to_the_proxy(world: World, target: str) -> None:
+    """Nor does an address, which can be listed by nobody."""
+    assert (await world.ask(target, TARGET)).startswith(b"HTTP/1.1 403")
+    assert (world.company.heads, world.looked_up) == ([], 0)
+
+
+async def test_what_no_proxy_names_and_private_hosts_are_connected_to_directly(world: World) -> None:
+    """A private host is within this network; whatever its name leads to is looked at here."""
+    world.addresses = ["127.0.0.1"]
+    gateway = f"gateway.internal:{world.listens}"
+    assert b"HELLO" in await world.ask(gateway, f"private:{gateway}")
+    world.addresses = ["169.254.169.254"]
+    assert (await world.ask(gateway, f"private:{gateway}")).startswith(b"HTTP/1.1 403")
+    world.monkeypatch.setenv("NO_PROXY", "example, other.example")
+    world.addresses = ["127.0.0.1"]
+    assert (await world.ask()).startswith(b"HTTP/1.1 403"), "directly, a private address is none that it may have"
+    assert world.company.heads == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=planted\r\n\r\nplanted",
+        b"HTTP/1.1 403 planted\r\nContent-Length: 7\r\n\r\nplanted",
+        b"HTTP/1.1 302 Found\r\nLocation: http://planted/\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: planted\r\n\r\nplanted",
+        b"SSH-2.0-planted\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"planted" * 20_000 + b"\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000,
+        b"HTTP/1.1 200",
+        b"",
+    ],
+    ids=range(9),
+)
+async def test_whatever_else_the_proxy_answers_is_no_connection_and_its_words_are_not_passed_on(
+    world: World, answer: bytes
+) -> None:
+    world.company.answer = answer
+    told = await world.ask()
+    assert told.startswith(b"HTTP/1.1 502")
+    assert b"planted" not in told
+    if answer.startswith(b"HTTP/1.1 4"):
+        assert b"This server's own proxy does not connect to it (" + answer[9:12] in told
+
+
+async def test_a_proxy_that_says_nothing_or_is_not_there_is_not_waited_for_long(world: World) -> None:
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
+        world.monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        assert (await world.ask(connect_s=0.2)).startswith(b"HTTP/1.1 502")
+    world.monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    assert (await world.ask()).startswith(b"HTTP/1.1 502")
+
+
+async def test_a_name_that_this_machines_resolver_never_answers_is_left_to_the_proxy(world: World) -> None:
+    """Where names of the internet are nobody's business but the proxy's, resolvers often say nothing."""
+
+    async def resolve(_: str, __: int) -> Sequence[str]:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    proxy = ConnectProxy((allowed_host(TARGET),), world.refusals, resolve, look_up_s=0.1)
+    async with proxy.listening(world.socket):
+        reader, writer = await asyncio.open_unix_connection(world.socket)
+        writer.write(f"CONNECT {TARGET} HTTP/1.1\r\nHost: any\r\n\r\nhello\n".encode())
+        writer.write_eof()
+        assert (await reader.read()).endswith(b"HELLO\n")
+        writer.close()
+
+
+async def test_a_model_that_the_proxy_does_not_lead_to_is_said_to_be_that(world: World) -> None:
+    """In words that hold neither its own, nor its password."""
+    world.company.answer = b"HTTP/1.1 407 planted\r\nContent-Length: 0\r\n\r\n"
+    gone = "http://ada:planted@127.0.0.1:1"
+    for proxy, why in ((world.company.url, "does not connect to it (407)"), (gone, "does not answer")):
+        world.monkeypatch.setenv("HTTPS_PROXY", proxy)
+        async with (
+            relay_world(address="https://models.example/v1") as relay,
+            relay.post(json={"model": "m", "messages": []}) as answer,
+        ):
+            told = await answer.text()
+        assert f"cannot reach models.example: this server's own proxy {why}" in told
+        assert "planted" not in told
+
+
+@pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "http://:1", "http://a b:1", "http://a:99999"])
+def test_a_proxy_that_cannot_be_used_stops_the_start_and_is_not_quoted(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """Where nothing is listed, or nothing of it goes there, it is nobody's concern."""
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", address)
+    with pytest.raises(JobServerError, match="must be http://host:port") as stopped:
+        egress_for(SandboxSettings.model_validate({"egress": TARGET}))
+    assert address not in str(stopped.value)
+    for egress in ("none", "open", f"private:{TARGET}"):
+        egress_for(SandboxSettings.model_validate({"egress": egress}))
