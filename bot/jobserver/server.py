@@ -13,11 +13,12 @@ from aiohttp import web
 
 from bot.jobserver.api.handlers import error_response
 from bot.jobserver.composition import Composition, Parts
+from bot.jobserver.egress.proxy import resolve
+from bot.jobserver.egress.this_machine import egress_warning
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.rendering import error_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.sandbox import OPEN
 from bot.runtime.http.server import HttpServer, listening_socket
 
 logger = logging.getLogger(__name__)
@@ -87,8 +88,8 @@ class JobServer:
         await server.start(listener)
         if settings.nobody_can_read_pages:
             logger.warning("nobody can read the pull request pages: give each reviewer a key in %sREVIEWERS", PREFIX)
-        if settings.runs_programs and settings.egress == OPEN:
-            logger.warning("programs and agents reach all that this machine reaches: %sEGRESS can list hosts", PREFIX)
+        if words := await egress_warning(settings, resolve):
+            logger.warning("%s", words)
         logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
         return url
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.documents.workflows import starts_at_push
+from bot.jobserver.egress.proxy import resolve
+from bot.jobserver.egress.run_egress import egress_for
+from bot.jobserver.egress.this_machine import egress_warning
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.pull_requests.github.connection import connect
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.refusals import IS_SHALLOW, explain
 from bot.jobserver.repository.workflow_files import workflow_files
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.sandbox import OPEN
 from bot.runtime.http.server import listening_socket
 
 _HOST_S = 60.0
@@ -41,7 +43,11 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
     """Yields what is found of the data directory, the port, the pages, programs of checks, git and the repository."""
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
-    for finding in [*_pages(settings), *_egress(settings), *_check_programs(settings)]:
+    for finding in _pages(settings):
+        yield finding
+    async for finding in _egress(settings):
+        yield finding
+    for finding in _check_programs(settings):
         yield finding
     try:
         async with connect(settings) as github:
@@ -86,9 +92,12 @@ def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
         yield SetupFinding("pages", is_ok=None, words=words)
 
 
-def _egress(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    if settings.runs_programs and settings.egress == OPEN:
-        words = f"programs and agents reach all that this machine reaches: {PREFIX}EGRESS can list hosts"
+async def _egress(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
+    try:
+        egress_for(settings)
+    except JobServerError as error:
+        yield SetupFinding("egress", is_ok=False, words=str(error))
+    if words := await egress_warning(settings, resolve):
         yield SetupFinding("egress", is_ok=None, words=words)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy
 from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.this_machine import served_here
 from bot.jobserver.settings.hosts import allowed_host
 
 NAME = "gateway.example"
@@ -208,6 +209,34 @@ async def test_connections_are_bounded_and_end_with_the_run(world: World) -> Non
     for reader, writer in open_ones:
         assert await reader.read() == b""
         writer.close()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_the_server_itself_is_reached_by_nobody_though_it_is_listed(world: World, address: str) -> None:
+    """By none of this machine's addresses, whatever name leads there; its neighbours on other ports are."""
+    world.names.answers[NAME] = [[address]]
+    async with world.listening(own_port=world.port):
+        answer = await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"Pagehand's own" in answer
+    assert world.refusals.in_words
+    world.names.answers[NAME] = [["127.0.0.1"]]
+    async with world.listening(own_port=world.port + 1):
+        assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
+
+
+async def test_what_of_the_listed_is_on_this_machine_is_known_before_anybody_asks(world: World) -> None:
+    """By whatever name; a host that cannot be looked up in time holds up nobody."""
+
+    async def resolve(name: str, port: int) -> Sequence[str]:
+        if name == "slow.example":
+            await asyncio.Event().wait()
+        return await world.names.resolve(name, port)
+
+    world.names.answers = {"here.example": [["127.0.0.1"]], "there.example": [["192.0.2.1"]]}
+    listed = [allowed_host(f"private:{name}.example:5432") for name in ("here", "there", "slow", "unknown")]
+    assert await served_here(listed, resolve, within_s=0.1) == [listed[0]]
+    assert await served_here([], resolve) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's own resolver is asked")

@@ -45,12 +45,17 @@ async def inside() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-async def test_it_reaches_what_is_listed_and_nothing_beside_it(tmp_path: Path, inside: int) -> None:
-    """Neither the server itself, nor an address in any spelling, nor a name's private address that is not listed."""
-    own, listed = free_port(), f"localhost:{inside}"
+async def test_it_reaches_what_is_listed_and_nothing_beside_it(
+    tmp_path: Path, inside: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the server itself, listed or not, nor an address in any spelling, nor a private address where a public
+    one is listed.
+    """
+    own, listed, public = free_port(), f"localhost:{inside}", "localhost:1"
     targets = (
         f"localhost:{own}", f"127.0.0.1:{inside}", f"2130706433:{inside}", f"0x7f.1:{inside}", f"0177.0.0.1:{inside}",
         f"[::1]:{inside}", f"[::ffff:127.0.0.1]:{inside}", "169.254.169.254:80", "metadata.google.internal:80",
+        "localhost:1",
     )  # fmt: skip
     program = f"""{ASK}
     attempt("listed", lambda: through("LocalHost.:{inside}", b"hello" * 100_000) == b"HELLO" * 100_000)
@@ -60,7 +65,8 @@ async def test_it_reaches_what_is_listed_and_nothing_beside_it(tmp_path: Path, i
         attempt(target, lambda: through(target))
     report()
     """
-    async with hostile_world(tmp_path, program, egress=f"private:{listed}", port=own) as world:
+    egress = f"private:{listed}, private:localhost:{own}, {public}"
+    async with hostile_world(tmp_path, program, egress=egress, port=own) as world:
         job = await world.done("go")
         found = findings_of(world, job)
         log = world.log(job["id"])
@@ -68,8 +74,35 @@ async def test_it_reaches_what_is_listed_and_nothing_beside_it(tmp_path: Path, i
     assert (found.pop("directly"), found.pop("the server")) == ("ConnectionRefusedError", "ConnectionRefusedError")
     assert found == dict.fromkeys(targets, "403")
     refused = f"It tried to reach localhost:{own}, an address that is no host's name, metadata.google.internal:80"
-    assert job["details"]["summary"].endswith(f"{refused}: not allowed here.")
+    assert job["details"]["summary"].endswith(f"{refused}, {public}: not allowed here.")
     assert "refused: an address that is no host's name (7)" in log
+    assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is told at the start"
+
+
+async def test_drafts_that_everybody_may_read_are_read_by_no_program(tmp_path: Path) -> None:
+    """Where reading needs no login: neither directly, nor by the proxy, though somebody lists the server itself."""
+    own = free_port()
+    addresses = [("127.0.0.1", own), ("::1", own), ("0.0.0.0", own)]  # noqa: S104 - what a program tries
+    program = f"""{ASK}
+    def page(connection):
+        connection.sendall(b"GET /pulls/1 HTTP/1.1\\r\\nHost: localhost:{own}\\r\\nConnection: close\\r\\n\\r\\n")
+        return connection.makefile("rb").readline()
+    for address in {addresses!r}:
+        attempt(address[0], lambda: page(socket.create_connection(address, 5)))
+    attempt("listed", lambda: through("localhost:{own}", b"GET /pulls/1 HTTP/1.1\\r\\n\\r\\n"))
+    attempt("fetched", lambda: page(socket.create_connection(("127.0.0.1", 8702), 5)))
+    attempt("relay", lambda: page(socket.create_connection(("127.0.0.1", 8701), 5)))
+    report()
+    """
+    settings = {"egress": f"private:localhost:{own}", "port": own, "private_pages": False}
+    async with hostile_world(tmp_path, program, **settings) as world:
+        assert (await world.done("go"))["prLink"].endswith("/pulls/1")
+        job = await world.done("and now that there is one")
+        found = findings_of(world, job)
+        assert (await world.client.get("/pulls/1")).status_code == 200, "who may look, may"
+    assert found.pop("listed") == "403"
+    assert "405" in found.pop("fetched")
+    assert set(found.values()) == {"ConnectionRefusedError"}, found
 
 
 async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) -> None:

@@ -60,6 +60,26 @@ async def test_a_way_out_that_is_open_is_said_to_be_that(tmp_path: Path, bare: P
     assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
 
 
+async def test_listed_hosts_that_lead_to_this_machine_are_named(tmp_path: Path, bare: Path) -> None:
+    """Its databases and the like, which trust who is on the same machine; the server says so at its start, too."""
+    runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
+    findings = await found(tmp_path, **runs, egress="private:localhost:5432, private:localhost:6379")
+    assert findings["egress"].is_ok is None
+    assert "localhost:5432, localhost:6379 on this machine itself" in findings["egress"].words
+    assert "egress" not in await found(tmp_path, **runs, egress="private:no-such-host.invalid:443")
+
+
+async def test_a_proxy_that_cannot_be_used_is_a_fault(
+    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://planted:1080")
+    runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
+    findings = await found(tmp_path, **runs, egress="no-such-host.invalid:443")
+    assert findings["egress"].is_ok is False
+    assert "planted" not in findings["egress"].words
+
+
 @pytest.mark.parametrize(
     ("settings", "name", "words"),
     [

@@ -15,8 +15,8 @@ from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.egress.upstream_proxy import UpstreamProxy
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.hosts import allowed_host
-from bot.jobserver.settings.sandbox import SandboxSettings
 
 TARGET = "registry.example:443"
 
@@ -190,6 +190,12 @@ async def test_a_model_that_the_proxy_does_not_lead_to_is_said_to_be_that(world:
         assert "planted" not in told
 
 
+def listing(egress: str) -> JobServerSettings:
+    return JobServerSettings.model_validate(
+        {"repository": "/x", "api_key": "planted-key-of-the-server", "egress": egress}
+    )
+
+
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "http://:1", "http://a b:1", "http://a:99999"])
 def test_a_proxy_that_cannot_be_used_stops_the_start_and_is_not_quoted(
     monkeypatch: pytest.MonkeyPatch, address: str
@@ -198,7 +204,7 @@ def test_a_proxy_that_cannot_be_used_stops_the_start_and_is_not_quoted(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", address)
     with pytest.raises(JobServerError, match="must be http://host:port") as stopped:
-        egress_for(SandboxSettings.model_validate({"egress": TARGET}))
+        egress_for(listing(TARGET))
     assert address not in str(stopped.value)
     for egress in ("none", "open", f"private:{TARGET}"):
-        egress_for(SandboxSettings.model_validate({"egress": egress}))
+        egress_for(listing(egress))

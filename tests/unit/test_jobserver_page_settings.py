@@ -65,11 +65,14 @@ def test_where_a_program_runs_drafts_are_for_reviewers(environ: dict[str, str], 
 
 
 def test_drafts_are_for_everybody_only_where_no_program_can_reach_them() -> None:
-    for open_way in ({"SANDBOX": "none"}, {"EGRESS": "open"}):
+    its_pages = {"PUBLIC_URL": "https://Jobs.example", "EGRESS": "private:jobs.example:443"}
+    for open_way in ({"SANDBOX": "none"}, {"EGRESS": "open"}, its_pages, its_pages | {"EGRESS": "jobs.example:443"}):
         with pytest.raises(ConfigError, match="PRIVATE_PAGES must not be false"):
             made(PRIVATE_PAGES="false", AGENT="claude", **open_way)
     assert made(PRIVATE_PAGES="false", SANDBOX="none").private_pages is False
     assert made(PRIVATE_PAGES="false", AGENT="claude").private_pages is False
+    neighbour = its_pages | {"EGRESS": "jobs.example:8443, other.example:443"}
+    assert made(PRIVATE_PAGES="false", AGENT="claude", **neighbour).private_pages is False
 
 
 def test_proxies_are_addresses_and_networks() -> None:

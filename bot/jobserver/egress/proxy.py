@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,10 @@ import h11
 
 from bot.jobserver.egress.addresses import is_public, may_be_internal
 from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.this_machine import Resolve, is_this_machines
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
 from bot.jobserver.settings.hosts import AllowedHost, find, host_and_port
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a name; OSError where there are none."""
 MOST_CONNECTIONS = 64
 """At once, for one run; more are closed."""
 MOST_ADDRESSES = 8
@@ -38,6 +37,7 @@ _HTTP = 80
 _ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
 _NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
 _NOT_PUBLIC = "This host's name leads to an address that is not public."
+_OURSELVES = "This is Pagehand's own server."
 _NO_ANSWER = "This host cannot be reached."
 _NOT_THERE = "This host cannot be reached. This server's own proxy does not connect to it ({})."
 
@@ -68,11 +68,15 @@ async def resolve(name: str, port: int) -> list[str]:
 
 @dataclass(frozen=True)
 class ConnectProxy:
-    """Connects programs to the hosts that are allowed; what is refused is counted."""
+    """Connects programs to the hosts that are allowed; what is refused is counted.
+
+    `own_port` is the server's, which nobody reaches from here.
+    """
 
     allowed: Sequence[AllowedHost]
     refusals: EgressRefusals
     resolve: Resolve = resolve
+    own_port: int = 0
     connect_s: float = _CONNECT_S
     look_up_s: float = _LOOK_UP_S
     head_s: float = _HEAD_S
@@ -163,7 +167,9 @@ class ConnectProxy:
         fits = may_be_internal if host.may_be_private else is_public
         addresses = await self.resolve(host.name, host.port)
         if not addresses or not all(map(fits, addresses)):
-            raise self._not_public(host)
+            raise self._refused(host, _NOT_PUBLIC)
+        if host.port == self.own_port and any(map(is_this_machines, addresses)):
+            raise self._refused(host, _OURSELVES)
         for address in addresses[:MOST_ADDRESSES]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, host.port, limit=_CHUNK)
@@ -176,12 +182,12 @@ class ConnectProxy:
             async with asyncio.timeout(self.look_up_s):
                 known = await self.resolve(host.name, host.port)
         if not all(map(is_public, known)):
-            raise self._not_public(host)
+            raise self._refused(host, _NOT_PUBLIC)
         return await upstream.connect(host.name, host.port, limit=_CHUNK)
 
-    def _not_public(self, host: AllowedHost) -> _Refusal:
+    def _refused(self, host: AllowedHost, words: str) -> _Refusal:
         self.refusals.refused(host.name, host.port)
-        return _Refusal(403, _NOT_PUBLIC)
+        return _Refusal(403, words)
 
 
 async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:

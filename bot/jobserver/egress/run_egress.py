@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.proxy import ConnectProxy, Resolve, resolve
+from bot.jobserver.egress.proxy import ConnectProxy, resolve
 from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.this_machine import Resolve
 from bot.jobserver.egress.upstream_proxy import upstream_of
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
+from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.hosts import AllowedHost
-from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.settings.sandbox import OPEN
 
 PROXY_PORT = 8702
 """Inside the sandbox, where a loopback of its own has nothing else."""
@@ -52,14 +54,15 @@ class OpenEgress:
 
 @dataclass(frozen=True)
 class ListedEgress:
-    """Programs reach the hosts that are allowed, by a proxy, and nothing else."""
+    """Programs reach the hosts that are allowed, by a proxy, and nothing else; never the server, at `own_port`."""
 
     allowed: Sequence[AllowedHost] = ()
+    own_port: int = 0
     resolve: Resolve = resolve
 
     @contextlib.asynccontextmanager
     async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
-        proxy = ConnectProxy(self.allowed, refusals, self.resolve)
+        proxy = ConnectProxy(self.allowed, refusals, self.resolve, self.own_port)
         with tempfile.TemporaryDirectory(prefix="pagehand-") as directory:
             door = Door(PROXY_PORT, Path(directory, "proxy"))
             async with contextlib.AsyncExitStack() as stack:
@@ -70,8 +73,8 @@ class ListedEgress:
                 yield lambda program: _with_proxy(program, door)
 
 
-def egress_for(settings: SandboxSettings) -> Egress:
-    """Returns what the settings allow.
+def egress_for(settings: JobServerSettings) -> Egress:
+    """Returns what the settings allow; nobody gets to the server itself.
 
     Raises:
         JobServerError: the proxy of the server's network cannot be used.
@@ -83,7 +86,7 @@ def egress_for(settings: SandboxSettings) -> Egress:
             upstream_of(host)
     except ConfigError as error:
         raise JobServerError(str(error)) from None
-    return ListedEgress(settings.egress)
+    return ListedEgress(settings.egress, settings.port)
 
 
 def _with_proxy(program: Program, door: Door) -> Program:

@@ -49,6 +49,15 @@ def _branch(value: str) -> str:
     return value
 
 
+def _leads_to(public_url: str | None, egress: object) -> bool:
+    """Whether a program in the sandbox gets as far as the pages; to this server's own port it never does."""
+    if egress == OPEN or public_url is None or not isinstance(egress, tuple):
+        return egress == OPEN
+    parts = urlsplit(public_url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return any((host.name, host.port) == (parts.hostname, port) for host in egress)
+
+
 class JobServerSettings(
     AgentSettings, ModelSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings
 ):
@@ -148,7 +157,7 @@ class JobServerSettings(
     def _somebody_can_read(cls, value: bool | None, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's signature
         """What runs on this machine could read pages that everybody can read, unless its sandbox keeps it from them."""
         runs_programs = info.data.get("editor", "builtin") != "builtin" or bool(info.data.get("checks"))
-        is_open = info.data.get("sandbox") == "none" or info.data.get("egress") == OPEN
+        is_open = info.data.get("sandbox") == "none" or _leads_to(info.data.get("public_url"), info.data.get("egress"))
         reviewers = info.data.get("reviewers")
         if value and reviewers is not None and not reviewers.get_secret_value().strip():
             raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")
