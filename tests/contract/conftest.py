@@ -1,6 +1,5 @@
 """Fixtures of the store's contract: every test that takes one of them runs on SQLite and on PostgreSQL."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from support.worlds.store_world import Opener, Sql
 from bot.ports import Store
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
-from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 
 
@@ -27,14 +25,6 @@ def postgres() -> Iterator[PostgresServer]:
             yield server
     except NoPostgres as error:
         pytest.skip(str(error))
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite database with the tables and nothing in them."""
-    path = tmp_path_factory.mktemp("sqlite") / "template.db"
-    asyncio.run(migrate(f"sqlite:///{path}"))
-    return path
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))

@@ -1,5 +1,6 @@
 """Databases and worlds for the tests of faults."""
 
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -45,10 +46,10 @@ def maybe_server(request: pytest.FixtureRequest) -> PostgresServer | None:
 
 
 @pytest.fixture
-async def database_url(maybe_server: PostgresServer | None, sqlite_url: str) -> AsyncIterator[str]:
-    """Either database."""
+async def database_url(maybe_server: PostgresServer | None, scratch: Path, sqlite_template: Path) -> AsyncIterator[str]:
+    """Either database, with the tables and nothing in them."""
     if maybe_server is None:
-        yield sqlite_url
+        yield f"sqlite:///{shutil.copy(sqlite_template, scratch)}"
         return
     async with maybe_server.database() as url:
         yield url

@@ -1,5 +1,6 @@
 """People in Slack, the whole bot and a job API, with the settings that a test asks for."""
 
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -11,9 +12,10 @@ from support.worlds.ways_in_world import OpenWorld, WaysInWorld, ways_in_world
 
 
 @pytest.fixture
-def scratch() -> Iterator[Path]:
-    """A directory for the database, and for files that settings name."""
+def scratch(sqlite_template: Path) -> Iterator[Path]:
+    """A directory with the database, and for files that settings name."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
+        shutil.copy(sqlite_template, Path(directory) / "pagehand.sqlite3")
         yield Path(directory)
 
 
