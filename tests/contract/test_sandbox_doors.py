@@ -121,6 +121,24 @@ async def test_a_hundred_connections_at_once_are_all_served(tmp_path: Path, door
     assert (await run(tmp_path, doors, program)).stdout == "True\n"
 
 
+async def test_a_door_with_a_full_queue_is_waited_for(tmp_path: Path) -> None:
+    """What listens outside may be slow to accept: no connection is lost for that."""
+
+    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    program = f"""
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda number: ask({PORT}, b"n%d" % number), range(100)))
+    print(answers == [b"N%d" % number for number in range(100)])
+    """
+    async with await asyncio.start_unix_server(loudly, tmp_path / "slow.sock", backlog=1):
+        done = await run(tmp_path, (Door(PORT, tmp_path / "slow.sock"),), program)
+    assert done.stdout == "True\n", done.stderr
+
+
 async def test_who_stops_what_forwards_has_closed_its_own_doors(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """It is no child of the program's, and holds nothing that the program does not have."""
     program = f"""

@@ -16,6 +16,8 @@ MOST_CONNECTIONS = 128
 """At once, for each door; more wait their turn."""
 _CANNOT_BE_STARTED = 127
 _CHUNK = 2**16
+_PAUSE = 0.01
+"""Seconds between tries to connect to a socket whose queue is full: nothing tells when it has room again."""
 
 
 def main(arguments: list[str]) -> None:
@@ -65,13 +67,30 @@ async def _connect(connection: socket.socket, path: str) -> None:
     with contextlib.suppress(OSError):
         inner = await asyncio.open_connection(sock=connection)
         try:
-            outer = await asyncio.open_unix_connection(path)
+            outer = await _open(path)
         except OSError:
             inner[1].close()
             raise
         await asyncio.gather(_copy(inner[0], outer[1]), _copy(outer[0], inner[1]), return_exceptions=True)
         for _, writer in (inner, outer):
             writer.close()
+
+
+async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Waits while the socket's queue is full: Linux says EAGAIN then, which asyncio takes for a connection begun."""
+    outer = socket.socket(socket.AF_UNIX)
+    outer.setblocking(False)
+    try:
+        while True:
+            try:
+                outer.connect(path)
+            except BlockingIOError:
+                await asyncio.sleep(_PAUSE)
+            else:
+                return await asyncio.open_unix_connection(sock=outer)
+    except BaseException:
+        outer.close()
+        raise
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
