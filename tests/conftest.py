@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 from support.dealing import deal
+from support.hypothesis_seed import hypothesis_seed
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 
@@ -21,6 +22,13 @@ from bot.store.schema.migration import migrate
 
 settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis's own plugin reads the option after this."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = hypothesis_seed()
 
 
 @pytest.hookimpl(wrapper=True)

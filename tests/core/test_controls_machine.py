@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support.hypothesis_seed import LONG
 from support.machine.controls import Controls
 from support.machine.databases import PostgresDatabase, SqliteDatabase
 from support.machine.instances import Instances
 from support.machine.machine import Machine
-from support.machine.running import AS_LONG_AS_IT_TAKES, LONG, run_machine
+from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
 from support.machine.surroundings import Surroundings, Traps
 from support.servers.postgres import NoPostgres, postgres_server
 

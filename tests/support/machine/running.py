@@ -1,16 +1,14 @@
 """How a state machine is run: how far it looks, and on which database."""
 
-import os
 from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from support.hypothesis_seed import LONG
 from support.machine.databases import Database
 from support.machine.machine import Machine
 
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-"""Thousands of runs instead of tens."""
 AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 300)
 """A test in the long profile runs for longer than any other may."""
 
@@ -30,6 +28,5 @@ def run_machine(machine: type[Machine], make_database: Callable[[], Database], *
             suppress_health_check=list(HealthCheck),
             phases=(Phase.explicit, Phase.reuse, Phase.generate, *shortened),
             print_blob=True,
-            derandomize=not LONG,  # the short look is the same each time; the long one looks elsewhere each time
         ),
     )
