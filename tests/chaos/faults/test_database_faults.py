@@ -93,7 +93,7 @@ async def done_or_told(world: AppWorld, prompt: str, answer: str) -> None:
 
 @pytest.mark.postgres
 async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
-    async with own_postgres.database() as url, a_world(url, redeliver_after=ACK_SECONDS) as world:
+    async with own_postgres.database() as url, a_world(url) as world:
         await world.start()
         await world.start()
         job, other = await world.begin("Running", "Steered")
@@ -184,7 +184,7 @@ async def test_transactions_that_postgresql_rolls_back(postgres: PostgresServer)
 
 async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path) -> None:
     file = scratch / "pagehand.sqlite3"
-    async with a_world(f"sqlite:///{file}", redeliver_after=ACK_SECONDS) as world:
+    async with a_world(f"sqlite:///{file}") as world:
         await world.start()
         job, other = await world.begin("Running", "Steered")
         async with locked(file):
@@ -249,7 +249,7 @@ def tablespace(own_postgres: PostgresServer, scratch: Path) -> Iterator[Path]:
 
 async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
     filler = small_disk / "filler"
-    async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3", redeliver_after=ACK_SECONDS) as world:
+    async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
         await world.start()
         job, other = await world.begin("Running", "Steered")
         fill(filler)

@@ -356,7 +356,7 @@ def _short(key: str) -> str:
 async def a_world(
     database_url: str,
     *,
-    redeliver_after: float = 1.0,
+    redeliver_after: float = 3.0,
     trigger_lifetime: float = 3.0,
     without: Sequence[str] = (),
     edge_timings: EdgeTimings | None = None,
