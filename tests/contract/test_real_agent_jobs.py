@@ -2,16 +2,21 @@
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.process_marks import MARK, marked_processes
 from support.agents.real_agents import REAL_AGENTS
+from support.servers import github_server_faults as faults
+from support.servers.github_server import github_server
+from support.servers.github_server_state import TOKEN
 from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
 from support.servers.model_server import ModelServer
-from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running
+from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running, until
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.bubblewrap import COPY
@@ -29,7 +34,8 @@ async def model() -> AsyncIterator[ModelServer]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[JobServerWorld]:
+async def goose(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The settings of a server whose jobs it works on, in bubblewrap, with its model by the relay."""
     try:
         monkeypatch.setenv("PATH", f"{program_folder(package_of(GOOSE.agent))}:{os.environ['PATH']}")
         await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
@@ -37,15 +43,19 @@ async def world(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPa
         pytest.skip(str(reason))
     for name, value in {**GOOSE.variables(model.url), MARK: str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
-    repository = make_bare(tmp_path / "r.git", {"colours.md": "A colour.\n"})
-    settings: dict[str, Any] = {
+    return {
         "agent": ("goose",),
         "model": GOOSE.model,
         "sandbox": "bubblewrap",
         "egress": (),
         "pass_environment": (MARK,),
     }
-    async with running(repository, tmp_path / "data", **settings) as world:
+
+
+@pytest.fixture
+async def world(tmp_path: Path, goose: dict[str, Any]) -> AsyncIterator[JobServerWorld]:
+    repository = make_bare(tmp_path / "r.git", {"colours.md": "A colour.\n"})
+    async with running(repository, tmp_path / "data", **goose) as world:
         yield world
 
 
@@ -80,11 +90,21 @@ async def test_a_job_that_is_cancelled_while_its_model_is_silent(
     assert not marked_processes(str(tmp_path))
 
 
-async def test_what_was_done_when_the_credit_ran_out_is_gone_on_with(world: JobServerWorld, model: ModelServer) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (402, "your credit balance is too low"),
+        (529, "the model is overloaded"),
+        pytest.param(429, "too many requests", marks=pytest.mark.heavy),  # it waits for seconds, and tries again
+    ],
+)
+async def test_what_was_done_when_the_model_takes_no_more_is_gone_on_with(
+    world: JobServerWorld, model: ModelServer, status: int, words: str
+) -> None:
     """Two files were written; the agent's session knows of them, and so does the copy."""
     pages = [str(COPY / name) for name in ("colours.md", "new.md")]
     written = [WriteFile(pages[0], "A color.\n"), WriteFile(pages[1], "New.\n")]
-    model.script.on("Make it American", *written, Refuse(402, "your credit balance is too low"))
+    model.script.on("Make it American", *written, Refuse(status, words))
     model.script.on("Go on", Say("It is American now."))
     job = await world.done("Make it American")
     assert (job["status"], job["prLink"]) == ("failed", None)
@@ -99,3 +119,41 @@ async def test_what_was_done_when_the_credit_ran_out_is_gone_on_with(world: JobS
     )  # fmt: skip
     assert job["prLink"]
     assert job["details"]["partialWork"] is None
+
+
+async def test_what_github_refuses_once_is_proposed_all_the_same(
+    tmp_path: Path, model: ModelServer, goose: dict[str, Any]
+) -> None:
+    """At the next message, though the agent changes nothing then; and with no message at all, at the next start."""
+    page = str(COPY / "colours.md")
+    model.script.on("Make it American", WriteFile(page, "Every color has a name.\n"), Say("It is American now."))
+    model.script.on("Look again", Say("It is right as it is."))
+    blocked, limited = faults.error(403, "You have been blocked from creating content"), faults.secondary_limit(300)
+    async with github_server(tmp_path / "github") as server:
+        pulls = f"{server.url}/acme/docs/pull"
+
+        def jobs() -> AbstractAsyncContextManager[JobServerWorld]:
+            settings = {**goose, "address": server.repository_url, "github_token": SecretStr(TOKEN)}
+            return running(server.repository.git.path, tmp_path / "data", **settings)
+
+        async def refused(world: JobServerWorld, fault: faults.Fault) -> str:
+            server.faults.arm("POST", "/repos/acme/docs/pulls", fault)
+            job = await world.done("Make it American")
+            assert (job["status"], job["prLink"]) == ("completed", None)
+            assert job["details"]["pullRequest"]["state"] == "pending"
+            return str(job["id"])
+
+        async with jobs() as world:
+            job_id = await refused(world, blocked)
+            (await world.message(job_id, "Look again")).raise_for_status()
+            job = await world.ended(job_id)
+            assert (job["prLink"], job["details"]["summary"]) == (f"{pulls}/1", "It is right as it is.")
+            job_id = await refused(world, limited)
+        async with jobs() as world:
+
+            async def link() -> str:
+                return str((await world.job(job_id))["prLink"] or "")
+
+            assert await until(link) == f"{pulls}/2"
+        branch = server.pull_request(2).branch
+        assert server.repository.git.git("show", f"{branch}:colours.md") == "Every color has a name."
