@@ -1,7 +1,10 @@
 """Keys are never pushed: what would give one away is held back, kept, told without it, and pushed once mended."""
 
+import bz2
+import io
 import random
 import string
+import zipfile
 from pathlib import Path
 
 from support.fakes.job_ports import ScriptedEditor
@@ -9,6 +12,7 @@ from support.worlds.executor_world import ExecutorWorld, Secrets, executing
 from support.worlds.jobserver_world import git
 
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.leaks.archives import MOST_BYTES
 from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
@@ -159,6 +163,25 @@ async def test_what_cannot_be_looked_through_in_time_is_held_back(tmp_path: Path
         assert job.details is not None
         assert job.details.partial_work is not None
         assert world.branches() == {"main"}
+
+
+async def test_a_packed_file_is_looked_into_and_held_back_where_it_packs_too_much(tmp_path: Path) -> None:
+    """It says which one; a picture is no archive."""
+    with io.BytesIO() as packed, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", f"<w:t>{GITHUB}</w:t>" * 9)
+        archive.close()
+        files = {"docs/a.docx": packed.getvalue(), "docs/b.png": b"\x89PNG\r\n\x1a\n" + bytes(range(256))}
+    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
+        assert "(GitHub token, rule github-token) in `docs/a.docx`" in reason(await world.done("go"))
+    (tmp_path / "again").mkdir()
+    files = {"docs/a.md": b"Fine.\n", "docs/b.bz2": bz2.compress(bytes(MOST_BYTES + 1))}
+    async with executing(tmp_path / "again", editor(files), secrets=Secrets()) as world:
+        job = await world.done("go")
+        assert "could not be looked through for keys, which met more than is unpacked at `docs/b.bz2`" in reason(job)
+        assert world.branches() == {"main"}
+    (tmp_path / "allowed").mkdir()
+    async with executing(tmp_path / "allowed", editor(files), secrets=Secrets(allowed=("docs/*.bz2",))) as world:
+        assert (await world.done("go")).status is Status.COMPLETED
 
 
 async def test_what_others_pushed_to_the_branch_is_not_the_jobs(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.interface import Leak, Trees
-from bot.jobserver.leaks.worker import Task
+from bot.jobserver.leaks.worker import TOO_MUCH_PACKED, Task
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.mirror import Mirror
 
@@ -44,6 +44,8 @@ class LeakScanProcess:
             return self._failed(code, output)
 
     def _failed(self, code: int, output: subprocesses.LastBytes) -> tuple[Leak, ...]:
+        if code == TOO_MUCH_PACKED:
+            raise LeakScanError(f"met more than is unpacked{_where(output)}")
         raise LeakScanError(f"ended with exit code {code}{_where(output)}")
 
     def _command(self, trees: Trees) -> subprocesses.Command:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.jobserver.leaks.allowances import Allowances
+from bot.jobserver.leaks.archives import TooMuchPackedError, unpacked
 from bot.jobserver.leaks.contents import text_in
 from bot.jobserver.leaks.forms import forms_of, squeezed
 from bot.runtime.secrets.kinds import SecretKind
@@ -35,17 +36,34 @@ class Scanner:
         self._allowances = allowances
 
     def suspicions(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        """Yields what a file, or as `data` a name, holds: each value once."""
+        """Yields what a file, or as `data` a name, holds, also packed: each value once.
+
+        Raises:
+            TooMuchPackedError: it packs more than is looked at, and is not allowed to hold what looks like a secret.
+        """
+        seen = set[tuple[str, ...]]()
+        for content in self._contents(path, data):
+            for one in self._suspicions(path, content):
+                if one.lines not in seen:
+                    seen.add(one.lines)
+                    yield one
+
+    def _contents(self, path: str, data: bytes) -> Iterator[bytes]:
+        yield data
+        try:
+            yield from unpacked(data)
+        except TooMuchPackedError:
+            if not self._allowances.allows_everything(path):
+                raise
+
+    def _suspicions(self, path: str, data: bytes) -> Iterator[Suspicion]:
         yield from self._own(path, data)
         if self._allowances.allows_everything(path):
             return
         text = text_in(data)
-        seen = set[str]()
         for finding in find(text):
-            value = text[finding.start : finding.end]
-            if value not in seen and not self._allowances.allows(path, finding.rule):
-                seen.add(value)
-                yield Suspicion(path, finding.kind, finding.rule, _lines(value))
+            if not self._allowances.allows(path, finding.rule):
+                yield Suspicion(path, finding.kind, finding.rule, _lines(text[finding.start : finding.end]))
 
     def _own(self, path: str, data: bytes) -> Iterator[Suspicion]:
         pressed = squeezed(data) if self._known else b""

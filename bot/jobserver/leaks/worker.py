@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TypedDict
 
 from bot.jobserver.leaks.allowances import Allowances
+from bot.jobserver.leaks.archives import TooMuchPackedError
 from bot.jobserver.leaks.history import History
 from bot.jobserver.leaks.scan import Scanner, Suspicion
 from bot.runtime.secrets.masking import SecretMasker
 
+TOO_MUCH_PACKED = 3
+"""Its exit code where the file that was named last packs more than is looked at."""
 _MEMORY = 2_000_000_000
 _MOST = 20
 
@@ -73,4 +76,7 @@ def _tell(value: str | list[Found]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except TooMuchPackedError:
+        sys.exit(TOO_MUCH_PACKED)
