@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ class Composition:
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
+            users=sandbox.users,
         )
         return await self._stack.enter_async_context(
             running_jobs(settings, database, self._data, neighbours, uploads, now=_now)
@@ -146,7 +150,9 @@ class Composition:
         """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""
         if self._settings.editor == "builtin" and not self._settings.checks:
             return NoSandbox()
-        return await open_sandbox(self._settings, self._data, groups=self._groups)
+        sandbox = await open_sandbox(self._settings, self._data, groups=self._groups)
+        logger.info("programs: %s", sandbox.users)
+        return sandbox
 
     def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
         settings = self._settings

@@ -141,8 +141,10 @@ def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Pa
     code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
     assert code == 0
     assert lines[:3] == [
-        f"ok   installed      {sys.executable}", "ok   sandbox        none", "ok   starts         scripted 1.2.3",
-    ]  # fmt: skip
+        f"ok   installed      {sys.executable}",
+        "ok   sandbox        none; all jobs are the server's user",
+        "ok   starts         scripted 1.2.3",
+    ]
     assert lines[3].startswith("ok   answers        “ready”, after ")
 
 

@@ -81,7 +81,7 @@ async def _check_agent(
         if relays_models(settings):
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
-        yield Finding(True, "sandbox", settings.sandbox)
+        yield Finding(True, "sandbox", f"{settings.sandbox}; {sandbox.users}")
         limits = RunLimits.for_settings(settings, groups)
         editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:

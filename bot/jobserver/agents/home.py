@@ -13,7 +13,8 @@ LARGEST_FILE = 10_000_000
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
-    """Writes a file below `home`, readable by its owner only; no link on the way is followed, those are removed.
+    """Writes a file below `home`, readable by its owner only, who is that of `home`; no link on the way is followed,
+    those are removed.
 
     Raises:
         OSError: it cannot be written.
@@ -27,6 +28,7 @@ def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = 
                 return
             os.unlink(path.name, dir_fd=directory)
         with os.fdopen(os.open(path.name, _NEW_FILE, 0o600, dir_fd=directory), "wb") as stream:
+            _give(stream.fileno(), directory)
             stream.write(data)
 
 
@@ -40,7 +42,16 @@ def _folder(parent: int, name: str) -> int:
         os.unlink(name, dir_fd=parent)
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
-    return os.open(name, _DIRECTORY, dir_fd=parent)
+    folder = os.open(name, _DIRECTORY, dir_fd=parent)
+    _give(folder, parent)
+    return folder
+
+
+def _give(descriptor: int, parent: int) -> None:
+    """Makes a file or a folder its parent's owner's, if it is not."""
+    given, own = os.fstat(parent), os.fstat(descriptor)
+    if given.st_uid != own.st_uid:
+        os.fchown(descriptor, given.st_uid, given.st_gid)
 
 
 def _exists(directory: int, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Runs a program over the changed files: Vale, or a command of the team's own."""
 
+import asyncio
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from bot.jobserver import subprocesses
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Egress
 from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.file_owners import hand_over_contents
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
@@ -46,6 +48,7 @@ class CheckProgram:
         """
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
             workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
+            await asyncio.to_thread(hand_over_contents, copy)  # what was put back in it, too
             try:
                 async with self.egress.opened(refusals) as connected:
                     program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)

@@ -1,26 +1,36 @@
 """The folders of jobs: for each one the copy that is edited, the home of its programs, and its log."""
 
-from collections.abc import Sequence
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.attachments import lay_out
 from bot.jobserver.executor.home_caches import drop_caches
+from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.removal import remove
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.store.records import Instruction
 from bot.jobserver.store.uploads import uploads_folder
+
+_SERVERS = ServersUser()
 
 
 class JobFolders:
     """`directory` holds `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
 
-    `caches` are folders of the homes that are not kept, besides those of any program.
+    `caches` are folders of the homes that are not kept, besides those of any program. A job's copy and home belong to
+    its user of `users`, by which a job knows it again.
     """
 
-    def __init__(self, directory: Path, caches: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, caches: Sequence[str] = (), users: JobUsers | ServersUser = _SERVERS) -> None:
         self._caches = caches
+        self._users = users
+        self._choosing = threading.Lock()
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
         self._uploads = uploads_folder(directory)
@@ -53,8 +63,33 @@ class JobFolders:
         try:
             for folder in (workspace.copy, workspace.home):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=folder == workspace.home)
+            with self._choosing:
+                user = self._user(workspace.home)
+                self._give_home(workspace.home, user)
+            hand_over(workspace.copy, user)
         except OSError as error:
             raise JobServerError(f"the job's folder cannot be made: {error.strerror}") from error
+
+    def _user(self, home: Path) -> int:
+        """Returns whose this home is to be: as before, or of an id that no other job has."""
+        if not isinstance(self._users, JobUsers):
+            return os.geteuid()
+        user = owner(home)
+        return user if self._users.has(user) else self._users.unused(set(self._owners()))
+
+    def _owners(self) -> Iterator[int]:
+        for job in self._jobs.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # it is being deleted, or is just being made
+                yield owner(job / "home")
+
+    def _give_home(self, home: Path, user: int) -> None:
+        """One that cannot be walked through is emptied: what a program needs from it is sessions alone."""
+        try:
+            hand_over(home, user)
+        except OSError:
+            remove(home)
+            home.mkdir(mode=0o700)
+            hand_over(home, user)
 
     def attach(self, instruction: Instruction) -> tuple[AttachedFile, ...]:
         """Lays the job's attachments into their folder, and returns those of this instruction.

@@ -22,6 +22,7 @@ from bot.jobserver.executor.retention import Retention
 from bot.jobserver.executor.secret_guard import SecretGuard
 from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -35,7 +36,7 @@ from bot.runtime.tasks import BackgroundTasks
 class Neighbours:
     """What the executor works with. `takes_faults`: whether the editor can be told what the checks found.
 
-    `caches` are folders in HOME that the editor's program does without in its next run.
+    `caches` are folders in HOME that the editor's program does without in its next run, and `users` whose its jobs are.
     """
 
     repository: JobRepository
@@ -46,6 +47,7 @@ class Neighbours:
     masking: Masking
     takes_faults: bool = True
     caches: tuple[str, ...] = ()
+    users: JobUsers | ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
 
 @asynccontextmanager
@@ -59,7 +61,7 @@ async def running_jobs(
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
     """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
-    folders, queue = JobFolders(data, neighbours.caches), InstructionQueue(database, now=now)
+    folders, queue = JobFolders(data, neighbours.caches, neighbours.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(neighbours.pull_requests, ProposalStore(database, now=now))
     executor = _executor(neighbours, queue, folders, proposing)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from bot.jobserver.file_owners import hand_over_contents
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.file_stamps import load_stamps, save_stamps, stamps
 from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
@@ -58,11 +59,17 @@ class WorkingCopy:
         """Writes the tree's files into the directory, which is empty."""
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
-        await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
+        await asyncio.to_thread(self._hand_over)
+
+    def _hand_over(self) -> None:
+        """The files are whose the directory is; the stamps tell of that change, too."""
+        hand_over_contents(self._directory)
+        save_stamps(stamps(self._directory), self._stamps)
 
     async def overlay(self, tree: str) -> None:
         """Makes the files those of another tree, as if an editor had done it; to be called after `check_out`."""
         await self._run("read-tree", "-u", "--reset", tree)
+        await asyncio.to_thread(hand_over_contents, self._directory)
 
     async def collect(self, tree: str) -> Collected:
         """Takes back what was changed since `tree` was checked out.

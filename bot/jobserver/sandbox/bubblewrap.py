@@ -1,18 +1,23 @@
 """Bubblewrap: a program sees a small part of the machine and no other process, and writes to its two folders only."""
 
 import base64
+import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.jobserver.errors import EditError
+from bot.jobserver.file_owners import hand_over, owner
+from bot.jobserver.sandbox.as_user import laid_out
 from bot.jobserver.sandbox.environment import environment_for
 from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.program_files import locate, needed_paths
+from bot.jobserver.sandbox.program_files import closed_to_others, locate, needed_paths
 from bot.jobserver.sandbox.seccomp import filter_for
 from bot.jobserver.sandbox.supervise import FILTER_FD
 
@@ -32,9 +37,12 @@ _ETC = (
     "pki/tls/cert.pem", "pki/tls/certs", "protocols", "resolv.conf", "services", "ssl/cert.pem", "ssl/certs",
     "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
+_BINDS = ("--bind", "--ro-bind")
+_OPEN_TO_ALL = (*_SYSTEM, "/etc", "/dev")
 _MADE_UP = Path(__file__).with_name("etc")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
 _FORWARD = Path(__file__).with_name("forward.py")
+_AS_USER = Path(__file__).with_name("as_user.py")
 _DOORS = Path("/workspace/doors")
 """Where a program finds its doors, and what leads to them."""
 _NAMESPACES = (
@@ -65,12 +73,16 @@ def filtered(arguments: Iterable[str], limits: RunLimits) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Starts programs by `bwrap`, at least version 0.8. `folders` can be read besides what every program sees."""
+    """Starts programs by `bwrap`, at least version 0.8. `folders` can be read besides what every program sees.
+
+    Whose a workspace's programs are is told by who owns its copy.
+    """
 
     bwrap: str
     limits: RunLimits
     has_network: bool = True
     folders: tuple[Path, ...] = ()
+    users: JobUsers | ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:  # noqa: ARG002 - another sandbox needs it
         """Returns where a program finds the workspace's attachments."""
@@ -82,11 +94,7 @@ class Bubblewrap:
         Raises:
             EditError: there is no such program.
         """
-        environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
-        arguments = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
-        needed = needed_paths(arguments, environment["PATH"])
-        if program.doors:
-            needed |= needed_paths((_PYTHON,), environment["PATH"])
+        environment, arguments, needed = self._found(program)
         options = (
             *_NAMESPACES,
             *("--seccomp", str(FILTER_FD)),
@@ -100,8 +108,48 @@ class Bubblewrap:
             *_bound_in(program.doors),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
-        command = (self.bwrap, *options, "--", *self._limited(), *_through(program.doors), *arguments)
+        inside = ("--", *self._limited(), *_through(program.doors), *arguments)
+        command = (*self._bwrap(options, program, workspace), *inside)
         return SandboxedProgram(filtered(command, self.limits), workspace.copy, environment, COPY, HOME)
+
+    def _found(self, program: Program) -> tuple[dict[str, str], tuple[str, ...], set[Path]]:
+        """Returns a program's environment, its arguments with its full path, and the files that it needs."""
+        environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
+        path = locate(program.arguments[0], environment["PATH"])
+        arguments = (str(path), *program.arguments[1:])
+        needed = needed_paths(arguments, environment["PATH"])
+        if program.doors:
+            needed |= needed_paths((_PYTHON,), environment["PATH"])
+        if isinstance(self.users, JobUsers) and (closed := closed_to_others({path, *needed})):
+            raise EditError(
+                f"the editor's program cannot be started: only its owner can read {closed}, and each job is another "
+                "user: install it for everybody, below /usr/local"
+            )
+        return environment, arguments, needed
+
+    def _bwrap(self, options: Sequence[str], program: Program, workspace: Workspace) -> tuple[str, ...]:
+        """Returns bubblewrap with its options, as the user whose the workspace is.
+
+        A folder that is no job's becomes that of nobody's user.
+
+        Raises:
+            EditError: the folders cannot be given to that user.
+        """
+        if not isinstance(self.users, JobUsers):
+            return (self.bwrap, *options)
+        try:
+            found = owner(workspace.copy)
+            user = found if self.users.has(found) else self.users.first
+            for folder in filter(None, (workspace.copy, workspace.home, workspace.attachments)):
+                if folder.is_dir():
+                    hand_over(folder, user)
+            for door in program.doors:
+                hand_over(door.socket, user)
+        except OSError as error:
+            raise EditError(f"the job's folders cannot be given to a user of its own: {error.strerror}") from error
+        sources, renamed = _laid_out(options)
+        spec = json.dumps([user, *sources])
+        return (sys.executable, "-I", "-S", str(_AS_USER), spec, self.bwrap, *renamed)
 
     def _limited(self) -> tuple[str, ...]:
         """Limits that the kernel keeps at once, by a program of util-linux: `RunLimits.exceeded` needs a moment."""
@@ -140,6 +188,16 @@ def _bound_in(doors: tuple[Door, ...]) -> Iterator[str]:
         yield from ("--ro-bind", str(door.socket), str(_DOORS / f"{door.port}.sock"))
     if doors:
         yield from ("--ro-bind", str(_FORWARD), str(_DOORS / _FORWARD.name))
+
+
+def _laid_out(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Returns what is bound in besides the system, and the options with its other names."""
+    sources, renamed = list[str](), list(options)
+    for number, source in enumerate(options[1:], 1):
+        if options[number - 1] in _BINDS and not any(Path(source).is_relative_to(seen) for seen in _OPEN_TO_ALL):
+            renamed[number] = laid_out(len(sources))
+            sources.append(source)
+    return sources, renamed
 
 
 def _through(doors: tuple[Door, ...]) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """Which sandbox it is: what the setting says, tried before any job needs it."""
 
 import io
+import os
 import platform
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -12,8 +14,10 @@ from bot.jobserver import subprocesses
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.job_users import JobUsers, ServersUser, job_users
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.sandbox.program_files import closed_to_others
 from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 
@@ -49,8 +53,9 @@ async def open_sandbox(
             return NoSandbox(limits)
         case "bubblewrap":
             sandbox = _bubblewrap(settings, data, limits, machine)
-            await _try(sandbox)
-            return sandbox
+            tried = await _tried(sandbox, _users())
+            _require_open(tried)
+            return tried
         case _:
             assert_never(settings.sandbox)
 
@@ -71,17 +76,45 @@ def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machin
     return Bubblewrap(found, limits, has_network=settings.egress == OPEN, folders=settings.sandbox_folders)
 
 
+def _require_open(sandbox: Bubblewrap) -> None:
+    if isinstance(sandbox.users, JobUsers) and (closed := closed_to_others(sandbox.folders)):
+        raise JobServerError(
+            f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {closed}, which only its owner can read, and each job is "
+            "another user: let others read it (chmod o+rx)"
+        )
+
+
+def _users() -> JobUsers | ServersUser:
+    if sys.platform != "linux":
+        return ServersUser()
+    return job_users(os.geteuid(), *(Path("/proc/self", name).read_text() for name in ("uid_map", "gid_map")))
+
+
+async def _tried(sandbox: Bubblewrap, users: JobUsers | ServersUser) -> Bubblewrap:
+    """Returns the sandbox with these users, or where they cannot be had, with the server's own, and why."""
+    if isinstance(users, JobUsers):
+        try:
+            await _try(replace(sandbox, users=users))
+            return replace(sandbox, users=users)
+        except JobServerError as error:
+            users = ServersUser(str(error).partition(". ")[0])
+    await _try(replace(sandbox, users=users))
+    return replace(sandbox, users=users)
+
+
 async def _try(sandbox: Bubblewrap) -> None:
-    """Runs a program that does nothing: a container or a kernel may forbid what bubblewrap needs."""
-    with tempfile.TemporaryDirectory() as directory:
+    """Runs a program that makes a folder, and looks into that: a container or a kernel may forbid what it takes."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         workspace = Workspace(Path(directory, "copy"), Path(directory, "home"))
         workspace.copy.mkdir()
         workspace.home.mkdir()
         output = io.BytesIO()
         try:
-            program = sandbox.prepare(Program(("true",)), workspace)
+            program = sandbox.prepare(Program(("mkdir", "-m", "700", "made")), workspace)
             command = subprocesses.Command(program.arguments, program.directory, program.environment, _TRIAL_S)
             code = await subprocesses.run(command, stdout=subprocesses.BoundedWriter(output, _WORDS_LIMIT))
+            if not code:
+                list((workspace.copy / "made").iterdir())
         except (OSError, EditError, subprocesses.ProcessTimeoutError) as error:
             raise JobServerError(f"bubblewrap could not be tried: {error}. {_OTHERWISE}") from error
     if code:

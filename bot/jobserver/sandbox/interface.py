@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -58,6 +60,11 @@ class SandboxedProgram:
 
 class Sandbox(Protocol):
     """Puts a program into its place."""
+
+    @property
+    def users(self) -> JobUsers | ServersUser:
+        """Whose programs are outside."""
+        ...
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""

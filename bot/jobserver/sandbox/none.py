@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.jobserver.sandbox.bubblewrap import supervised
 from bot.jobserver.sandbox.environment import environment_for
 from bot.jobserver.sandbox.interface import Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.job_users import ServersUser
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.program_files import locate
 
@@ -16,6 +17,7 @@ class NoSandbox:
     """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
 
     limits: RunLimits | None = None
+    users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""

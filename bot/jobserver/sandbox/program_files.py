@@ -1,7 +1,9 @@
 """Which files a program needs in order to run: it, its links, its interpreter, and what was installed with it."""
 
+import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -44,6 +46,16 @@ def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
             break
         program = locate(interpreter, search_path)
     return needed
+
+
+def closed_to_others(paths: Iterable[Path]) -> Path | None:
+    """Returns the first of these files and folders that only its owner and group can use."""
+    for path in sorted(paths):
+        with contextlib.suppress(FileNotFoundError):  # the last one of a chain of links
+            mode = path.stat().st_mode
+            if not mode & stat.S_IROTH or (stat.S_ISDIR(mode) and not mode & stat.S_IXOTH):
+                return path
+    return None
 
 
 def _absolute_names(argument: str) -> list[str]:
