@@ -14,6 +14,7 @@ from bot.domain.job_details import (
     ChangeKind,
     Changes,
     FileChange,
+    JobReport,
     PlanStep,
     Progress,
     PullRequestState,
@@ -253,6 +254,13 @@ def test_any_notice_is_harmless_and_within_slacks_limits(
 def test_an_outage_with_two_long_reasons_fits_into_its_paragraph() -> None:
     """Ours and the job API's, each of characters that grow when they are escaped."""
     for made in say(OutageStarted(Problem.OUT_OF_REACH, "<!channel>" * 100, "&lt;" * 500, waiting=LONG)):
+        assert_sendable(made)
+
+
+def test_a_failure_with_a_long_reason_and_a_long_link_fits_into_its_paragraph() -> None:
+    """Each of characters that grow when they are escaped, with what was kept told as well."""
+    report = JobReport(reason="<!channel>" * 100, partial_files=1)
+    for made in say(JobFailed(report=report, link="<!channel>" * 300, new=False)):
         assert_sendable(made)
 
 

@@ -103,7 +103,7 @@ def _with_ascii_host(url: str, netloc: str) -> str | None:
     return f"{before}//{host}{port}{after.removeprefix(netloc)}" if host else None
 
 
-def link(text: str | None, limit: int = 2_000) -> Markup:
+def link(text: str | None, limit: int = 1_500) -> Markup:
     """Returns the text as a link where it is a safe address that fits, else as escaped text."""
     url = safe_url(text)
     if url is not None and width(escape(url)) + 2 <= limit:
