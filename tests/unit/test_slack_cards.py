@@ -258,9 +258,9 @@ def test_an_outage_with_two_long_reasons_fits_into_its_paragraph() -> None:
 
 
 def test_a_failure_with_a_long_reason_and_a_long_link_fits_into_its_paragraph() -> None:
-    """Each of characters that grow when they are escaped, with what was kept told as well."""
-    report = JobReport(reason="<!channel>" * 100, partial_files=1)
-    for made in say(JobFailed(report=report, link="<!channel>" * 300, new=False)):
+    """Both of characters that grow when they are escaped, with all that can stand beside them."""
+    report = JobReport(reason="<!channel>" * 44, partial_files=1)
+    for made in say(JobFailed(report=report, link="<!channel>" * 125, person_id="0" * 85 + "<" * 22)):
         assert_sendable(made)
 
 
