@@ -47,6 +47,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
     message = notice.message
     if isinstance(message, CardChanged):
+        await tx.homes.changed(thread.requester_id, due_in=0.0)  # which shows what the card does not
         if thread.card_ts is None:
             await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
     elif not isinstance(message, ReactionChanged | PersonalMessage) and message.delivery is Delivery.POST:
@@ -61,7 +62,6 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
         await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
     if thread.ts is None:
         await record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), terms)
-    await tx.homes.changed(thread.requester_id, due_in=0.0)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 
 

@@ -19,10 +19,11 @@ from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind,
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.domain.thread_messages import LinkPreview, ThreadMessage
 from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import ThreadOrigin
+from bot.domain.threads import Thread, ThreadOrigin
 from bot.errors import (
     ChatMissingScope,
     ChatOverBudget,
+    ChatRejected,
     ChatUnreachable,
     JobApiRejected,
     JobApiUncertain,
@@ -510,6 +511,25 @@ async def test_a_home_changes_with_the_card(world: CoreWorld) -> None:
     await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
     await world.started()
     world.clock.advance(3)
+    claimed = await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
+    assert [home.person_id for home in claimed] == ["UANA"]
+
+
+async def test_a_home_changes_where_slack_refuses_the_card_too(world: CoreWorld) -> None:
+    """Who looks there sees what the card does not say."""
+    await world.started()
+    world.clock.advance(3)
+    await world.service.open_home("UANA")
+    await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
+    await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
+
+    def fault(call: str, _: Thread | None) -> None:
+        if call == "update_card":
+            raise ChatRejected("message_not_found")
+
+    world.chat.fault = fault
+    world.job_api.show("job-1", "completed", "https://git.example/pull/1")
+    await world.pass_time(60)
     claimed = await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
     assert [home.person_id for home in claimed] == ["UANA"]
 
