@@ -166,7 +166,7 @@ async def homes_broken(world: ProcessWorld) -> list[Broken]:
             for job in jobs:
                 (right,) = _texts(HomeContent(person_id, jobs=[job]), context)
                 if right not in shown:
-                    found.append(Broken(Promise.UP_TO_DATE, f"the Home of {person_id} does not show {right!r}"))
+                    found.append(Broken(Promise.UP_TO_DATE, f"the Home of {person_id} shows {shown}, not {right!r}"))
     finally:
         await store.close()
     return found
