@@ -81,7 +81,9 @@ class Homes(Protocol):
         """Takes Homes that are due and that nobody holds."""
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
-        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes)."""
+        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes).
+        Due at once is one that others may claim by now: what was published late may have replaced something newer.
+        """
 
 
 class EarlyReplies(Protocol):

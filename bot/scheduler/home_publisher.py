@@ -1,13 +1,14 @@
 """The home publisher: shows people their App Homes, when they open them and when something has changed there."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
 from bot.domain.requests import RequestState
 from bot.domain.threads import Thread
-from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
+from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.people_store_ports import ClaimedHome
 from bot.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.runtime.health.report import ComponentStatus
@@ -65,7 +66,7 @@ class HomePublisher(Worker[ClaimedHome]):
     async def _publish(self, content: HomeContent) -> float | None:
         """Returns in how many seconds to try again."""
         try:
-            await self._views.publish_home(content)
+            await self._bounded(self._views.publish_home(content))
         except ChatRejected as error:
             self._log_refusal(error)
             return None
@@ -77,6 +78,13 @@ class HomePublisher(Worker[ClaimedHome]):
             return after or (_AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE)
         self.record_success()
         return None
+
+    async def _bounded(self, call: Awaitable[None]) -> None:
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                await call
+        except TimeoutError:
+            raise ChatUncertain("no answer in time") from None
 
     def _log_refusal(self, error: ChatRejected) -> None:
         """One that Slack will not have is no failure of the worker: an app without a Home tab has none to show."""

@@ -121,4 +121,6 @@ class Homes:
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
         next_at = None if again_in is None else self._session.now + again_in
-        await self._session.execute(_PUBLISHED, {"person": person_id, "owner": owner, "next_at": next_at})
+        held = await self._session.execute(_PUBLISHED, {"person": person_id, "owner": owner, "next_at": next_at})
+        if not held.rowcount:  # another process may have shown something newer before
+            await self.changed(person_id, due_in=0.0)

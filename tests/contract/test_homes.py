@@ -1,6 +1,7 @@
 """Homes on a real store: published when they are due, again when that failed, and shown in the workspace."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -31,12 +32,23 @@ STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "sta
 
 @dataclass
 class FakeViews(Views):
-    """Keeps what was published; `faults` are raised one after the other."""
+    """Keeps what was published; `faults` are raised one after the other, and a call can be held."""
 
     published: list[HomeContent] = field(default_factory=list)
     faults: list[ChatError] = field(default_factory=list)
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+    _released: asyncio.Event | None = None
+
+    def hold(self) -> Callable[[], None]:
+        """Has the next call wait; returns what lets it go on."""
+        self._released = asyncio.Event()
+        return self._released.set
 
     async def publish_home(self, content: HomeContent) -> None:
+        if (released := self._released) is not None:
+            self._released = None
+            self.held.set()
+            await released.wait()
         if self.faults:
             raise self.faults.pop(0)
         self.published.append(content)
@@ -74,11 +86,14 @@ class HomeWorld:
         return self.views.published[before:]
 
 
+def settings_of(owner: str, clock: FakeClock, *, call_timeout: float = 14.0) -> WorkerSettings:
+    return WorkerSettings(owner, clock, lease=30.0, call_timeout=call_timeout, on_commit=lambda _: None)
+
+
 @pytest.fixture
 def world(store: Store, clock: FakeClock) -> HomeWorld:
     views, members = FakeViews(), FakeMembers()
-    settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
-    publisher = HomePublisher(store, views, members, settings, statuses=lambda: STATUSES)
+    publisher = HomePublisher(store, views, members, settings_of("me", clock), statuses=lambda: STATUSES)
     return HomeWorld(store, clock, views, members, Service(store, on_commit=lambda: None), publisher)
 
 
@@ -197,6 +212,39 @@ async def test_after_a_long_pause_nothing_is_published_under_a_lease_that_is_ove
     assert len(await world.work()) == 1
 
 
+async def test_a_home_that_another_may_have_published_meanwhile_is_published_again(world: HomeWorld) -> None:
+    """A late call may have put something older in the place of what the other showed."""
+    await world.service.open_home("UANA")
+    (late,) = await world.publisher.claim(10)
+    claimed_at = world.clock.monotonic()
+    release = world.views.hold()
+    publishing = asyncio.create_task(world.publisher.process(late, claimed_at))
+    await world.views.held.wait()
+    world.clock.advance(31.0)
+    other = HomePublisher(
+        world.store, world.views, world.members, settings_of("other", world.clock), statuses=lambda: ()
+    )
+    (item,) = await other.claim(10)
+    await other.process(item, world.clock.monotonic())
+    release()
+    await publishing
+    assert len(await world.work()) == 1
+    assert await world.work() == []
+
+
+async def test_a_home_that_takes_longer_than_a_call_may_is_tried_again(world: HomeWorld) -> None:
+    world.views.hold()
+    publisher = HomePublisher(
+        world.store, world.views, world.members, settings_of("me", world.clock, call_timeout=0.01), statuses=lambda: ()
+    )
+    await world.service.open_home("UANA")
+    (item,) = await publisher.claim(10)
+    await publisher.process(item, world.clock.monotonic())
+    assert publisher.status().reason == "no answer in time"
+    world.clock.advance(31.0)
+    assert len(await world.work()) == 1
+
+
 async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
     """With names instead of ids, and the addresses of threads, each looked up once."""
     async with slack_world(names_within=2.0) as slack:
@@ -205,9 +253,8 @@ async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
         place = {"channel_id": "C0DOCS001", "ts": str(card["ts"]), "requester_id": ana.id}
         thread = a_thread("t1", prompt=f"Ask {mention(ben)} about ports", **place)
         await store.transact(lambda tx: tx.threads.add(thread))
-        settings = WorkerSettings("me", clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
         members = SlackMembers(UserDirectory(slack.client), slack.identity)
-        publisher = HomePublisher(store, slack.views, members, settings, statuses=lambda: STATUSES)
+        publisher = HomePublisher(store, slack.views, members, settings_of("me", clock), statuses=lambda: STATUSES)
         service = Service(store, on_commit=lambda: None)
         for _ in range(2):
             await service.open_home(ana.id)
