@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 from support.chaos.asked import End, Reply, deliveries_of
 from support.chaos.process_world import MENTION
 
+from bot.slack.rendering.blocks import SEND_ANSWERS
 from bot.starts import request_id
 from bot.workspace.model.entities import Message
 
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED = 0.4, 0.1, 0.15, 0.1, 0.15
+THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED, PRESSED = 0.4, 0.1, 0.15, 0.1, 0.2, 0.5
 """How often somebody thanks at last, mistypes a word for Pagehand, replies with somebody else's message, passes one on
-without saying what to do, and answers the agent's question with nothing but emoji.
+without saying what to do, and answers the agent's question: by a button, or with nothing but emoji.
 """
 THANKS = "Thanks a lot!"
 MISTYPED, MEANT = "!statsu", "`!status`"
@@ -79,18 +80,26 @@ async def forward(scenario: "UserScenario", words: str) -> Message:
     )
 
 
-async def answer_with_emoji(scenario: "UserScenario") -> None:
-    """The agent asks; the person is asked whether the emoji are the answer, and says so or not."""
+async def answer(scenario: "UserScenario") -> None:
+    """The agent asks, with choices; the person presses one of them, or answers with emoji and is asked whether those
+    are the answer.
+    """
     scenario.where = "waits for the agent's question"
     number = f"{scenario.number}-{len(scenario.replies) + 1}"
-    question = f"Is it meant, {number}?"
+    question, label = f"Is it meant, {number}?", f"scenario-{number} answer."
+    fields = [{"title": question, "kind": "choice", "options": [{"label": label}, {"label": "Another"}]}]
     for job_id in scenario.jobs:
-        scenario.world.fake_job_api.show(job_id, "active", details={"question": question})
+        details = {"question": question, "questionFields": fields}
+        scenario.world.fake_job_api.show(job_id, "active", details=details)
     await scenario.see(lambda: any(question in message.text for message in scenario.thread()))
-    reply = await _say(scenario, f":scenario-{number}:")
-    reply.held = reply.is_answer = True
+    asked = next(message for message in scenario.thread() if question in message.text)
+    if scenario.rng.random() < PRESSED:
+        reply = await press_words(scenario, asked.ts, SEND_ANSWERS[0], label)
+    else:
+        reply = await _say(scenario, f":scenario-{number}:")
+        reply.held = reply.is_answer = True
     scenario.replies.append(reply)
-    scenario.where = "waits till its emoji are sent"
+    scenario.where = "waits till its answer is sent"
     await scenario.see(lambda: scenario.settled(reply))
 
 
@@ -105,4 +114,14 @@ async def before_the_end(scenario: "UserScenario") -> None:
     if scenario.rng.random() < HINTED:
         await mistype(scenario)
     if scenario.rng.random() < ANSWERED and await _is_quiet(scenario):
-        await answer_with_emoji(scenario)
+        await answer(scenario)
+
+
+async def press_words(scenario: "UserScenario", ts: str, action_id: str, words: str) -> Reply:
+    """Presses a button that says these words, till that was acknowledged and perhaps once more."""
+    for _ in range(scenario.rng.choice((1, 2))):
+        while not (await scenario.person.press(scenario.channel, ts, action_id)).ok:
+            await scenario.dither(0.5)
+    team, place = scenario.world.workspace.state.team.id, scenario.world.workspace.channels[scenario.channel]
+    key = f"said/{team}/{place.id}/{ts}/{action_id}/{scenario.person.id}"
+    return Reply(words, ts, request_id(key), (), pressed=True)

@@ -38,7 +38,7 @@ class Reply:
     """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first (the
     requester, if it `is_answer`, else somebody else), and `answered` that, `discarded` with no. `edited` is what it
     says by now where that differs; `deleted`: it is gone, and `gone_at` is when Pagehand had acknowledged that for
-    certain, in seconds of the loop.
+    certain, in seconds of the loop. `pressed`: it is no message, but what a button says, which was acknowledged.
     """
 
     text: str
@@ -51,6 +51,7 @@ class Reply:
     discarded: bool = False
     edited: str = ""
     deleted: bool = False
+    pressed: bool = False
     changes: Sequence[DeliveryRecord] = ()
     gone_at: float | None = None
 
@@ -66,12 +67,12 @@ class Reply:
     @property
     def acked(self) -> bool | None:
         """Whether the bot acknowledged it to Slack; None while Slack is still at it."""
-        return acked(self.deliveries)
+        return self.pressed or acked(self.deliveries)
 
     @property
     def at_first(self) -> bool:
         """Whether Slack had to bring it but once."""
-        return all(delivery.attempts == 1 for delivery in self.deliveries)
+        return not self.pressed and all(delivery.attempts == 1 for delivery in self.deliveries)
 
 
 @dataclass

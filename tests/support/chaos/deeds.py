@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from support.chaos.asides import STOP_SAID
+from support.chaos.asides import STOP_SAID, press_words
 from support.chaos.asked import Deed, End, Reply, acked, changes_of, deliveries_of
 from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
@@ -18,6 +18,7 @@ from bot.slack.rendering.blocks import (
     DISCARD_WORK,
     RETRY_JOB,
     SEND_ALL_HELD,
+    SEND_EXAMPLES,
     SEND_HELD,
     STOP_JOB,
 )
@@ -33,8 +34,8 @@ STOPPED, MUTED = 0.2, 0.2
 """How often a job is stopped instead of ending, and is muted for a while."""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often it fails at last and is retried, is switched to the other project, and is followed by another job."""
-DISCARDED = 0.5
-"""How often what a failed job got done is thrown away."""
+DISCARDED, EXAMPLES = 0.5, 0.4
+"""How often what a failed job got done is thrown away, and a button pressed that says a follow-up."""
 EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited, or deleted, at once."""
 OF_HELD = (SEND_HELD, SEND_HELD, SEND_HELD, SEND_ALL_HELD, DISCARD_HELD)
@@ -97,6 +98,20 @@ async def change(scenario: "UserScenario", reply: Reply) -> None:
         reply.changes = changes_of(scenario.world, reply.ts)
 
 
+async def press_example(scenario: "UserScenario") -> Reply | None:
+    """Presses a button that says a follow-up, till that was acknowledged and perhaps once more: it goes out once."""
+    example = _example(scenario)
+    found = [message for message in scenario.thread() if f"/{example}" in str(message.blocks)]
+    if not (found and scenario.answers) or scenario.rng.random() > EXAMPLES:
+        return None
+    scenario.where = "presses an example"
+    return await press_words(scenario, found[-1].ts, SEND_EXAMPLES[0], example)
+
+
+def _example(scenario: "UserScenario") -> str:
+    return f"scenario-{scenario.number} example-{len(scenario.answers)}."
+
+
 async def ask_in_vain(scenario: "UserScenario") -> None:
     """Somebody replies who may not: a guest, who presses the button for a stop, too, or who has asked for too much."""
     scenario.where, name = "is refused", scenario.rng.choice((GUEST, AT_THE_LIMIT))
@@ -135,7 +150,8 @@ def _announced(scenario: "UserScenario", link: str) -> bool:
 def _show(scenario: "UserScenario", link: str | None) -> None:
     scenario.ends[link or (scenario.links[-1] if scenario.links else "")] += 1
     scenario.ends[scenario.answers[-1]] += 1
-    details = {"summary": f"This is {scenario.answers[-1]}", "revision": scenario.answers[-1]}
+    answer = scenario.answers[-1]
+    details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)]}
     for job_id in scenario.jobs:
         scenario.world.fake_job_api.show(job_id, "completed", link, details=details)
 

@@ -14,6 +14,7 @@ from bot.domain.home import JOBS_A_PAGE, HomeContent
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.requests import RequestKind, RequestState, WayIn
 from bot.domain.stopping import STOP_WORDS
+from bot.domain.threads import Thread
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.answers import ANSWERS
@@ -148,28 +149,44 @@ def _audit(
             yield Broken(Promise.DONE_ONCE, f"{action} is noted {times} times of {thread_id}")
 
 
+async def ends_unseen(world: ProcessWorld) -> int:
+    """How many jobs on people's Homes have ended, while a poll has yet to tell."""
+    threads = [thread for jobs in (await _newest_jobs(world)).values() for thread in jobs]
+    jobs = [thread.state.job for thread in threads if thread.state.job is not None]
+    known = world.fake_job_api.jobs
+    return sum(not job.ended and job.id in known and known[job.id]["status"] != "active" for job in jobs)
+
+
 async def homes_broken(world: ProcessWorld) -> list[Broken]:
     """Each Home shows the newest state of its person's jobs. Addresses of threads and the time apart."""
-    store, found = await open_store(world.database_url), list[Broken]()
+    found = list[Broken]()
     context = MessageContext(bot_user_id=world.workspace.app.bot_user_id, several_projects=True)
+    for person_id, jobs in (await _newest_jobs(world)).items():
+        view = world.workspace.people.human(person_id).views.home()
+        shown = (
+            [_LINK.sub("", str(block.get("text", {}).get("text"))) for block in view.blocks if "text" in block]
+            if view
+            else []
+        )
+        for job in jobs:
+            (right,) = _texts(HomeContent(person_id, jobs=[job]), context)
+            if right not in shown:
+                found.append(Broken(Promise.UP_TO_DATE, f"the Home of {person_id} shows {shown}, not {right!r}"))
+    return found
+
+
+async def _newest_jobs(world: ProcessWorld) -> dict[str, Sequence[Thread]]:
+    """The jobs on the first page of each Home, by its person."""
+    store = await open_store(world.database_url)
     try:
-        for (person_id,) in await world.rows("SELECT person_id FROM homes"):
-            jobs = await store.transact(
+        return {
+            person_id: await store.transact(
                 lambda tx, whose=person_id: tx.threads.of_person(whose, offset=0, limit=JOBS_A_PAGE)  # type: ignore[misc]
             )
-            view = world.workspace.people.human(person_id).views.home()
-            shown = (
-                [_LINK.sub("", str(block.get("text", {}).get("text"))) for block in view.blocks if "text" in block]
-                if view
-                else []
-            )
-            for job in jobs:
-                (right,) = _texts(HomeContent(person_id, jobs=[job]), context)
-                if right not in shown:
-                    found.append(Broken(Promise.UP_TO_DATE, f"the Home of {person_id} shows {shown}, not {right!r}"))
+            for (person_id,) in await world.rows("SELECT person_id FROM homes")
+        }
     finally:
         await store.close()
-    return found
 
 
 def _texts(content: HomeContent, context: MessageContext) -> list[str]:

@@ -24,7 +24,6 @@ class TargetProcess:
 
     name: str
     pid: int
-    started_at: float
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     at_work: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it has passed its first point: until then a busy machine lets it start only."""
@@ -87,7 +86,7 @@ class ProcessGroup:
     def _told(self, facts: dict[str, Any]) -> None:
         pid = facts["pid"]
         if "name" in facts:
-            target = self._targets[pid] = TargetProcess(facts["name"], pid, facts["at"])
+            target = self._targets[pid] = TargetProcess(facts["name"], pid)
             self._expected.pop(target.name).set_result(target)
         elif "ended" in facts:
             target = self._targets.pop(pid)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from support.chaos.asked import Cards
-from support.chaos.deeds_verdict import homes_broken
+from support.chaos.deeds_verdict import ends_unseen, homes_broken
 from support.chaos.direct_scenario import DirectScenario, lines_broken
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
@@ -84,9 +84,13 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
     async def idle() -> bool:
         # A reply that arrives when its scenario is over, since Slack or a person sent it again, takes the job up again.
         _finish_active(world, world.fake_job_api.jobs)
-        if await world.work_left() or (await judge(world, scenarios)).count(Promise.UP_TO_DATE):
+        if (
+            await ends_unseen(world)
+            or await world.work_left()
+            or (await judge(world, scenarios)).count(Promise.UP_TO_DATE)
+        ):
             return False
-        return not await homes_broken(world)  # what a last poll brings is on the Home a moment later
+        return not await homes_broken(world)
 
     quiet = await _while_it_moves(world, idle)
     verdict = await judge(world, scenarios)

@@ -203,6 +203,8 @@ class UserScenario:
     async def _steer(self) -> list[Reply]:
         self.where = "replies"
         before = len(self.replies)
+        if (pressed := await deeds.press_example(self)) is not None:
+            self.replies.append(pressed)
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             by_other = (
                 self.channel == AMONG_PARTICIPANTS and not self.in_conversation and self.rng.random() < BY_SOMEBODY_ELSE

@@ -180,7 +180,7 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
     """One reaction on each reply that was acknowledged, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
-        if not reply.acked or reply.deleted:
+        if not reply.acked or reply.deleted or reply.pressed:
             continue
         message = world.workspace.state.message(channel, reply.ts)
         _, first, state = records.replies.get(reply.request_id, ("", reply.request_id, None))

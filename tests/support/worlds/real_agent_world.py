@@ -119,6 +119,7 @@ async def real_agent_world(
             "api_key": SERVER_KEY,
             "agent": (real.agent.name,),
             "model": real.model,
+            "effort": real.effort,
             "pass_environment": ("PATH", MARK),
             **({"sandbox": "none", "egress": OPEN} if isinstance(sandbox, NoSandbox) else {"egress": ()}),
         }
