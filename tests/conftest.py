@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,8 @@ from support.scratch import IN_MEMORY
 from bot.runtime.logging import NOISY
 from bot.store.schema.migration import migrate
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""Programs that tests start hear it, also where `nohup` started the tests."""
 settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
 

@@ -13,8 +13,14 @@ class Stoppable(Protocol):
         """Ends it."""
 
 
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Returns what asks a process to end: SIGTERM, Ctrl-C, and SIGHUP as its terminal closes, which `nohup` ignores."""
+    hangs_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if hangs_up else ()))
+
+
 async def run_until_signal(start: Callable[[], Coroutine[Any, Any, Stoppable]]) -> None:
-    """Starts something, and stops it at SIGTERM or Ctrl-C. A start that is under way then is cancelled."""
+    """Starts something, and stops it when the process is asked to end. A start that is under way then is cancelled."""
     signalled = asyncio.Event()
     starting = asyncio.create_task(start())
 
@@ -22,7 +28,7 @@ async def run_until_signal(start: Callable[[], Coroutine[Any, Any, Stoppable]]) 
         signalled.set()
         starting.cancel()  # without effect once it has started
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ending_signals():
         asyncio.get_running_loop().add_signal_handler(number, end)
     try:
         started = await starting
