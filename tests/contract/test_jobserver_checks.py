@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -13,14 +15,15 @@ from support.fakes.fake_snapshot import FakeSnapshot
 
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.checks.vale import parse_report
 from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
 
-BEFORE = {"docs/start.md": "# Start\n\nVery old.\n"}
-AFTER = {"docs/start.md": "# Start\n\nVery old.\nVery new.\n", ".vale.ini": "MinAlertLevel = warning\n"}
+BEFORE = {"docs/start.md": "# Start\n\nVery old.\n", ".vale.ini": "MinAlertLevel = warning\n"}
+AFTER = {**BEFORE, "docs/start.md": "# Start\n\nVery old.\nVery new.\n"}
 FAKE_VALE = f"""#!{sys.executable}
 import json, pathlib, sys
 print(json.dumps({{name: [
@@ -40,10 +43,34 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "job" / "copy"
 
 
-async def results(copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0) -> dict[str, CheckResult]:
-    checks = DocumentationChecks(CheckProgram(NoSandbox(), LIMITS, OpenEgress(), time_limit), commands)
-    found = await checks.run(FakeSnapshot(BEFORE), FakeSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
+async def results(
+    copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0, more: Mapping[str, str] | None = None
+) -> dict[str, CheckResult]:
+    program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), time_limit)
+    checks = DocumentationChecks(program, RepositoryCheckers(program), commands)
+    before, after = FakeSnapshot({**BEFORE, **(more or {})}), FakeSnapshot({**AFTER, **(more or {})})
+    found = await checks.run(before, after, [PurePosixPath("docs/start.md")], copy)
     return {result.name: result for result in found}
+
+
+class SlowSnapshot(FakeSnapshot):
+    """It has to run git, which blocks."""
+
+    def paths(self) -> tuple[PurePosixPath, ...]:
+        assert threading.current_thread() is not threading.main_thread()
+        return super().paths()
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        assert threading.current_thread() is not threading.main_thread()
+        return super().read(path)
+
+
+async def test_what_reads_files_holds_up_nobody_else(copy: Path) -> None:
+    """Other jobs and requests go on in the server's own thread, while files are listed and read in another one."""
+    program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30.0)
+    checks = DocumentationChecks(program, RepositoryCheckers(program))
+    found = await checks.run(SlowSnapshot(BEFORE), SlowSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
+    assert {result.status for result in found if result.name != "Vale"} == {CheckStatus.PASSED}
 
 
 def put_vale(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,11 +105,10 @@ async def test_the_real_vale(copy: Path) -> None:
     """Its wheel downloads the program when it is first called: where that cannot be reached, it is not installed."""
     if shutil.which("vale") is None:
         pytest.skip("vale is not installed here")
-    style = copy / "styles/Own"
-    style.mkdir(parents=True)
-    (style / "Very.yml").write_text("extends: existence\nmessage: \"Avoid '%s'.\"\nlevel: warning\ntokens: [Very]\n")
-    (copy / ".vale.ini").write_text("StylesPath = styles\nMinAlertLevel = warning\n[*.md]\nBasedOnStyles = Own\n")
-    assert (await results(copy))["Vale"].problems == ("docs/start.md:4: Avoid 'Very'. (Own.Very)",)
+    style = "extends: existence\nmessage: \"Avoid '%s'.\"\nlevel: warning\ntokens: [Very]\n"
+    settings = "StylesPath = styles\nMinAlertLevel = warning\n[*.md]\nBasedOnStyles = Own\n"
+    found = await results(copy, more={"styles/Own/Very.yml": style, ".vale.ini": settings})
+    assert found["Vale"].problems == ("docs/start.md:4: Avoid 'Very'. (Own.Very)",)
 
 
 async def test_without_vale_its_settings_are_no_fault_of_the_change(

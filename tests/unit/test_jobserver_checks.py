@@ -1,5 +1,7 @@
 """What the checks find in a change, and what they leave alone because it was there before."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import pytest
@@ -68,7 +70,102 @@ def test_links_that_were_broken_before_are_not_the_change_s() -> None:
 def test_a_deleted_page_is_missed_by_the_pages_that_link_to_it() -> None:
     found = list(broken_links(changed({"guides/start.mdx": None})))
     assert "guides/next.md:3: the link to `start.mdx#install-it` leads nowhere" in found
-    assert len(found) == 1  # `/guides/start` is still found: in `es`
+    assert "index.mdx:3: the link to `/guides/start` leads nowhere" in found, "though its translation is there"
+    assert len(found) == 2
+
+
+WAYS = {
+    "guides/start.mdx": (
+        "[a](start.mdx)", "[a]: ./start 'title'",
+        "<a href='/guides/start.html'>a</a>", "<Card href='/guides/start' />",
+        "![a](start.mdx?x=1)", "[a](start.mdx#install-it)", "[a](/GUIDES/Start)",
+    ),
+    "faq/index.md": ("[a](/faq/)", "[a](../faq)", "[a](../faq/index.md)"),
+    "guides/my page (1).md": ("[a](my%20page%20(1).md)", "[a](my%20page%20%281%29.md)"),
+    "images/lamp.v2.png": ("![a](../images/lamp.v2.png)", '<img src="/images/lamp.v2.png" />'),
+    "guides/é.md": ("[a](é.md)", "[a](%C3%A9.md)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gone", "link"), [(gone, link) for gone, links in WAYS.items() for link in links])
+def test_whatever_leads_to_what_is_gone_is_missed(gone: str, link: str) -> None:
+    page = {"guides/other.mdx": f"# Other\n\n[broken](broken.md) and\n\n{link}\n\n[a]\n"}
+    before, after = FakeSnapshot({**page, gone: "# Gone\n\n## Install it\n"}), FakeSnapshot(page)
+    (problem,) = broken_links(Change(before, after, {PurePosixPath(gone)}))
+    assert problem.startswith("guides/other.mdx:")
+    assert "broken.md" not in problem
+
+
+@dataclass(frozen=True)
+class CountingSnapshot(FakeSnapshot):
+    """Counts what is read."""
+
+    alone: list[PurePosixPath] = field(default_factory=list)
+    together: list[int] = field(default_factory=list)
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        self.alone.append(path)
+        return super().read(path)
+
+    def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+        found = [(path, self.files[str(path)].encode()) for path in paths]
+        self.together.append(len(found))
+        yield from found
+
+
+def test_what_did_not_change_is_read_once_and_parsed_where_it_may_link_there() -> None:
+    """However common the name is of what is gone."""
+    pages = {f"{n}/start.md": f"# {n}\n\nTo start, [start](../{n + 1}/start.md).\n" for n in range(200)}
+    left = CountingSnapshot({**pages, "200/start.md": "# Last\n", "a.md": "[x](guides/start.mdx)"})
+    before = FakeSnapshot({**left.files, "guides/start.mdx": "# Gone\n"})
+    found = list(broken_links(Change(before, left, {PurePosixPath("guides/start.mdx")})))
+    assert found == ["a.md:1: the link to `guides/start.mdx` leads nowhere"]
+    assert left.together == [202]
+    assert left.alone == [PurePosixPath("a.md")]
+
+
+def test_a_path_from_the_root_is_not_another_languages_page() -> None:
+    """A translation's own links may mean the translation: some generators put the language in front of them."""
+    translated: dict[str, str | None] = {"es/guides/solo.mdx": "# Solo\n"}
+    english = changed({**translated, "guides/new.md": "[a](/guides/solo)\n"})
+    assert list(broken_links(english)) == ["guides/new.md:1: the link to `/guides/solo` leads nowhere"]
+    assert not list(broken_links(changed({**translated, "es/guides/new.md": "[a](/guides/solo)\n"})))
+    assert not list(broken_links(changed({**translated, "guides/new.md": "[a](/es/guides/solo)\n"})))
+    in_folder: dict[str, str | None] = {
+        "site/docs/alone.mdx": "# Alone\n",
+        "site/docs/new.mdx": "[a](/docs/alone), [b](/alone)\n",
+    }
+    assert not list(broken_links(changed(in_folder)))
+    versions: dict[str, str | None] = {"docs/es/5x/x.md": "# X\n", "docs/en/a.md": "[a](/en/x)\n"}
+    assert list(broken_links(changed(versions))) == ["docs/en/a.md:1: the link to `/en/x` leads nowhere"]
+
+
+KINDS: dict[str, dict[str, str | None]] = {
+    "a section of Hugo's": {"content/en/guides/_index.md": "# G\n", "content/en/a.md": "[a](/guides/)\n"},
+    "a folder": {"content/functions/safe/x.md": "# X\n", "content/a.md": "[a](/functions/safe/)\n"},
+    "in other letters": {"blog/2024-HeroDevs.md": "# B\n", "blog/a.md": "[a](/blog/2024-herodevs)\n"},
+    "not translated": {"docs/en/docs/x.md": "# X\n", "docs/de/docs/a.md": "[a](x.md)\n"},
+    "not translated, at the root": {"docs/x.md": "# X\n", "docs/de/a.md": "[a](x.md)\n"},
+    "an alias": {"a.md": "![a](@site/static/x.png), [b](~/x)\n"},
+    "bound by Vue": {"a.md": "# A\n\n<a :href='dep.url'>x</a>\n"},
+    "a dot in a heading": {"a.md": "## server.https\n\n[a](#server-https), [b](#serverhttps)\n"},
+    "a list of attributes": {"a.md": "*   **`locale`**{ #mkdocs-locale }: The locale\n\n[a](#mkdocs-locale)\n"},
+    "a term of a list of definitions": {
+        "a.md": "`maxAge`\n: How old.\n\n## B\n\n`maxAge`\n\n: See [a](#maxage-1), [b](#maxage), [c](#step-2)\n\n"
+        "Step 2\n: Do.\n"
+    },
+    "a version below its language": {"docs/en/5x/guide/x.md": "# X\n", "docs/es/5x/a.md": "[a](/en/guide/x)\n"},
+    "what a build makes": {"a.html": "<html><script src='/src/entry'></script><link href='made.css'></html>\n"},
+    "a placeholder": {"a.md": "[a](ENGLISH_VERSION_URL), ![b](%FAVICON_URL%)\n"},
+    "where Vue moves something": {"a.md": "# A\n\n<Teleport to='body'>\n\nx\n\n</Teleport>\n"},
+    "headings from elsewhere": {"a.md": '--8<-- "CONTRIBUTING.md"\n\n[a](#from-there)\n'},
+    "headings of a program": {"a.md": "::: mkdocs-click\n    :module: mkdocs\n\n[a](#from-there)\n"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_generators_find_in_their_own_way(kind: str) -> None:
+    assert list(broken_links(changed(KINDS[kind]))) == []
 
 
 def test_a_heading_that_is_gone_is_missed_by_the_pages_that_link_to_it() -> None:

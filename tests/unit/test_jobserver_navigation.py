@@ -40,6 +40,7 @@ I18N = """plugins:
             - index.md
 """
 SIDEBAR = "* [Home](/)\n* Guides\n  * [One](guides/one.md 'x')\n    * [Deep](guides/deep/x.md)\n  * [Site](https://x.example)\n"
+RECORDS = '{"tabs": [{"pages": ["start"]}, {"pages": ["changelog", "releases/1", "releases/2"]}]}'
 SUMMARY = "# Summary\r\n\r\n- [One](./one.md)\r\n  - [Deep](deep/x.md)"
 
 
@@ -65,6 +66,8 @@ def read(name: str, text: str) -> Navigation:
         ("mkdocs.yml", I18N, "docs/new.md", "Start: index.md", '\n            - "A: [new]": new.md'),
         ("mkdocs.yml", I18N, "docs/ja/new.md", "- index.md", "\n            - new.md"),
         ("_sidebar.md", SIDEBAR, "guides/new.md", "(guides/deep/x.md)", "\n  * [A: \\[new\\]](guides/new.md)"),
+        ("docs.json", RECORDS, "new.mdx", '"start"', ', "new"'),
+        ("docs.json", RECORDS, "releases/3.mdx", '"releases/2"', ', "releases/3"'),
         ("SUMMARY.md", SUMMARY, "new.md", "(deep/x.md)", "\r\n- [A: \\[new\\]](./new.md)"),
     ],
 )  # fmt: skip

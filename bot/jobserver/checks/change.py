@@ -1,10 +1,11 @@
 """The change that is checked: the pages before and after, parsed when they are asked for."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from bot.jobserver.checks.new_lines import new_lines
+from bot.jobserver.checks.site_addresses import SiteAddresses
 from bot.jobserver.documents.page import Page
 from bot.jobserver.documents.parsing import decoded, is_page, parse_page
 from bot.jobserver.repository.snapshot import Snapshot
@@ -26,6 +27,7 @@ class Change:
         self._changed = changed
         self._time_is_up = time_is_up
         self._pages: dict[PurePosixPath, Page | None] = {}
+        self._pages_before: dict[PurePosixPath, Page | None] = {}
 
     @cached_property
     def paths_before(self) -> frozenset[PurePosixPath]:
@@ -45,31 +47,50 @@ class Change:
     def removed(self) -> frozenset[PurePosixPath]:
         return self.paths_before - self.paths
 
+    @cached_property
+    def addresses(self) -> SiteAddresses:
+        """What the site serves besides its files, after the change."""
+        return SiteAddresses.of(self.after)
+
     def page(self, path: PurePosixPath) -> Page | None:
         """Returns a page after the change; None where it is no page, no text, or too large.
 
         Raises:
             TimeoutError: the time for all of them is up.
         """
-        if self._time_is_up():
-            raise TimeoutError
-        if path not in self._pages:
-            self._pages[path] = _parsed(self.after, path)
-        return self._pages[path]
+        return self._parsed(path, self.after, self._pages)
 
     def page_before(self, path: PurePosixPath) -> Page | None:
-        return _parsed(self.before, path) if path in self.paths_before else None
+        """Returns the page as it was; as `page` does."""
+        return self._parsed(path, self.before, self._pages_before) if path in self.paths_before else None
+
+    def texts(self, paths: Sequence[PurePosixPath]) -> Iterator[tuple[PurePosixPath, str]]:
+        """Yields those of the files after the change that are text, unparsed, each with its text.
+
+        Raises:
+            TimeoutError: the time for all of them is up.
+        """
+        for path, data in self.after.read_all(paths):
+            self._require_time()
+            if (text := decoded(data)) is not None:
+                yield path, text
 
     def new_lines(self, path: PurePosixPath) -> frozenset[int]:
         return new_lines(text_of(self.before, path), text_of(self.after, path) or "")
+
+    def _parsed(self, path: PurePosixPath, snapshot: Snapshot, known: dict[PurePosixPath, Page | None]) -> Page | None:
+        self._require_time()
+        if path not in known:
+            text = text_of(snapshot, path) if is_page(path) else None
+            known[path] = None if text is None else parse_page(path, text)
+        return known[path]
+
+    def _require_time(self) -> None:
+        if self._time_is_up():
+            raise TimeoutError
 
 
 def text_of(snapshot: Snapshot, path: PurePosixPath) -> str | None:
     """Returns a file's text; None where there is none, or it is no UTF-8, or too large."""
     data = snapshot.read(path)
     return None if data is None else decoded(data)
-
-
-def _parsed(snapshot: Snapshot, path: PurePosixPath) -> Page | None:
-    text = text_of(snapshot, path) if is_page(path) else None
-    return None if text is None else parse_page(path, text)

@@ -3,14 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.checks import front_matter, links, navigation, vale
+from bot.jobserver.checks import front_matter, links, mdx_syntax, navigation
 from bot.jobserver.checks.change import Change
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
+from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.runtime.misleading_characters import without_misleading
@@ -28,38 +29,33 @@ _OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
     (front_matter.NAME, front_matter.unreadable_front_matter),
 )
 
-_Check = Callable[[], Awaitable[list[str]]]
-"""Finds a check's problems."""
-
 
 class DocumentationChecks:
-    """Implements `Checks`. `commands` are the team's own, each a program with its arguments."""
+    """Implements `Checks`. `commands` are the team's own, each a program with its arguments, that `program` runs."""
 
-    def __init__(self, program: CheckProgram, commands: Collection[tuple[str, ...]] = ()) -> None:
+    def __init__(
+        self, program: CheckProgram, checkers: RepositoryCheckers, commands: Collection[tuple[str, ...]] = ()
+    ) -> None:
         self._program = program
+        self._checkers = checkers
         self._commands = tuple(commands)
 
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
         change = Change(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
-        checks: list[tuple[str, _Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in _OWN]
-        if vale.has_settings(copy):
-            checks.append((vale.NAME, partial(self._style, change, copy)))
+        has_mdx = await asyncio.to_thread(mdx_syntax.applies_to, change)  # it lists all files
+        own = (*_OWN, (mdx_syntax.NAME, mdx_syntax.broken_mdx)) if has_mdx else _OWN
+        checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
+        checks += await self._checkers.applying(change, copy)
         checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]
         return tuple([await _result(name, check) for name, check in checks])
-
-    async def _style(self, change: Change, copy: Path) -> list[str]:
-        if not vale.is_installed():
-            raise CheckCouldNotRunError("the repository has settings for Vale, but the program `vale` is not installed")
-        new_lines = {path: await asyncio.to_thread(change.new_lines, path) for path in change.changed_pages}
-        return await vale.style_problems(self._program, copy, new_lines)
 
     async def _command(self, command: tuple[str, ...], copy: Path) -> list[str]:
         done = await self._program.run(command, copy)
         if done.exit_code == 0:
             return []
-        lines = [line for line in done.output.splitlines() if line.strip()][-_LAST_LINES:]
+        lines = [line for line in (*done.output.splitlines(), *done.refused) if line.strip()][-_LAST_LINES:]
         return lines or [f"it ended with exit code {done.exit_code}"]
 
 
@@ -74,7 +70,7 @@ def _is_past(moment: float) -> bool:
     return time.monotonic() > moment
 
 
-async def _result(name: str, check: _Check) -> CheckResult:
+async def _result(name: str, check: Check) -> CheckResult:
     try:
         found = await check()
     except CheckCouldNotRunError as error:

@@ -1,8 +1,12 @@
 """Where a link inside the repository may lead: site generators differ, so it is broken only if none finds anything."""
 
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from pathlib import PurePosixPath
 from urllib.parse import unquote
+
+from bot.jobserver.documents.languages import language_of_path
+from bot.jobserver.repository.portable_names import folders_of
 
 _PAGE_ENDINGS = (
     "",
@@ -15,6 +19,7 @@ _PAGE_ENDINGS = (
     "/index.md",
     "/index.mdx",
     "/README.md",
+    "/_index.md",
     "/index.html",
 )
 _HTML = (".html", ".htm")
@@ -27,20 +32,37 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 class LinkTargets:
-    """The files that links can lead to."""
+    """The files that links can lead to. Most changes bring no link, so nothing is prepared before the first one."""
 
     def __init__(self, paths: Collection[PurePosixPath]) -> None:
-        self._paths = frozenset(map(str, paths))
-        self._folders = frozenset(str(parent) for path in paths for parent in path.parents)
-        self._endings = {ending for path in self._paths for ending in _endings_of(path)}
+        self._all = paths
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        return frozenset(map(str, self._all))
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(map(str, folders_of(self._all)))
+
+    @cached_property
+    def _languages(self) -> dict[str, set[str | None]]:
+        """Of what each ending of a path can be."""
+        found: dict[str, set[str | None]] = {}
+        for path in self._paths | self._folders:
+            for ending, language in _endings_of(path):
+                found.setdefault(ending.casefold(), set()).add(language)
+        return found
 
     def find(self, page: PurePosixPath, path: str) -> PurePosixPath | None:
-        """Returns the file or folder that a page's link leads to; for a path from the site's root, some match of it."""
+        """Returns the file or folder that a page's link leads to; for a path from the site's root, some match of it
+        that is not in the folder of another language.
+        """
         if path.startswith("/"):
-            return self._from_the_root(path.strip("/"))
-        return next(
-            (found for start in (page.parent, page.with_suffix("")) if (found := self._file(start, path))), None
-        )
+            name = path.strip("/")
+            return self._from_the_root(name, {None, "en", language_of_path(page)}) or self._below_language(name)
+        starts = (page.parent, page.with_suffix(""), *_originals(page.parent))
+        return next((found for start in starts if (found := self._file(start, path))), None)
 
     def _file(self, start: PurePosixPath, path: str) -> PurePosixPath | None:
         joined = _normalized(start, path)
@@ -50,11 +72,27 @@ class LinkTargets:
             return PurePosixPath(joined)
         return next((PurePosixPath(name) for name in _names(joined) if name in self._paths), None)
 
-    def _from_the_root(self, path: str) -> PurePosixPath | None:
+    def _from_the_root(self, path: str, languages: set[str | None]) -> PurePosixPath | None:
         """Some folder is the site's root: which one, only the site generator knows."""
         if not path:
             return PurePosixPath()
-        return next((PurePosixPath(name) for name in _names(path) if name in self._endings), None)
+        names = (*_names(path), *((f"{path}x",) if path.endswith(".md") else ()))  # Mintlify's page as Markdown
+        found = (name for name in names if languages & self._languages.get(name.casefold(), set()))
+        return next(map(PurePosixPath, found), None)
+
+    def _below_language(self, path: str) -> PurePosixPath | None:
+        """A version may stand between a language and its pages: `/en/guide` is `en/5x/guide.md`."""
+        first, _, name = path.partition("/")
+        language = language_of_path(PurePosixPath(first, "_"))
+        return self._from_the_root(name, {language}) if language and name else None
+
+
+def _originals(folder: PurePosixPath) -> Iterator[PurePosixPath]:
+    """Yields where the original of a translation's folder may lie: what is not translated is taken from there."""
+    for number, part in enumerate(folder.parts):
+        if language_of_path(PurePosixPath(part, "_")) not in {None, "en"}:
+            before, after = folder.parts[:number], folder.parts[number + 1 :]
+            yield from (PurePosixPath(*before, *between, *after) for between in (("en",), ()))
 
 
 def _names(path: str) -> Iterator[str]:
@@ -65,10 +103,11 @@ def _names(path: str) -> Iterator[str]:
             yield from (f"{path.removesuffix(ending)}{other}" for other in _PAGE_ENDINGS[1:])
 
 
-def _endings_of(path: str) -> Iterator[str]:
-    """Yields a path without none, one, two … of its first folders."""
+def _endings_of(path: str) -> Iterator[tuple[str, str | None]]:
+    """Yields a path without none, one, two … of its first folders, each with the language that these name."""
     parts = path.split("/")
-    return ("/".join(parts[start:]) for start in range(min(len(parts), 8)))
+    for start in range(min(len(parts), 8)):
+        yield "/".join(parts[start:]), language_of_path(PurePosixPath(*parts[:start], "_"))
 
 
 def _normalized(start: PurePosixPath, path: str) -> str | None:

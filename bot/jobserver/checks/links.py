@@ -1,17 +1,29 @@
 """Links and anchors inside the repository that the change broke."""
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.gone import Gone
 from bot.jobserver.checks.link_targets import LinkTargets, split_target
 from bot.jobserver.documents.page import Link, LinkKind, Page
 from bot.jobserver.documents.parsing import is_page
 
 NAME = "links"
 _MASK = "\ue000"
-_SEARCHED_AT_MOST = 5_000
-"""Pages that are searched for links to what is gone."""
+_ALIASES = ("@", "~", "/@")
+_SIGNS = re.compile(r"[\W_]+")
+_LISTED = ("{", "{ ", "{: ")
+"""Before an id in a list of attributes: https://python-markdown.github.io/extensions/attr_list/."""
+_TERM = re.compile(r"^([^\s:][^\n]{0,200})\n{1,2}:[ \t]", re.MULTILINE)
+"""Of a list of definitions: Hugo gives each term an id (autoDefinitionTermID), a number behind the second of a name."""
+_PLACEHOLDER = re.compile(r"%[A-Z_]{2,40}%|^[A-Z]{2,40}_[A-Z_]{2,40}$")
+_COUNTED = re.compile(r"-\d{1,4}$")
+_INCLUDES = re.compile(
+    r"--8<--|<!--\s{0,9}@include|\{%-?\s{0,9}include|^::: \w{1,100}+(?:\.|[^\n]{0,200}+\n {4}:)", re.MULTILINE
+)
+"""Headings come from elsewhere: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
 
 
 def broken_links(change: Change) -> Iterator[str]:
@@ -35,6 +47,8 @@ def _problem(change: Change, targets: LinkTargets, path: PurePosixPath, link: Li
         return ""
     name, anchor = split_target(link.target)
     found = targets.find(path, name) if name else path
+    if found is None and change.addresses.serve(name):
+        return ""
     if found is None:
         return f"the {'image' if link.is_image else 'link'} to `{link.target}` leads nowhere"
     if anchor and is_page(found) and not _has_anchor(change.page(found), anchor):
@@ -43,39 +57,41 @@ def _problem(change: Change, targets: LinkTargets, path: PurePosixPath, link: Li
 
 
 def _is_made_by_a_template(target: str) -> bool:
-    return any(mark in target for mark in ("{", "}", "<", "$", _MASK))
+    """Or leads to a name that stands for a folder: `@site/`, `~/`."""
+    made = any(mark in target for mark in ("{", "}", "<", "$", _MASK)) or _PLACEHOLDER.search(target)
+    return bool(made) or target.startswith(_ALIASES)
 
 
 def _has_anchor(page: Page | None, anchor: str) -> bool:
-    return page is None or bool(page.not_parsed) or anchor.lower() in {known.lower() for known in page.anchors}
+    """Generators differ in what they make of a heading's signs, so letters and digits alone are compared."""
+    if page is None or page.not_parsed or _INCLUDES.search(page.text):
+        return True
+    if _plain(anchor) in set(map(_plain, page.anchors)) or any(f"{sign}#{anchor}" in page.text for sign in _LISTED):
+        return True
+    wanted = {_plain(anchor), _plain(_COUNTED.sub("", anchor))}
+    return any(_plain(term[1]) in wanted for term in _TERM.finditer(page.text))
+
+
+def _plain(anchor: str) -> str:
+    return _SIGNS.sub("", anchor).casefold()
 
 
 def _links_to_what_is_gone(change: Change, targets: LinkTargets) -> Iterator[str]:
     """Yields links of pages that did not change, to files and headings that did."""
-    words = {path.stem for path in change.removed} | set(_anchors_gone(change))
-    if not words:
+    gone = Gone.of(change)
+    if not gone:
         return
     before = LinkTargets(change.paths_before)
     others = sorted(path for path in change.paths if is_page(path) and path not in change.changed_pages)
-    for path in others[:_SEARCHED_AT_MOST]:
-        if not _mentions(change, path, words):
+    for path, text in change.texts(others):
+        if not gone.may_be_meant(text, path, before, targets):
             continue
         page = change.page(path)
         for link in page.links if page else ():
-            if _problem(change, targets, path, link) and _worked(change, before, path, link):
-                yield f"{path}:{link.line}: {_problem(change, targets, path, link)}"
-
-
-def _anchors_gone(change: Change) -> Iterator[str]:
-    for path in change.changed_pages:
-        before, after = change.page_before(path), change.page(path)
-        if before and after:
-            yield from before.anchors - after.anchors
-
-
-def _mentions(change: Change, path: PurePosixPath, words: set[str]) -> bool:
-    data = change.after.read(path) or b""
-    return any(word.encode() in data for word in words)
+            if not gone.may_be_meant(link.target, path, before, targets):
+                continue
+            if (problem := _problem(change, targets, path, link)) and _worked(change, before, path, link):
+                yield f"{path}:{link.line}: {problem}"
 
 
 def _worked(change: Change, before: LinkTargets, path: PurePosixPath, link: Link) -> bool:

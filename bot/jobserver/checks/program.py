@@ -24,10 +24,15 @@ class CheckCouldNotRunError(JobServerError):
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended, and the last 2 MB of what it printed; then what it tried to reach in vain."""
+    """How a program ended, the last 2 MB of what it printed, and what it tried to reach in vain.
+
+    `copy` is the folder that it ran in, as it saw it.
+    """
 
     exit_code: int
     output: str
+    refused: tuple[str, ...] = ()
+    copy: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class CheckProgram:
                     finished = await self._run(command, workspace)
             except EditError as error:
                 raise CheckCouldNotRunError(str(error)) from error
-        return replace(finished, output="\n".join(filter(None, (finished.output, *refusals.in_words))))
+        return replace(finished, refused=tuple(refusals.in_words), copy=program.copy)
 
     async def _run(self, command: subprocesses.Command, workspace: Workspace) -> Finished:
         output = subprocesses.LastBytes(_OUTPUT_BYTES)

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from bot.jobserver.documents import json_navigation, list_navigation, mkdocs_navigation
 from bot.jobserver.documents.navigation_entry import Entry, NewEntry, insert
+from bot.jobserver.documents.records import is_record
 
 MAX_NAVIGATION = 300_000
 """Characters; a larger file is not read."""
@@ -102,8 +103,9 @@ def with_entry(navigation: Navigation, page: PurePosixPath, title: str) -> str |
 
 
 def _neighbour(navigation: Navigation, page: PurePosixPath) -> Entry | None:
-    """Returns the last entry of the folder that is nearest to the page's: its own, or else one above it."""
-    found = [(target.parent, entry) for entry in navigation.entries if (target := navigation.target(entry))]
+    """Returns the last entry of the folder that is nearest to the page's, its own or one above; never a changelog."""
+    targets = ((navigation.target(entry), entry) for entry in navigation.entries)
+    found = [(target.parent, entry) for target, entry in targets if target and is_record(target) <= is_record(page)]
     for folder in page.parents:
         beside = [entry for parent, entry in found if parent == folder]
         if beside:

@@ -1,0 +1,78 @@
+"""Pages in MDX that no longer compile: a tag that is not closed, a brace, a sign that MDX reads as the start of a tag.
+
+What is reported is what MDX's own compiler refuses (https://mdxjs.com/docs/troubleshooting-mdx/); it refuses more.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from bot.jobserver.checks.change import Change, text_of
+from bot.jobserver.documents.brackets import Tag
+from bot.jobserver.documents.front_matter import find_front_matter
+from bot.jobserver.documents.masking import Masked, mask
+
+NAME = "MDX"
+_DEEPEST = 200
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where a page does not compile: `position` is a place in its text."""
+
+    position: int
+    words: str
+
+
+def applies_to(change: Change) -> bool:
+    """Whether the change touches pages in MDX."""
+    return any(map(_is_mdx, change.changed_pages))
+
+
+def broken_mdx(change: Change) -> Iterator[str]:
+    """Yields what keeps a page from compiling that compiled before, with line and column."""
+    for path in filter(_is_mdx, change.changed_pages):
+        page, before = change.page(path), text_of(change.before, path)
+        if page is None or (fault := mdx_fault(page.text)) is None:
+            continue
+        if before is None or mdx_fault(before) is None:
+            line = page.text.count("\n", 0, fault.position) + 1
+            column = fault.position - page.text.rfind("\n", 0, fault.position)
+            yield f"{path}:{line}:{column}: {fault.words}"
+
+
+def _is_mdx(path: PurePosixPath) -> bool:
+    return path.suffix.lower() == ".mdx"
+
+
+def mdx_fault(text: str) -> Fault | None:
+    """Returns the first fault of a page."""
+    front_matter = find_front_matter(text)
+    masked = mask(text, start=front_matter.span.end if front_matter else 0, mdx=True)
+    if masked.not_parsed_from is not None:
+        return Fault(masked.not_parsed_from, "a brace `{` is not closed, or not escaped with a backslash")
+    faults = [fault for fault in (_unbalanced(masked.tags), _comment(text, masked)) if fault]
+    return min(faults, key=lambda fault: fault.position, default=None)
+
+
+def _unbalanced(tags: Sequence[Tag]) -> Fault | None:
+    """Finds a tag without its counterpart; HTML's empty elements have to be closed in MDX, too."""
+    opened: list[Tag] = []
+    for tag in tags:
+        if tag.is_empty and not tag.is_closing:
+            continue
+        if not tag.is_closing:
+            opened.append(tag)
+            if len(opened) > _DEEPEST:
+                return None
+        elif not opened:
+            return Fault(tag.start, f"`</{tag.name}>` closes nothing")
+        elif (last := opened.pop()).name != tag.name:
+            return Fault(last.start, f"`<{last.name}>` is not closed before `</{tag.name}>`")
+    return Fault(opened[-1].start, f"`<{opened[-1].name}>` is not closed") if opened else None
+
+
+def _comment(text: str, masked: Masked) -> Fault | None:
+    starts = (region.span.start for region in masked.regions if text.startswith("<!--", region.span.start))
+    start = next(starts, None)
+    return None if start is None else Fault(start, "`<!--` begins no comment in MDX: write `{/* … */}`")

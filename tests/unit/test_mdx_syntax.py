@@ -1,0 +1,53 @@
+"""Pages in MDX that no longer compile; MDX's own compiler agrees (contract/test_mdx_compiler.py)."""
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.fake_snapshot import FakeSnapshot
+from support.oracles.mdx_pages import BAD, GOOD
+
+from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.mdx_syntax import applies_to, broken_mdx, mdx_fault
+from bot.jobserver.documents.parsing import MAX_CHARACTERS
+
+
+def changed(before: str | None, after: str, name: str = "docs/page.mdx") -> Change:
+    was = {} if before is None else {name: before}
+    return Change(FakeSnapshot(was), FakeSnapshot({name: after}), {PurePosixPath(name)})
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_what_compiles_is_no_fault(text: str) -> None:
+    assert mdx_fault(text) is None
+    assert mdx_fault(f"---\ntitle: a {1} <b\n---\n\n{text}") is None
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_does_not_compile_is_told_with_line_and_column(text: str) -> None:
+    assert list(broken_mdx(changed(None, text))) == [f"docs/page.mdx:{BAD[text]}"]
+    assert list(broken_mdx(changed("Good.\n", text))) == [f"docs/page.mdx:{BAD[text]}"]
+
+
+def test_what_was_broken_before_and_pages_in_markdown_are_left_alone() -> None:
+    text = "<Card>\n"
+    assert list(broken_mdx(changed("a { b\n", text))) == []
+    markdown = changed(None, text, "docs/page.md")
+    assert not applies_to(markdown)
+    assert list(broken_mdx(markdown)) == []
+    assert applies_to(changed(None, text))
+
+
+@pytest.mark.parametrize(
+    "part", ["<a>", "</a>", "<", "{", "{'", "`", "<!--", "<a b={", "<a b='", "}", "{`${", "//", "/*"]
+)
+def test_the_worst_text_takes_time_that_grows_with_its_length_alone(part: str) -> None:
+    """It ends at all: a search that begins anew at each sign would not."""
+    mdx_fault(part * (MAX_CHARACTERS // len(part)))
+
+
+@given(st.lists(st.sampled_from("<>{}/`'\"\\= \nabA:.!-")).map("".join))
+def test_any_text_has_its_first_fault_within_it(text: str) -> None:
+    fault = mdx_fault(text)
+    assert fault is None or 0 <= fault.position < len(text)
