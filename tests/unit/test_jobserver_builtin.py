@@ -1,6 +1,8 @@
 """What the built-in editor does to files, and what it never touches."""
 
 import asyncio
+import re
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -15,7 +17,7 @@ from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.links import LinkedAnchors
 from bot.jobserver.editors.builtin.places import default_folder, find_page, find_place, most_common_suffix
-from bot.jobserver.editors.builtin.replacement import Replacement, replace_in_page
+from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.typos import parse_report
 from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.editors.interface import EditResult, EditTask
@@ -67,12 +69,13 @@ def changed(root: Path, files: Mapping[str, str] = FILES) -> dict[str, str]:
 def test_replace_changes_pages_only_and_keeps_links(root: Path) -> None:
     summary = edit(root, 'Replace "colour" with "color"')
     assert changed(root) == {
-        "README.md": "# Lamp\n\nA color. See [colors](docs/colour.md).\n",
+        "README.md": "# Lamp\n\nA color. See [colours](docs/colour.md).\n",
         "docs/start.md": "# Getting started\r\n\r\nThe color is teh best.\r\n",
         "docs/guides/one.md": "# One\n\nIts color.\n\n```\nteh code\n```\n\nUse `teh` and recieve it.\n",
     }
     assert summary == (
-        'Replaced "colour" with "color": 4 places in 3 files. 1 place in links was left as it was (README.md).'
+        'Replaced "colour" with "color": 3 places in 3 files. '
+        '1 place in other words ("colours") and 1 in links were left as they were (README.md).'
     )
     assert (root / "docs/latin.md").read_bytes() == "colour é".encode("latin-1")
 
@@ -174,6 +177,11 @@ def test_names_links_code_and_other_languages_are_never_corrected(tmp_path: Path
         ("It is what they are tryin' to do.\n", None),
         ("It is the recieve that we recieve and recieve, recieve, recieve and recieve with.\n", None),
         ("It is to recieve. Use `recieve` for that.\n", None),
+        ("We corrected recieved to received in the page.\n", None),
+        ("Renamed the event: recieved \u2192 Received.\n", None),
+        ("We changed teh \u2192 the in the page.\n", None),
+        ("We fixed a typo in the page: recieve.\n", None),
+        ("It is discernable, invokable and writeable for us.\n", None),
         ("It is the title. As for this: \u00abEl comando necesita mas tiempo para los projectos recieve\u00bb\n", None),
     ],
 )  # fmt: skip
@@ -197,8 +205,8 @@ def test_a_heading_that_is_linked_to_keeps_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prompt", "reason"),
     [
-        ("Be nice", "Not understood, so nothing was changed. The built-in editor can: replace"),
-        ('Replace "colour" with "color" and be nice', "Not understood"),
+        ("Be nice", "Nothing was changed. I make exact changes only, such as `Replace"),
+        ('Replace "colour" with "color" and be nice', '"be nice" was not understood, so nothing was changed.'),
         ('Replace "nowhere" with "x"', 'Replaced "nowhere" with "x": nothing to change.'),
         ('Replace "code" with "x"', "1 place in code was left as it was (docs/guides/one.md)."),
         ('Replace "a" with "b" in the attic', 'nothing, as no page or folder is called "attic".'),
@@ -214,7 +222,8 @@ def test_an_answer_for_nothing_is_a_reason(root: Path, prompt: str, reason: str)
 
 def test_a_page_goes_where_pages_live_and_never_over_another(root: Path) -> None:
     prompt = "Add a page called FAQ & more! with the text: Ask us.\n\nAnything."
-    assert edit(root, prompt) == "Added the page docs/faq-more.md."
+    way = '`Add a page called "FAQ & more!" in docs/guides with the text: …`'
+    assert edit(root, prompt) == f"Added the page docs/faq-more.md. It could be in `docs/guides` as well: {way}."
     assert edit(root, prompt) == "No page added: there already is docs/faq-more.md."
     assert changed(root) == {"docs/faq-more.md": "# FAQ & more!\n\nAsk us.\n\nAnything.\n"}
     assert edit(root, 'Add a page called "Two" in guides with the text: x') == "Added the page docs/guides/two.md."
@@ -328,9 +337,9 @@ def test_an_address_that_the_prompt_names_in_full_is_replaced_outside_of_code() 
         ("The GitHub API.", "GitHub", "GitLab", "The GitLab API."),
         ("The GitHub API.", "Git", "Hg", "The GitHub API."),
         ("Version 1.2 of Node.js 18.", "Node.js 18", "Node.js 20", "Version 1.2 of Node.js 20."),
-        ("A **colour** and *colours*.", "colour", "color", "A **color** and *colors*."),
+        ("A **colour** and *colours*.", "colour", "color", "A **color** and *colours*."),
         ("Use **Note** here.", "**Note**", "**Tip**", "Use **Tip** here."),
-        ("colour-blind, colour-tool, `colour-tool`", "colour", "color", "color-blind, colour-tool, `colour-tool`"),
+        ("colour-blind, colour-tool, `colour-tool`", "colour", "color", "colour-blind, colour-tool, `colour-tool`"),
         ("\ufeffone colour\r\ntwo colour", "colour", "color", "\ufeffone color\r\ntwo color"),
     ],
 )  # fmt: skip
@@ -344,6 +353,66 @@ def test_replacing_counts_what_it_does(text: str, old: str, new: str) -> None:
     assert len(result.text) == len(text) + result.count * (len(new) - len(old))
     assert (result.text == text) == (result.count == 0 or old == new)
     assert result.count + sum(result.left.values()) == text.count(old)
+    assert bool(result.other_words) <= (OTHER_WORDS in result.left)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "left"),
+    [
+        ("Install: install it, installed, installation, reinstall.",
+         "Install: set up it, installed, installation, reinstall.",
+         ["installed", "installation", "reinstall"]),
+        ("**install**, _install_ (install) \u2014 install\u2026 install--install",
+         "**set up**, _set up_ (set up) \u2014 set up\u2026 set up--set up", []),
+        ("re-install, install-time, in**install**ed, install\u00ader, install'll, install\u0301",
+         None, ["re-install", "install-time", "in**install**ed", "install\u00ader", "install'll", "install\u0301"]),
+        ("The install's end. An install\u2019s.", "The set up's end. An set up\u2019s.", []),
+        ("\u8bf7install\u8f6f\u4ef6", "\u8bf7set up\u8f6f\u4ef6", []),
+    ],
+)  # fmt: skip
+def test_only_whole_words_are_replaced_and_others_are_told(text: str, expected: str | None, left: list[str]) -> None:
+    result = replaced(text, "install", "set up")
+    assert (result.text, list(result.other_words)) == (text if expected is None else expected, left)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "expected"),
+    [
+        ("Let's see whether it's for let.", "let", "Let's see whether it's for X."),
+        ("It's what it is, isn't it.", "it", "It's what X is, isn't X."),
+        ("Version 2.0, v2.0, 12.0, 2.0.1 and 2.0-rc.", "2.0", "Version X, v2.0, 12.0, 2.0.1 and 2.0-rc."),
+        ("\u8bf7\u5b89\u88c5\u8f6f\u4ef6", "\u5b89\u88c5", "\u8bf7X\u8f6f\u4ef6"),
+    ],
+)
+def test_a_word_ends_where_a_reader_sees_it_end(text: str, old: str, expected: str) -> None:
+    assert replaced(text, old, "X").text == expected
+
+
+WORDS = ("install", "Install", "ed", "re", "a", "\u0301")
+SIGNS = ("-", "'", "'s", "*", "_", ".", ",", "`", "```\n", " ", "\n\n")
+
+
+@given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=40).map("".join))
+def test_what_is_replaced_is_a_whole_word_outside_of_code(text: str) -> None:
+    """Judged by another rule than the editor's: letters beside a place, with marks and hyphens looked through."""
+    result = replaced(text, "install", "\0")
+    before = result.text.replace("\0", "install")
+    assert before == text
+    for match in re.finditer("\0", result.text):
+        left, right = result.text[: match.start()], result.text[match.end() :]
+        assert not re.search(r"[^\W_](?:_+|[-'*](?!-))?\Z", left.replace("\0", "install")), result.text
+        assert not re.match(r"(?!'s\b)[-'*_]?[^\W_]", right.replace("\0", "install")), result.text
+    paragraphs = [paragraph for paragraph in result.text.split("\n\n") if "``" not in paragraph]
+    assert not any("\0" in code for paragraph in paragraphs for code in re.findall(r"`[^`\n]+`", paragraph))
+
+
+def test_the_worst_text_is_replaced_and_spelled_in_time(tmp_path: Path) -> None:
+    """Once a line of half a megabyte cost its square."""
+    line = "recieve we install-" * 25_000
+    root = write(tmp_path, {"a.md": f"We are with the {line}\n"})
+    started = time.monotonic()
+    edit(root, 'Replace "install" with "set up" and fix the spelling')
+    assert time.monotonic() - started < 20
 
 
 def test_new_pages_follow_the_many() -> None:
@@ -373,10 +442,10 @@ async def by_process(root: Path, prompt: str, time_limit: float = 60.0) -> EditR
 
 async def test_the_editor_works_in_a_process_and_logs_what_it_did(root: Path) -> None:
     done = await by_process(root, 'Replace "colour" with "color" in README')
-    assert done.summary.startswith('Replaced "colour" with "color": 2 places in 1 file.')
+    assert done.summary.startswith('Replaced "colour" with "color": 1 place in 1 file.')
     assert list(changed(root)) == ["README.md"]
-    nothing = await by_process(root, "." * 50_000)
-    assert (nothing.summary, nothing.reason[:14]) == ("", "Not understood")
+    nothing = await by_process(root, "x" * 50_000)
+    assert (nothing.summary, nothing.reason[:20]) == ("", "Nothing was changed.")
     assert (root.parent / "log").read_text() == f"{done.summary}\n{nothing.reason}\n"
 
 

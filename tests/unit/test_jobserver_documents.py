@@ -159,6 +159,8 @@ def test_links_say_where_they_stand_and_lead() -> None:
         ("---\n" + "[" * 5000 + "\n---\n", None, "nested deeper"),
         ("---\n# B\n", "B", ""),
         ("```\n# No\n```\n# B\n", "B", ""),
+        ("A\n===\n\nB\n===\n", "A", ""),
+        ("===\n", None, ""),
     ],
 )
 def test_titles_come_from_the_front_matter_or_the_first_heading(text: str, title: str | None, error: str) -> None:

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.editors.builtin.prompt_parser import AddPage, AddSection, Edit, FixSpelling, Replace, parse
+from bot.jobserver.editors.builtin.edits import (
+    AddPage,
+    AddSection,
+    Edit,
+    FixSpelling,
+    Rename,
+    RenamePage,
+    Replace,
+    UpdateVersion,
+)
+from bot.jobserver.editors.builtin.prompt_parser import parse
 
 UNDERSTOOD: list[tuple[str, list[Edit]]] = [
     ('Replace "colour" with "color"', [Replace("colour", "color")]),
@@ -32,6 +42,15 @@ UNDERSTOOD: list[tuple[str, list[Edit]]] = [
     ('Add a page called P with the text: "Hi" and "bye"', [AddPage("P", '"Hi" and "bye"')]),
     ('Add a page called P with the text: "He said "hi" to me"', [AddPage("P", 'He said "hi" to me')]),
     ("Add a page called P with the text: replace “a” with “b”", [AddPage("P", "replace “a” with “b”")]),
+    ('Update "2.0" to "2.1"', [Replace("2.0", "2.1")]),
+    ('Rename "a" to "b" everywhere', [Replace("a", "b")]),
+    ("Rename “Old page” to 'New page'.", [Rename("Old page", "New page")]),
+    ("Rename the getting started page to Quickstart", [RenamePage("getting started", "Quickstart")]),
+    ('rename the page called Foo to "A and b", then fix typos', [RenamePage("Foo", "A and b"), FixSpelling()]),
+    ("Rename docs/a.md to b.md and update the version to v3",
+     [RenamePage("docs/a.md", "b.md"), UpdateVersion("v3")]),
+    ("Update the version to 2.1 everywhere", [UpdateVersion("2.1")]),
+    ("Bump the version number to 2.0.1-rc.1 in the README.", [UpdateVersion("2.0.1-rc.1", "README")]),
 ]  # fmt: skip
 
 
@@ -47,7 +66,8 @@ def test_understood(prompt: str, instructions: list[Edit]) -> None:
         'Replace "a" with "b" and make it nicer', 'Make it nicer and replace "a" with "b"', "Add a page called FAQ",
         "Add a page called FAQ with the text:", "Do not fix the spelling", 'Replacement "a" with "b"',
         'Never replace "a" with "b"', "Fix the spellings checker", 'Replace "a" with "b"" x',
-        'Replace "a" with "b" ' * 51,
+        'Replace "a" with "b" ' * 51, "Rename a to b and link it", "Rename a to b in docs", "Rename a to " + "b" * 101,
+        'Rename "a" to "a"', 'Rename "a" to ""', "Rename a to", "Update the version", "Update the version to newest",
     ],
 )  # fmt: skip
 def test_not_understood_gives_nothing(prompt: str) -> None:

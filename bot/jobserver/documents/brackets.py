@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-_TAG_NAME = re.compile(r"/?(?P<name>[A-Za-z][\w.:-]*)?")
+_TAG_NAME = re.compile(r"/?(?P<name>[A-Za-z][\w.-]*(?::[\w.-]+)?)?")
 _IN_TAG = re.compile(r"[\"'{<>]")
 _IN_EXPRESSION = re.compile(r"[\"'`{}]|/\*|//")
 _QUOTES = "\"'"

@@ -20,7 +20,7 @@ _MAX_TAG = 20_000
 """Characters of a tag that are looked at."""
 _MAX_BRACKET_WORK = 4_000_000
 """Opening brackets times characters, summed over a page's paragraphs: markdown-it looks for the end of each."""
-_ATTRIBUTE = re.compile(r"""(?<![\w-])(?P<name>id|name|href|src|to)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src|to)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}+:|//")
 
 
@@ -281,7 +281,9 @@ def _line_starts(text: str) -> list[int]:
 
 def _attributes(text: str, tag: Tag) -> list[tuple[str, str]]:
     written = text[tag.start : min(tag.end, tag.start + _MAX_TAG)]
-    return [(match["name"], match["value"]) for match in _ATTRIBUTE.finditer(written)]
+    found = [(match["name"], match["value"]) for match in _ATTRIBUTE.finditer(written)]
+    # To the element of a page that Vue moves something to.
+    return [each for each in found if each[0] != "to"] if written.startswith("<Teleport") else found
 
 
 def _plain_text(tokens: Sequence[Token]) -> str:

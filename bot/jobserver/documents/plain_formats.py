@@ -25,7 +25,9 @@ _ASCIIDOC_LINE = re.compile(r"(?:[:/\[.|+]|(?:image|include|ifdef|ifndef|endif|t
 _ASCIIDOC_TITLE = re.compile(r"(?P<marks>={1,6})[ \t]++(?P<title>\S.*)")
 _ASCIIDOC_FENCES = ("----", "....", "++++", "////", "____", "|===", "```", "--")
 _HTML_TITLE = re.compile(r"<title[^>\n]{0,200}+>([^<]{1,500}+)<", re.IGNORECASE)
-_HTML_LINK = re.compile(r"""\b(?P<name>id|name|href|src)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
+_HTML_LINK = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
+_LOADED = re.compile(r"<(?:script|link|iframe)\b", re.IGNORECASE)
+"""What nobody follows, and a build often makes."""
 
 
 def parse_text(text: str) -> Page:
@@ -43,7 +45,7 @@ def parse_html(text: str) -> Page:
         for match in _HTML_LINK.finditer(text[tag.start : min(tag.end, tag.start + 20_000)]):
             if match["name"] in {"id", "name"}:
                 anchors.add(match["value"])
-            else:
+            elif not _LOADED.match(text, tag.start):
                 line, target = bisect_right(line_starts, tag.start), match["value"]
                 links.append(Link(target, line, link_kind(target), is_image=match["name"] == "src"))
     prose = tuple(_between_masks(masked.text, Span(0, len(text))))

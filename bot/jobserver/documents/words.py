@@ -41,14 +41,6 @@ def words_in(text: str, prose: Span) -> Iterator[Word]:
     yield from (word for word in found if word.core.start < word.core.end)
 
 
-def word_at(text: str, prose: Span, position: int) -> Word | None:
-    """Returns the word that holds a position of a place of prose."""
-    start = max(prose.start, *(text.rfind(sign, prose.start, position) + 1 for sign in " \t\n"))
-    end = min(end for end in (prose.end, *(text.find(sign, position, prose.end) for sign in " \t\n")) if end >= 0)
-    found = (word for word in _words_between(text, prose, start, end) if word.span.start <= position < word.span.end)
-    return next(found, None)
-
-
 def _words_between(text: str, prose: Span, start: int, end: int) -> Iterator[Word]:
     for match in _CHUNK.finditer(text, start, end):
         span = Span(match.start(), match.end())

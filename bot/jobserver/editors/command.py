@@ -73,10 +73,12 @@ class CommandEditor:
     door: ModelDoor | None = None
     mask: Callable[[str], str] = str
 
-    async def edit(self, task: EditTask, _: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
         refusals = EgressRefusals()
         try:
             async with self.egress.opened(refusals) as connected, self._opened(refusals) as model:
+                if model:
+                    model.tell(progress.spent)
                 result = await self._edit(task, connected, model)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from error

@@ -1,12 +1,14 @@
 """What every editor offers: the built-in one, a program, or an agent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question, QuestionField
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.usage import Spent
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,20 @@ class EditResult:
     """What an editor says at the end; each can be empty.
 
     `summary`: its answer, in Markdown. `reason`: why it changed nothing, where it knows. `question`: what it has to
-    know before it can go on. `notes`: sentences of ours about the run, such as what it tried to reach.
+    know before it can go on, and `question_fields` what can be chosen there. `notes`: sentences of ours about the run,
+    such as what it tried to reach. `examples`: prompts that work as they stand, where somebody asked what it can do.
     """
 
     summary: str = ""
     reason: str = ""
     question: str = ""
     notes: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    question_fields: tuple[QuestionField, ...] = ()
 
 
 class Progress(Protocol):
-    """Where an editor tells how it gets on. Nothing waits and nothing raises."""
+    """Where an editor tells how it gets on. Nothing raises, and nothing but `ask` waits."""
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
         """Replaces the plan."""
@@ -78,6 +83,17 @@ class Progress(Protocol):
 
     def session(self, session_id: str) -> None:
         """Tells the agent's own id of the conversation, to be resumed by the next instruction or after a restart."""
+        ...
+
+    def spent(self, spent: Spent) -> None:
+        """Tells what was taken of the model since it was told last."""
+        ...
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        """Asks whoever gave the instruction, and returns their next message.
+
+        None where it did not come within minutes, or is no answer: that is an instruction of its own.
+        """
         ...
 
 

@@ -1,8 +1,8 @@
 """Files of a repository, held in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 
 @dataclass(frozen=True)
@@ -17,3 +17,11 @@ class FakeSnapshot:
     def read(self, path: PurePosixPath) -> bytes | None:
         text = self.files.get(str(path))
         return None if text is None else text.encode()
+
+    def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+        yield from ((path, data) for path in paths if (data := self.read(path)) is not None)
+
+    def write_files(self, folder: Path) -> None:
+        for name, text in self.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")

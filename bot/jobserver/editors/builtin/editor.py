@@ -3,32 +3,46 @@
 import asyncio
 import json
 from io import BytesIO
-from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
 from bot.jobserver import subprocesses
+from bot.jobserver.editors.builtin.worker import Below
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
+from bot.jobserver.repository.lower_tree import LowerTree, lower_tree
+from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 120.0
 """Repositories of 680 to 1,080 pages took 3 to 6 s."""
 _ANSWER_LIMIT = 1_000_000
-_OUTSIDE = Path("/")
+WORKER = "bot.jobserver.editors.builtin.worker"
 
 
 class _Answer(BaseModel):
     summary: str = ""
     reason: str = ""
     error: str = ""
+    examples: tuple[str, ...] = ()
 
 
 class BuiltinEditor:
-    """Independent of everything but the files of the working copy. `time_limit` is in seconds."""
+    """Independent of everything but the files of the working copy. `time_limit` is in seconds.
 
-    def __init__(self, time_limit: float = TIME_LIMIT_S) -> None:
+    `git` reads the files of copies that have a lower tree.
+    """
+
+    def __init__(
+        self,
+        time_limit: float = TIME_LIMIT_S,
+        *,
+        worker: WarmModule | None = None,
+        git: subprocesses.Command | None = None,
+    ) -> None:
         self._time_limit = time_limit
+        self._git = git
+        self._worker = worker or WarmModule(WORKER)
 
     async def edit(self, task: EditTask, progress: Progress) -> EditResult:
         progress.activity("Reading the pages")
@@ -36,13 +50,14 @@ class BuiltinEditor:
         if answer.error:
             raise EditError(f"the built-in editor could not do it: {answer.error}")
         await asyncio.to_thread(append_line, task.log, answer.summary or answer.reason)
-        return EditResult(answer.summary, answer.reason)
+        return EditResult(answer.summary, answer.reason, examples=answer.examples)
 
     async def _ask_worker(self, task: EditTask) -> _Answer:
         output, errors, code = BytesIO(), BytesIO(), None
         try:
-            code = await subprocesses.run(
-                self._command(task),
+            code = await self._worker.run(
+                await asyncio.to_thread(self._asked, task),
+                time_limit=self._time_limit,
                 stdout=subprocesses.BoundedWriter(output, _ANSWER_LIMIT),
                 stderr=subprocesses.BoundedWriter(errors, _ANSWER_LIMIT),
             )
@@ -55,14 +70,22 @@ class BuiltinEditor:
             await asyncio.to_thread(append_line, task.log, errors.getvalue().decode(errors="replace"))
             raise EditError(f"the built-in editor's process ended with exit code {code}") from None
 
-    def _command(self, task: EditTask) -> subprocesses.Command:
-        return subprocesses.Command(
-            subprocesses.own_module("bot.jobserver.editors.builtin.worker", str(task.workspace.copy.absolute())),
-            _OUTSIDE,
-            {"PATH": "", "LC_ALL": "C.UTF-8"},
-            self._time_limit,
-            json.dumps({"prompt": task.prompt, "attachments": _attachments(task)}).encode(),
-        )
+    def _asked(self, task: EditTask) -> bytes:
+        copy = task.workspace.copy.absolute()
+        lower = lower_tree(copy)
+        below = _below(self._git, lower) if self._git and lower else None
+        asked = {"prompt": task.prompt, "directory": str(copy), "attachments": _attachments(task), "lower": below}
+        return json.dumps(asked).encode()
+
+
+def _below(git: subprocesses.Command, lower: LowerTree) -> Below:
+    return Below(
+        command=git.arguments,
+        directory=str(git.directory),
+        environment=dict(git.environment),
+        tree=lower.tree,
+        note=str(lower.note),
+    )
 
 
 def _attachments(task: EditTask) -> list[tuple[str, str]]:

@@ -1,33 +1,46 @@
 """The pages of a working copy: found, read and written without ever following a link out of it."""
 
 import contextlib
+import errno
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
 from bot.jobserver.documents.parsing import decoded, is_page
+from bot.jobserver.documents.titles import quick_title
+from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _SIZE_LIMIT = 5_000_000
+_MAY_LIST_PAGES = re.compile(
+    r"(?:.{0,40}(?:sidebar|nav|toc|meta|config|redirect|_category_|book|site|menu|gitbook).{0,40}"
+    r"\.(?:json|ya?ml|toml|[cm]?[jt]sx?)|conf\.py|\.pages|_redirects)"
+)
+_MOST_SETTINGS = 50
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"})
 
 
 @dataclass(frozen=True)
 class WorkingFiles:
-    """All paths are relative to the root, with forward slashes."""
+    """All paths are relative to the root, with forward slashes. `lower`: what is there besides, and not on the disk."""
 
     root: Path
+    lower: Lower = NothingBelow()  # noqa: RUF009 - without state
 
     def paths(self) -> list[PurePosixPath]:
         """Returns every page that is a plain file of at most 5 MB, sorted; those nearest to the root first."""
-        found = self._walk(lambda name: is_page(PurePosixPath(name)))
-        return sorted(found, key=lambda path: (len(path.parts), path))
+        return self._find(lambda name: is_page(PurePosixPath(name)))
 
     def navigation_files(self) -> list[PurePosixPath]:
-        return list(self._walk(NAVIGATION_FILES.__contains__))
+        return self._find(NAVIGATION_FILES.__contains__)
+
+    def _find(self, is_wanted: Callable[[str], bool]) -> list[PurePosixPath]:
+        below = [path for path in self.lower.paths() if is_wanted(path.name) and not _is_skipped(path)]
+        return sorted([*self._walk(is_wanted), *below], key=lambda path: (len(path.parts), path.parts))
 
     def _walk(self, is_wanted: Callable[[str], bool]) -> Iterator[PurePosixPath]:
         for folder, folders, files in os.walk(self.root, followlinks=False):
@@ -39,12 +52,34 @@ class WorkingFiles:
 
     def read(self, path: PurePosixPath) -> str | None:
         """Returns the text of a file with its line ends as they are; None if it is not UTF-8 text."""
+        if self.lower.has(path):
+            return decoded(self.lower.read(path))
         with self._opened(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as stream:
             return decoded(stream.read(_SIZE_LIMIT + 1))
 
+    def title(self, path: PurePosixPath) -> str | None:
+        """Returns a page's title, as far as that is quick to find."""
+        text = self.read(path)
+        return quick_title(text) if text else None
+
     def write(self, path: PurePosixPath, text: str) -> None:
+        if self.lower.has(path):
+            self._bring_up(path, text.encode())
+            return
         with self._opened(path, os.O_WRONLY | os.O_TRUNC) as descriptor:
             _write_all(descriptor, text.encode())
+
+    def on_disk(self, paths: Iterable[PurePosixPath]) -> Path:
+        """Returns the root, below which these files lie for other programs."""
+        for path in filter(self.lower.has, paths):
+            self._bring_up(path, self.lower.read(path))
+        return self.root
+
+    def _bring_up(self, path: PurePosixPath, contents: bytes) -> None:
+        """From now on the file is on the disk, with these contents."""
+        self.lower.hide(path)
+        with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=True) as descriptor:
+            _write_all(descriptor, contents)
 
     def create(self, path: PurePosixPath, text: str) -> None:
         """Writes a new file.
@@ -52,11 +87,47 @@ class WorkingFiles:
         Raises:
             FileExistsError: something is there already, a link included.
         """
-        with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+        self._check_new(path)
+        has_folder = self.lower.has_folder(path.parent)
+        with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=has_folder) as descriptor:
             _write_all(descriptor, text.encode())
 
+    def _check_new(self, path: PurePosixPath) -> None:
+        if self.lower.is_taken(path):
+            raise FileExistsError(errno.EEXIST, "it is there already", str(path))
+        if any(self.lower.is_taken(folder) and not self.lower.has_folder(folder) for folder in path.parents):
+            raise NotADirectoryError(errno.ENOTDIR, "it is no folder", str(path.parent))
+
+    def move(self, old: PurePosixPath, new: PurePosixPath, text: str) -> None:
+        """Writes a file under its new name, which can be its old one.
+
+        Raises:
+            FileExistsError: something of that name is there already.
+        """
+        if old == new:
+            self.write(old, text)
+            return
+        self.create(new, text)
+        if not self.lower.has(old):
+            with self._folder(old) as descriptor:
+                os.unlink(old.name, dir_fd=descriptor)
+        self.lower.remove(old)
+
+    def settings_above(self, page: PurePosixPath) -> list[PurePosixPath]:
+        """Returns what lies beside a page or above it and may list pages: other kinds of menus, redirects, settings."""
+        folders = [*page.parents, *(folder / ".vitepress" for folder in page.parents)]
+        return [folder / name for folder in folders for name in self._settings_in(folder)]
+
+    def _settings_in(self, folder: PurePosixPath) -> list[str]:
+        below = (path.name for path in self.lower.paths() if path.parent == folder)
+        names = sorted([*_files_in(self.root / folder), *below])
+        known = (*NAVIGATION_FILES, "package.json")
+        return [name for name in names if name not in known and _MAY_LIST_PAGES.fullmatch(name.lower())][
+            :_MOST_SETTINGS
+        ]
+
     def pictures(self) -> list[PurePosixPath]:
-        return list(self._walk(lambda name: PurePosixPath(name).suffix.lower() in PICTURE_SUFFIXES))
+        return self._find(lambda name: PurePosixPath(name).suffix.lower() in PICTURE_SUFFIXES)
 
     def place(self, path: PurePosixPath, contents: bytes) -> None:
         """Writes a new file, in a folder that is made where it is missing.
@@ -64,12 +135,22 @@ class WorkingFiles:
         Raises:
             FileExistsError: something is there already, a link included.
         """
+        self._check_new(path)
         with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=True) as descriptor:
             _write_all(descriptor, contents)
 
     @contextlib.contextmanager
     def _opened(self, path: PurePosixPath, flags: int, *, make_folders: bool = False) -> Iterator[int]:
         """Opens step by step from the root, so that no folder on the way can be a link (ELOOP or ENOTDIR then)."""
+        with self._folder(path, make_folders=make_folders) as folder:
+            descriptor = os.open(path.parts[-1], flags | os.O_NOFOLLOW, 0o644, dir_fd=folder)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _folder(self, path: PurePosixPath, *, make_folders: bool = False) -> Iterator[int]:
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise PermissionError("a path must stay inside the repository")
         with contextlib.ExitStack() as stack:
@@ -81,9 +162,17 @@ class WorkingFiles:
                         os.mkdir(part, 0o755, dir_fd=descriptor)
                 descriptor = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
                 stack.callback(os.close, descriptor)
-            descriptor = os.open(path.parts[-1], flags | os.O_NOFOLLOW, 0o644, dir_fd=descriptor)
-            stack.callback(os.close, descriptor)
             yield descriptor
+
+
+def _files_in(folder: Path) -> list[str]:
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
+
+
+def _is_skipped(path: PurePosixPath) -> bool:
+    return any(part.lower() in _SKIPPED_FOLDERS for part in path.parts[:-1])
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

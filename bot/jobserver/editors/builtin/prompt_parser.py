@@ -5,6 +5,8 @@
     Add a page called X [in ...] with the text: ...
     Add a section called X to PAGE with the text: ...
     Add the attached diagram.png to PAGE
+    Rename PAGE to X
+    Update the version to 2.1 [in ...]
 
 Several may follow each other, joined by "and", "also", "then", full stops or new lines. Text after "with the text:"
 runs to its closing quotation mark, or to the end of the prompt. A prompt of which any part is not understood gives no
@@ -13,52 +15,18 @@ edits: half of what somebody asked for may be the opposite of what they meant.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Replace:
-    """Exact text, wherever it stands in the documents."""
-
-    old: str
-    new: str
-    where: str | None = None
-
-
-@dataclass(frozen=True)
-class FixSpelling:
-    """Misspelt words with one known correction."""
-
-    where: str | None = None
-
-
-@dataclass(frozen=True)
-class AddPage:
-    """A new document."""
-
-    title: str
-    text: str
-    where: str | None = None
-
-
-@dataclass(frozen=True)
-class AddSection:
-    """A new last section of a document."""
-
-    title: str
-    page: str
-    text: str
-
-
-@dataclass(frozen=True)
-class AddAttachment:
-    """A file that came with the prompt, shown at the end of a document."""
-
-    file: str
-    page: str
-
-
-Edit = Replace | FixSpelling | AddPage | AddSection | AddAttachment
+from bot.jobserver.editors.builtin.edits import (
+    AddAttachment,
+    AddPage,
+    AddSection,
+    Edit,
+    FixSpelling,
+    Rename,
+    RenamePage,
+    Replace,
+    UpdateVersion,
+)
 
 
 def _quoted(name: str) -> str:
@@ -72,7 +40,8 @@ _CONNECTOR = re.compile(
     r"(?:[\s,;.!]|[-*•](?=\s)|\d{1,2}[.)](?=\s)|(?:and|also|then|please|finally|next)\b)+", re.IGNORECASE
 )
 _GAP = r"[ \t]{1,20}+"  # bounded, and never given back: a long run of spaces is tried once
-_VERB = r"(?:replace|change|substitute|fix|correct|repair|check|add|create|write|insert|put)"
+_CHANGE = r"(?:replace|change|substitute|update)"
+_VERB = rf"(?:{_CHANGE}|rename|retitle|set|bump|fix|correct|repair|check|add|create|write|insert|put)"
 _STOP = r"(?=[ \t]*(?:\Z|\n|[.,;!](?:\s|\Z)|\s(?:and|also|then)\b|\swith\b))"
 _WORDS = rf"[^\s,;\"“”]{{1,200}}?(?:{_GAP}(?!(?:and|also|then|with)\b)[^\s,;\"“”]{{1,200}}?){{0,5}}?"
 _PREPOSITION = r"(?:in|within|inside|under|throughout|across|to|of)"
@@ -88,7 +57,7 @@ _TEXT = (
 )
 
 _REPLACE = re.compile(
-    rf"(?:replace|change|substitute){_GAP}(?:(?:all|every|each|the|of|words?|text|phrase|occurrences?){_GAP}){{0,5}}"
+    rf"{_CHANGE}{_GAP}(?:(?:all|every|each|the|of|words?|text|phrase|occurrences?){_GAP}){{0,5}}"
     rf"{_quoted('old')}\s+(?:with|by|to|into)\s+{_quoted('new')}{_WHERE}",
     re.IGNORECASE,
 )
@@ -115,7 +84,28 @@ _ATTACHMENT = re.compile(
     rf"(?:{_quoted('page')}|(?P<page>{_WORDS}){_STOP})",
     re.IGNORECASE,
 )
+_RENAME = re.compile(
+    rf"(?:rename|retitle){_GAP}(?:the{_GAP})?(?:(?P<noun>page|file|document)(?:{_GAP}(?:called|named|titled))?{_GAP})?"
+    rf"(?:{_quoted('page')}|(?P<page>{_WORDS}))(?:{_GAP}(?P<kind>page|file|document))?{_GAP}(?:to|as|into){_GAP}",
+    re.IGNORECASE,
+)
+_NEW_TITLE = re.compile(_quoted("title"))
+_VERSION = re.compile(
+    rf"(?:change|update|set|bump){_GAP}(?:(?:the|our|all){_GAP}){{0,2}}versions?(?:{_GAP}numbers?)?{_GAP}(?:to|as){_GAP}"
+    rf"(?:version{_GAP})?[\"“'`]?(?P<new>v?\d{{1,5}}(?:\.\d{{1,5}}){{0,3}}(?:-[\w.]{{1,20}})?)[\"”'`]?(?![\w-]){_WHERE}",
+    re.IGNORECASE,
+)
 _NEXT = re.compile(rf"[\s,;.!]*+\Z|(?:[\s,;.!]|(?:and|also|then|please)\b)++{_VERB}\b", re.IGNORECASE)
+_TITLE_END = re.compile(
+    rf"[.,;!](?=[.,;!]{{0,5}}(?:\s|\Z))|,?[ \t](?=(?:and|also|then)\s(?:(?:also|then|please)\s)?{_VERB}\b)|\n",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(_WHERE, re.IGNORECASE)
+_LONGEST_TITLE = 100
+_MAY_GO_ON = frozenset(
+    ("across", "also", "and", "but", "everywhere", "in", "please", "so", "then", "throughout", "to", "too", "with")
+)  # fmt: skip
+"""Words in a title without quotation marks after which it can be the rest of the sentence."""
 _MAX_EDITS = 50  # more in one prompt is nothing a person wrote
 _CLOSING = {'"': '"“”', "“": '"”', "”": '"”', "„": '"“”', "\u2018": "\u2019'", "`": "`"}
 _NOT_PLACES = re.compile(
@@ -127,18 +117,28 @@ _NOT_PLACES = re.compile(
 
 def parse(prompt: str) -> tuple[Edit, ...]:
     """Returns the edits in a prompt, in order; empty if any part of it is not understood."""
+    found, rest = _read(prompt)
+    return () if rest else found
+
+
+def not_understood(prompt: str) -> str:
+    """Returns what is left of a prompt from where it is not understood on."""
+    return _read(prompt)[1]
+
+
+def _read(prompt: str) -> tuple[tuple[Edit, ...], str]:
     found: list[Edit] = []
     position = _skip(prompt, 0)
     while position < len(prompt) and len(found) <= _MAX_EDITS:
         step = _match(prompt, position)
         if step is None:
-            return ()
+            return tuple(found), prompt[position:]
         edit, end = step
         found.append(edit)
         position = _skip(prompt, end)
         if position == end < len(prompt):
-            return ()
-    return tuple(found) if len(found) <= _MAX_EDITS else ()
+            return tuple(found), prompt[position:]
+    return tuple(found), prompt[position:] if len(found) <= _MAX_EDITS else prompt
 
 
 def _skip(prompt: str, position: int) -> int:
@@ -181,6 +181,33 @@ def _attachment(match: re.Match[str]) -> tuple[Edit, int] | None:
     return (AddAttachment(file, _without_article(page)), match.end()) if file and page else None
 
 
+def _rename(match: re.Match[str]) -> tuple[Edit, int] | None:
+    old, (new, end) = (_value(match, "page") or "").strip(), _new_title(match.string, match.end())
+    if not old or not new:
+        return None
+    if match["noun"] or match["kind"] or match["page"]:
+        return RenamePage(_without_article(old), new), end
+    place = _PLACE.match(match.string, end)
+    if place and place[0]:
+        return (Replace(old, new, _place(place)), place.end()) if old != new else None
+    return (Rename(old, new), end) if old != new else None
+
+
+def _new_title(prompt: str, start: int) -> tuple[str, int]:
+    """Returns the new name that begins here, empty where there is none, and the place after it."""
+    if quoted := _NEW_TITLE.match(prompt, start):
+        return _title(quoted), quoted.end()
+    stop = _TITLE_END.search(prompt, start, start + _LONGEST_TITLE + 1)
+    end = stop.start() if stop else len(prompt)
+    title = " ".join(prompt[start:end].split())
+    is_clear = end - start <= _LONGEST_TITLE and not set(title) & set('"“”') and _MAY_GO_ON.isdisjoint(title.split())
+    return (title if is_clear else ""), end
+
+
+def _version(match: re.Match[str]) -> tuple[Edit, int] | None:
+    return UpdateVersion(match["new"], _place(match)), match.end()
+
+
 _Reader = Callable[[re.Match[str]], tuple[Edit, int] | None]
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_REPLACE, _replace),
@@ -188,6 +215,8 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_PAGE, _page),
     (_SECTION, _section),
     (_ATTACHMENT, _attachment),
+    (_RENAME, _rename),
+    (_VERSION, _version),
 )
 
 

@@ -10,8 +10,9 @@ from functools import cached_property
 from bot.jobserver.documents.page import Page, Region, RegionKind, Span
 from bot.jobserver.documents.words import NameKind, Word, words_in
 from bot.jobserver.editors.builtin.links import LinkedAnchors
+from bot.jobserver.editors.builtin.whole_words import is_whole
 
-NAMES, LINKED_HEADINGS = "names", "headings that links point to"
+NAMES, OTHER_WORDS, LINKED_HEADINGS = "names", "other words", "headings that links point to"
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
 _GOES_ON = re.compile(r"[\w-]|\.\w")
 _LINE = re.compile(r"[^\r\n]+")
@@ -19,29 +20,37 @@ _LINE = re.compile(r"[^\r\n]+")
 
 @dataclass(frozen=True)
 class Replacement:
-    """A page's new text, how many places were replaced, and how many were left alone by where they stand."""
+    """A page's new text, how many places were replaced, and how many were left alone by where they stand.
+
+    `other_words`: those that the text lies inside of, with how often.
+    """
 
     text: str
     count: int
     left: Counter[str]
+    other_words: Counter[str]
 
 
 def replace_in_page(page: Page, old: str, new: str, anchors: LinkedAnchors) -> Replacement:
-    """Replaces every `old` that is text for people: not in code, links, tags or front matter, and no part of a name."""
+    """Replaces every `old` that is text for people, and whole words.
+
+    It stays in code, links, tags and front matter, and as a part of another word or a name.
+    """
     rules = _Rules(page, old, new, anchors)
     parts: list[str] = []
-    left: Counter[str] = Counter()
+    left, other_words = Counter[str](), Counter[str]()
     done, position = 0, page.text.find(old)
     while position >= 0:
         end = position + len(old)
         reason = rules.why_left(Span(position, end))
         if reason:
             left[reason] += 1
+            other_words.update(rules.words_around(Span(position, end)) if reason == OTHER_WORDS else ())
         else:
             parts += [page.text[done:position], new]
             done = end
         position = page.text.find(old, end)
-    return Replacement("".join([*parts, page.text[done:]]), len(parts) // 2, left)
+    return Replacement("".join([*parts, page.text[done:]]), len(parts) // 2, left, other_words)
 
 
 class _Rules:
@@ -60,7 +69,13 @@ class _Rules:
             return self._kind(span)
         if any(self._is_name(word, span) for word in self._words_at(span)):
             return NAMES
+        if not is_whole(self._page.text, span):
+            return OTHER_WORDS
         return LINKED_HEADINGS if self._anchors.hold(self._page, span) else None
+
+    def words_around(self, span: Span) -> Sequence[str]:
+        """Returns the words that a place lies in."""
+        return [word.text for word in self._words_at(span)]
 
     def _why_address_left(self, span: Span) -> str | None:
         if self._page.not_parsed:  # code and text can't be told apart there

@@ -3,8 +3,8 @@
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.languages import has_foreign_words, is_english
@@ -13,6 +13,7 @@ from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.documents.words import Word, words_in
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.links import LinkedAnchors
+from bot.jobserver.editors.builtin.spelling_variants import ACCEPTED
 from bot.jobserver.editors.builtin.typos import Misspelling, find_misspellings
 
 _MOST_OCCURRENCES = 5
@@ -25,6 +26,12 @@ _SENTENCE_END = (".", "!", "?", ":", ">")
 _ARROWS = ("->", "=>")
 _QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u00ab\u00bb")
 _BLOCK_START = re.compile(r"[\s>#*+|\d.)-]*+")
+_WORD = re.compile(r"\w+(?:['\u2019]\w+)*+")
+_SPELLING = re.compile(r" (?:typos?|misspell\w*|mis-?spelt|spelling) ")
+_NEARBY = 500
+"""Characters of a line on either side: a line can be a whole file."""
+_BESIDE = 8
+"""The same, for slips whose right form is in most lines: "teh → the"."""
 _BEFORE_WORD = " \t*_\"'\u201c\u2018(["
 
 
@@ -40,11 +47,15 @@ class Doubt:
 
 @dataclass
 class SpellingResult:
-    """`counts` by page; `foreign` pages were left alone as they are not surely in English."""
+    """`counts` by page; `foreign` pages were left alone as they are not surely in English.
+
+    `elsewhere`: other pages with words that look misspelt.
+    """
 
     counts: dict[PurePosixPath, int] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
     foreign: int = 0
+    elsewhere: Sequence[PurePosixPath] = ()
     not_parsed: dict[PurePosixPath, str] = field(default_factory=dict)
 
 
@@ -64,19 +75,37 @@ def fix_spelling(files: WorkingFiles, pages: Sequence[PurePosixPath]) -> Spellin
     return _Speller(files, pages).fix()
 
 
+def misspelt_pages(files: WorkingFiles, pages: Sequence[PurePosixPath]) -> list[PurePosixPath]:
+    """Returns the pages that hold sure misspellings. Raises as `fix_spelling` does."""
+    return list(_Speller(files, pages).sure())
+
+
+def _without_variants(report: Mapping[PurePosixPath, Sequence[Misspelling]]) -> dict[PurePosixPath, list[Misspelling]]:
+    return {
+        path: [entry for entry in entries if entry.wrong.lower() not in ACCEPTED] for path, entries in report.items()
+    }
+
+
 class _Speller:
     def __init__(self, files: WorkingFiles, pages: Sequence[PurePosixPath]) -> None:
         self._files = files
         self._pages = set(pages)
-        self._report = find_misspellings(files.root, files.paths())
+        self._report = _without_variants(find_misspellings(files.on_disk(files.paths()), files.paths()))
         self._total = Counter(found.wrong.lower() for entries in self._report.values() for found in entries)
         self._in_code: set[str] = set()
         self._in_other_languages: set[str] = set()
         self._proper: set[str] = set()
         self._anchors = LinkedAnchors(files)
-        self._result = SpellingResult()
+        others = [path for path, entries in self._report.items() if entries and path not in self._pages]
+        self._result = SpellingResult(elsewhere=others)
 
     def fix(self) -> SpellingResult:
+        for path, found in self.sure().items():
+            self._apply(path, found)
+        return self._result
+
+    def sure(self) -> dict[PurePosixPath, list[_Finding]]:
+        """Returns what can be corrected, by page, and notes what is in doubt."""
         wanted = {entry.wrong.lower() for path in self._pages for entry in self._report.get(path, ())}
         findings = [
             finding
@@ -84,15 +113,13 @@ class _Speller:
             if path in self._pages or any(entry.wrong.lower() in wanted for entry in entries)
             for finding in self._findings(path, entries)
         ]
-        sure = defaultdict(list)
+        sure: dict[PurePosixPath, list[_Finding]] = defaultdict(list)
         for finding in findings:
             if self._is_sure(finding):
                 sure[finding.path].append(finding)
             else:
                 self._result.doubts.append(_doubt(finding))
-        for path, found in sure.items():
-            self._apply(path, found)
-        return self._result
+        return sure
 
     def _findings(self, path: PurePosixPath, entries: Sequence[Misspelling]) -> list[_Finding]:
         """Returns what of a page is prose in English, and notes the words that stand elsewhere."""
@@ -117,6 +144,7 @@ class _Speller:
         if word.is_capitalised_within:
             self._proper.add(entry.wrong.lower())
         doubtful = word.is_part or word.is_capitalised_within or has_foreign_words(word.paragraph)
+        doubtful = doubtful or _tells_of_spelling(word.nearby, entry.corrections)
         return _Finding(path, entry.line, word.span, entry.wrong, entry.corrections, doubtful, is_linked)
 
     def _is_sure(self, finding: _Finding) -> bool:
@@ -133,9 +161,11 @@ class _Speller:
 
     def _apply(self, path: PurePosixPath, findings: Sequence[_Finding]) -> None:
         text = self._files.read(path) or ""
-        for finding in sorted(findings, key=lambda finding: finding.span.start, reverse=True):
-            text = text[: finding.span.start] + finding.corrections[0] + text[finding.span.end :]
-        self._files.write(path, text)
+        parts, done = list[str](), 0
+        for finding in sorted(findings, key=lambda finding: finding.span.start):
+            parts += [text[done : finding.span.start], finding.corrections[0]]
+            done = finding.span.end
+        self._files.write(path, "".join([*parts, text[done:]]))
         self._result.counts[path] = len(findings)
 
 
@@ -145,18 +175,29 @@ def _doubt(finding: _Finding) -> Doubt:
 
 @dataclass(frozen=True)
 class _Located:
-    """`is_part`: of a compound. `is_capitalised_within`: a capital letter within a sentence."""
+    """`is_part`: of a compound. `is_capitalised_within`: a capital letter within a sentence. `nearby`: of its line."""
 
     span: Span
     is_part: bool
     is_capitalised_within: bool
     paragraph: str
+    nearby: str
 
 
 def _located(page: Page, entries: Sequence[Misspelling]) -> list[tuple[Misspelling, _Located | None]]:
     """Finds each misspelling's place in prose; None for one that is in code, a link or a name."""
     lines = _Lines(page)
     return [(entry, lines.locate(entry)) for entry in entries]
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """How far a line was read: `offset` in bytes."""
+
+    line: int
+    encoded: bytes
+    offset: int = 0
+    characters: int = 0
 
 
 class _Lines:
@@ -166,6 +207,7 @@ class _Lines:
         self._starts = list(_starts(self._lines))
         self._prose_starts = [span.start for span in page.prose]
         self._words: dict[int, tuple[list[Word], list[int]]] = {}
+        self._last = _Reached(0, b"")
 
     def locate(self, entry: Misspelling) -> _Located | None:
         span = self._span(entry)
@@ -179,14 +221,28 @@ class _Lines:
             return None
         line = self._lines[entry.line - 1]
         is_capitalised = entry.wrong[:1].isupper() and not _begins_sentence(self._page.text, span.start)
-        return _Located(span, not _is_whole(self._page.text, word, entry.wrong), is_capitalised, line)
+        nearby = self._nearby(entry, span, line)
+        return _Located(span, not _is_whole(self._page.text, word, entry.wrong), is_capitalised, line, nearby)
+
+    def _nearby(self, entry: Misspelling, span: Span, line: str) -> str:
+        line_start = self._starts[entry.line - 1]
+        reach = _BESIDE if entry.wrong.lower() in _NEVER_NAMES else _NEARBY
+        start, end = max(line_start, span.start - reach), min(line_start + len(line), span.end + reach)
+        return self._page.text[start:end]
 
     def _span(self, entry: Misspelling) -> Span | None:
         if not 0 < entry.line <= len(self._lines):
             return None
-        before = self._lines[entry.line - 1].encode()[: entry.offset].decode(errors="replace")
-        start = self._starts[entry.line - 1] + len(before)
+        start = self._starts[entry.line - 1] + self._characters_before(entry)
         return Span(start, start + len(entry.wrong))
+
+    def _characters_before(self, entry: Misspelling) -> int:
+        """Counts on from the last misspelling of the line: they come in their order, and a line can be a whole file."""
+        if self._last.line != entry.line or self._last.offset > entry.offset:
+            self._last = _Reached(entry.line, self._lines[entry.line - 1].encode())
+        between = self._last.encoded[self._last.offset : entry.offset].decode(errors="replace")
+        self._last = replace(self._last, offset=entry.offset, characters=self._last.characters + len(between))
+        return self._last.characters
 
     def _word_at(self, index: int, span: Span) -> Word | None:
         if index not in self._words:
@@ -195,6 +251,12 @@ class _Lines:
         words, starts = self._words[index]
         at = bisect_right(starts, span.start) - 1
         return words[at] if at >= 0 and words[at].span.end >= span.end else None
+
+
+def _tells_of_spelling(line: str, corrections: Sequence[str]) -> bool:
+    """Tells whether a line has the right spelling, too, as a changelog does, or speaks of typos."""
+    words = f" {' '.join(_WORD.findall(line.lower()))} "
+    return bool(_SPELLING.search(words)) or any(f" {right.lower()} " in words for right in corrections)
 
 
 def _starts(lines: Sequence[str]) -> Iterator[int]:

@@ -1,25 +1,47 @@
 """The built-in editor's own process: what a page or a prompt can do to it, it can't do to the server.
 
-It reads a prompt as JSON from standard input and writes how it ended as JSON to standard output:
-`python -m bot.jobserver.editors.builtin.worker DIRECTORY`.
+It reads a prompt as JSON from standard input and writes how it ended as JSON to standard output.
 """
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypedDict
 
+from bot.jobserver.editors.builtin import hints
+from bot.jobserver.editors.builtin.answers import Note
 from bot.jobserver.editors.builtin.attachments import GivenFile
 from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.prompt_parser import parse
-from bot.jobserver.editors.builtin.work import Note, carry_out
+from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow, TreeBelow
+from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
+from bot.jobserver.editors.builtin.work import carry_out
 from bot.jobserver.errors import EditError
+from bot.jobserver.subprocesses import Command
 
-ABILITIES = (
-    'The built-in editor can: replace "this" with "that" [in a page or folder]; fix the spelling [in ...]; '
-    "add a page called X with the text: ...; add a section called X to PAGE with the text: ...; "
-    "add the attached FILE to PAGE"
-)
+_GIT_S = 60.0
+
+
+class Below(TypedDict):
+    """What a `TreeBelow` is made of."""
+
+    command: Sequence[str]
+    directory: str
+    environment: dict[str, str]
+    tree: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a prompt ended: a `summary`, a `reason` why nothing was changed, or an `error`; `examples` go with help."""
+
+    summary: str = ""
+    reason: str = ""
+    error: str = ""
+    examples: tuple[str, ...] = ()
 
 
 def work(prompt: str, root: Path, given: Sequence[GivenFile] = ()) -> dict[str, str]:
@@ -27,17 +49,31 @@ def work(prompt: str, root: Path, given: Sequence[GivenFile] = ()) -> dict[str, 
 
     `given`: the files that came with it.
     """
+    answered = answer(prompt, WorkingFiles(root), given)
+    texts = {"summary": answered.summary, "reason": answered.reason, "error": answered.error}
+    return {name: text for name, text in texts.items() if text}
+
+
+def answer(prompt: str, files: WorkingFiles, given: Sequence[GivenFile] = ()) -> Answer:
+    """Carries out a prompt, with the files that came with it."""
     edits = parse(prompt)
-    if not edits:
-        return {"reason": "\n".join([f"Not understood, so nothing was changed. {ABILITIES}", *_left_alone(given, [])])}
-    files = WorkingFiles(root)
     try:
+        if not edits:
+            return _hint(hints.answer(prompt, not_understood(prompt), files), _left_alone(given, []))
         notes = [carry_out(edit, files, given) for edit in edits]
     except (EditError, OSError, ValueError, RecursionError, MemoryError) as error:
-        return {"error": str(error) or type(error).__name__}
-    words = [*(note.text for note in notes), *_left_alone(given, notes)]
-    told = "\n".join(words).encode(errors="replace").decode()
-    return {"summary" if any(note.changed for note in notes) else "reason": told}
+        return Answer(error=str(error) or type(error).__name__)
+    words = _sendable([*(note.text for note in notes), *_left_alone(given, notes)])
+    return Answer(summary=words) if any(note.changed for note in notes) else Answer(reason=words)
+
+
+def _hint(hint: hints.Hint, left_alone: Sequence[str]) -> Answer:
+    words = _sendable([hint.text, *left_alone])
+    return Answer(summary=words, examples=hint.examples) if hint.is_help else Answer(reason=words)
+
+
+def _sendable(words: Sequence[str]) -> str:
+    return "\n".join(words).encode(errors="replace").decode()
 
 
 def _left_alone(given: Sequence[GivenFile], notes: Sequence[Note]) -> list[str]:
@@ -49,9 +85,13 @@ def _left_alone(given: Sequence[GivenFile], notes: Sequence[Note]) -> list[str]:
 def main() -> None:
     asked = json.load(sys.stdin)
     given = [GivenFile(Path(path), called) for path, called in asked["attachments"]]
-    answer = work(asked["prompt"], Path(sys.argv[1]), given)
-    sys.stdout.write(json.dumps(answer))
+    with contextlib.closing(_lower(asked["lower"])) as lower:
+        files = WorkingFiles(Path(asked["directory"]), lower)
+        sys.stdout.write(json.dumps(asdict(answer(asked["prompt"], files, given))))
 
 
-if __name__ == "__main__":
-    main()
+def _lower(told: Below | None) -> Lower:
+    if told is None:
+        return NothingBelow()
+    git = Command(told["command"], Path(told["directory"]), told["environment"], _GIT_S)
+    return TreeBelow(git, told["tree"], Path(told["note"]))

@@ -1,0 +1,155 @@
+"""What is answered to a prompt that is not understood: one short sentence with the way to it, and help to who asks."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.jobserver.editors.builtin.answers import short
+from bot.jobserver.editors.builtin.examples import examples
+from bot.jobserver.editors.builtin.files import WorkingFiles
+from bot.jobserver.editors.builtin.places import find_page
+
+AGENT = "a coding agent (in the demo `--agent`, in the job server's settings `AGENT`)"
+_LOOKED_AT = 400
+_HELP = re.compile(
+    r"(?:(?:hi|hello|hey)\b[\s,!.]{0,5})?(?:(?:please|pagehand)\b[\s,]{0,5})?(?:(?:show|give)\s(?:me\s)?)?"
+    r"(?:help(?:\sme)?|examples?|commands|(?:so\s)?what\s(?:all\s)?(?:can|could|do|does|should)\s(?:you|i|it|we|this|pagehand)"
+    r"\s(?:do|ask|say|write|understand|know|type)\b[^\n]{0,60}|what\sare\syou[^\n]{0,30}"
+    r"|how\s(?:do|does|can)\s(?:i|it|this|we)\s(?:work|use|start|begin|ask)[^\n]{0,40})[\s?!.]{0,10}",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(r"(?:hi|hello|hey|test|testing)\b[^\w\n]{0,10}", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"(?:replace|change|update|substitute|swap)\s(?:(?:all|every|the|word|words|term|text)\s){0,3}"
+    r"(?P<old>[^\"“”\n]{1,60}?)\s(?:with|by|to|into)\s(?P<new>[^\"“”\n]{1,60}?)"
+    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?",
+    re.IGNORECASE,
+)
+_RENAME = re.compile(r"(?:rename|retitle)\b", re.IGNORECASE)
+_NOTE = re.compile(
+    r"(?:add|write|insert|put)\s(?:(?:a|an|the|some|short|small|new)\s){0,3}"
+    r"(?P<kind>note|section|paragraph|sentence|line|tip|warning|entry|question|example|info\w{0,7})\s"
+    r"(?:(?:about|on|for|that|saying|explaining|called|named)\s)?(?P<subject>[^\n]{1,100}?)\s(?:to|in|into|on)\s"
+    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(
+    r"(?:add|write|create|make)\s(?:(?:a|an|the|new|short)\s){0,3}(?:page|guide|tutorial|article|document|faq)\s?"
+    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?",
+    re.IGNORECASE,
+)
+_SHORTEN = re.compile(
+    r"(?:make(?:\s\S{1,30}+){1,8}?\s(?:shorter|briefer|concise)\b|shorten|trim|summari[sz]e|condense)", re.IGNORECASE
+)
+_REWORD = re.compile(
+    r"(?:make\s|rewrite|reword|improve|clarify|simplify|explain|polish|review|expand|restructure|reorgani[sz]e|clean\b)",
+    re.IGNORECASE,
+)
+_TRANSLATE = re.compile(r"translate\b", re.IGNORECASE)
+_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?", re.IGNORECASE)
+_MOVE = re.compile(r"(?:move|merge|split)\b", re.IGNORECASE)
+_SPELL = re.compile(
+    r"(?:fix|correct|check|improve|proofread)\s(?:(?:all|any|the|our|my|its|spelling|and)\s){0,5}"
+    r"(?:grammar|punctuation|typos?|spelling|mistakes|errors)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What is answered where nothing is changed; to a question for help, with `examples` that work as they stand."""
+
+    text: str
+    is_help: bool = False
+    examples: tuple[str, ...] = ()
+
+
+def answer(prompt: str, rest: str, files: WorkingFiles) -> Hint:
+    """Returns the answer to a prompt; `rest` is the part from where it is not understood."""
+    asked, left = prompt.strip()[:_LOOKED_AT], rest.strip()[:_LOOKED_AT]
+    if _HELP.fullmatch(asked) or _GREETING.fullmatch(asked) or not asked:
+        return _help(tuple(examples(files)))
+    hint = next((words for pattern, say in _HINTS if (words := _said(pattern, say, left, files))), "")
+    part = f'"{short(left)}" was not understood, so nothing was changed.' if left != asked else "Nothing was changed."
+    return Hint(f"{part} {hint or _unknown(files)}")
+
+
+def _help(found: tuple[str, ...]) -> Hint:
+    if not found:
+        words = 'There are no pages here yet. Begin with: `Add a page called "FAQ" with the text: Ask us anything.`'
+        return Hint(words, is_help=True)
+    listed = "\n".join(f"- `{prompt}`" for prompt in found)
+    words = f"I make exact changes. These work on your pages:\n\n{listed}\n\nWhat needs judgement takes {AGENT}."
+    return Hint(words, is_help=True, examples=found)
+
+
+def _unknown(files: WorkingFiles) -> str:
+    found = examples(files)
+    such = f", such as `{found[0]}`" if found else ""
+    return f'I make exact changes only{such}; "What can you do?" shows more.'
+
+
+_Say = Callable[[re.Match[str], WorkingFiles], str]
+
+
+def _said(pattern: re.Pattern[str], say: _Say, text: str, files: WorkingFiles) -> str:
+    match = pattern.match(text) if pattern in _BEGINNINGS else pattern.fullmatch(text)
+    return say(match, files) if match else ""
+
+
+def _change(match: re.Match[str], _: WorkingFiles) -> str:
+    where = f" in{match['where'].rstrip('.!')}" if (match["where"] or "").strip(" .!") else ""
+    old, new = (match[name].strip(" '`") for name in ("old", "new"))
+    return f'Put the exact words in quotation marks: `Replace "{old}" with "{new}"{where}`.'
+
+
+def _rename(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return 'Put the names in quotation marks: `Rename the "Old title" page to "New title"`.'
+
+
+def _note(match: re.Match[str], files: WorkingFiles) -> str:
+    page, subject = match["page"].strip(" \"'“”`"), match["subject"].strip(" \"'“”`")
+    title = f"{subject[:1].upper()}{subject[1:]}"
+    if find_page(files.paths(), page, files.title).pages:
+        way = f'Add a section called "{title}" to "{page}" with the text: …'
+        return f"What it is to say has to come with it: `{way}`."
+    way = f'Add a page called "{page}" with the text: …'
+    return f'No page is called "{page}"; write the text, and it is made: `{way}`.'
+
+
+def _page(match: re.Match[str], _: WorkingFiles) -> str:
+    subject = match["subject"].strip(" \"'“”`:") or "FAQ"
+    title = f"{subject[:1].upper()}{subject[1:]}"
+    return f'What the page says has to come with it: `Add a page called "{title}" with the text: …`.'
+
+
+def _shorten(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return f'What to leave out takes {AGENT}; if you know it, quote it: `Replace "those words" with ""`.'
+
+
+def _reword(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return f'Finding better words takes {AGENT}; if you have them: `Replace "old words" with "new words"`.'
+
+
+def _translate(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return f"Translating takes {AGENT}."
+
+
+def _delete(match: re.Match[str], _: WorkingFiles) -> str:
+    subject = match["subject"].strip(" \"'“”`") or "those words"
+    return f'Words can go by `Replace "{subject}" with ""`; pages and sections take {AGENT}.'
+
+
+def _move(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return f"Moving, merging and splitting pages takes {AGENT}; a new name is `Rename the … page to …`."
+
+
+def _spell(_match: re.Match[str], _files: WorkingFiles) -> str:
+    return f"`Fix the spelling in PAGE` corrects misspellings; grammar takes {AGENT}."
+
+
+_BEGINNINGS = frozenset((_SHORTEN, _RENAME, _REWORD, _TRANSLATE, _MOVE, _SPELL))
+_HINTS: tuple[tuple[re.Pattern[str], _Say], ...] = (
+    (_SHORTEN, _shorten), (_RENAME, _rename), (_TRANSLATE, _translate), (_CHANGE, _change), (_NOTE, _note),
+    (_PAGE, _page), (_SPELL, _spell), (_REWORD, _reword), (_DELETE, _delete), (_MOVE, _move),
+)  # fmt: skip

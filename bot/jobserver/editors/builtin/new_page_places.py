@@ -1,0 +1,198 @@
+"""Where a new page goes: by its subject, among pages of its kind; never into a changelog or beside a README. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from bot.jobserver.documents.languages import is_translation
+from bot.jobserver.documents.records import is_record
+from bot.jobserver.documents.slugs import slug
+from bot.jobserver.editors.builtin.places import most_common_suffix
+
+_ABOUT_THE_REPOSITORY = frozenset(
+    ("agents", "authors", "claude", "contributing", "gemini", "governance", "maintainers", "roadmap", "security",
+     "support", "todo")
+)  # fmt: skip
+"""Pages at the root that tell of the repository and not of its subject."""
+_PARTS_OF_PAGES = re.compile(
+    r"[._].*|archetypes|includes?|layouts|node_modules|partials|snippets|templates?|versioned_docs"
+)
+_TRIALS = re.compile(r"demos?|examples?|fixtures|playgrounds?|test(?:s|-?data)?|testing|vendor")
+_PROGRAMS = re.compile(r"components|hack|lib|packages?|pkg|src")
+"""What these hold is no part of the site, but for folders of pages, or where there is nothing else."""
+_HOLDS_PAGES = frozenset(("content", "doc", "docs", "documentation", "pages"))
+_VERSION = re.compile(r"(?:^|/)(?:v|version-)?(\d{1,4})(?:\.?x|\.\d+)*(?:/|$)")
+_FIRST_PAGES = frozenset(("index", "home"))
+_LEGAL = frozenset(("code-of-conduct", "copying", "licence", "license", "notice"))
+_USUAL = tuple(map(PurePosixPath, ("docs", "doc", "documentation", "content", "docs/source", "docs/src", "website/docs",
+                                   "content/docs", "src/content/docs", "src/docs", "src")))  # fmt: skip
+_GENERAL = frozenset(("docs", "guide", "guides", "help", "how-to", "howto", "learn", "topics", "user-guide"))
+_NEW_FOLDER = PurePosixPath("docs")
+_HAND_WRITTEN_MARKUP = frozenset((".html", ".htm", ".txt"))
+_SAYS_LITTLE = frozenset(
+    ("about", "and", "are", "can", "docs", "documentation", "for", "from", "guide", "guides", "how", "into", "more",
+     "new", "not", "our", "page", "pages", "that", "the", "this", "use", "using", "what", "when", "with", "you", "your")
+)  # fmt: skip
+_SHORTEST_WORD, _SHORTEST_STEM, _SAME_BEGINNING = 3, 5, 6
+_FEW = 2
+"""Pages beside a README that make a folder a place for pages."""
+_MANY = 3
+"""Pages that make it clear that a folder is for all subjects, though it has folders of its own."""
+
+
+@dataclass(frozen=True)
+class NewPlace:
+    """A folder and a file's ending. `others`: folders that it could be as well, the likeliest first."""
+
+    folder: PurePosixPath
+    suffix: str
+    others: tuple[PurePosixPath, ...] = ()
+
+
+def place_for(title: str, paths: Sequence[PurePosixPath], sites: Collection[PurePosixPath]) -> NewPlace:
+    """Returns where a page of this title belongs. `sites`: the folders that tables of contents list pages of."""
+    sites = {site for site in sites if not _is_apart(site)}
+    pages = _of_the_site(_written(_ordinary(paths)), sites)
+    folders = _folders(pages, paths, sites)
+    if not folders:
+        return NewPlace(_NEW_FOLDER, suffix_in(_NEW_FOLDER, paths))
+    ordered = sorted(folders, key=lambda folder: _rank(folder, folders, sites))
+    held = _by_folder(pages)
+    scores = {folder: _score(title, folder, held.get(folder, ())) for folder in ordered}
+    best = max(ordered, key=lambda folder: scores[folder])
+    rest = [folder for folder in ordered if folders[folder] and folder not in {best, PurePosixPath()}]
+    as_good = [folder for folder in rest if scores[folder] == scores[best]]
+    if not scores[best] and folders[best] >= _MANY and _is_general(best, sites):
+        as_good = [folder for folder in as_good if folder.name.lower() in _GENERAL]
+    return NewPlace(best, suffix_in(best, paths), tuple(as_good))
+
+
+def suffix_in(folder: PurePosixPath, paths: Sequence[PurePosixPath]) -> str:
+    """Returns the ending that a new page gets: HTML and plain text only where the repository writes nothing else."""
+    pages = _ordinary(paths)
+    beside = [path for path in pages if path.parent == folder]
+    for among in (beside, pages, [] if pages else paths):
+        written = [path for path in among if path.suffix.lower() not in _HAND_WRITTEN_MARKUP]
+        if written:
+            return most_common_suffix(written)
+    return most_common_suffix(beside or pages)
+
+
+def is_neighbour(path: PurePosixPath, place: NewPlace) -> bool:
+    """Tells whether a page shows how those of a place are written."""
+    return path.parent == place.folder and path.suffix == place.suffix and _is_ordinary(path)
+
+
+def _ordinary(paths: Sequence[PurePosixPath]) -> list[PurePosixPath]:
+    """Returns the pages that show where new ones belong; those within programs only where there are no others."""
+    pages = [path for path in paths if _is_ordinary(path)]
+    outside = [path for path in pages if not _is_in_program(path)]
+    return outside or (written if len(written := _written(pages)) >= _MANY else [])
+
+
+@lru_cache(maxsize=65_536)  # asked of all pages, three times for each new one
+def _is_ordinary(path: PurePosixPath) -> bool:
+    name = slug(path.stem).replace("_", "-")
+    about = name in {*_LEGAL, "readme"} or (name in _ABOUT_THE_REPOSITORY and len(path.parts) == 1)
+    return not (about or _is_apart(path.parent) or is_record(path) or is_translation(path))
+
+
+@lru_cache(maxsize=4_096)
+def _is_apart(folder: PurePosixPath) -> bool:
+    parts = [part.lower().replace("_", "-") for part in folder.parts]
+    is_trial = any(map(_TRIALS.fullmatch, parts)) and not _HOLDS_PAGES & set(parts[:1])
+    return is_trial or any(map(_PARTS_OF_PAGES.fullmatch, map(str.lower, folder.parts)))
+
+
+def _is_in_program(path: PurePosixPath) -> bool:
+    folders = [part.lower() for part in path.parts[:-1]]
+    return any(map(_PROGRAMS.fullmatch, folders)) and not _HOLDS_PAGES & set(folders)
+
+
+def _written(pages: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Leaves out HTML and plain text where there is anything else."""
+    return [path for path in pages if path.suffix.lower() not in _HAND_WRITTEN_MARKUP] or pages
+
+
+def _of_the_site(pages: list[PurePosixPath], sites: Collection[PurePosixPath]) -> list[PurePosixPath]:
+    """Returns the pages that a table of contents can list, or those of the folder that holds most of all pages."""
+    held = Counter(path.parent for path in pages)
+    above = {folder: {folder, *folder.parents} for folder in held}
+    listed = [path for path in pages if not above[path.parent].isdisjoint(sites)]
+    if listed:
+        return listed
+    trees = Counter[PurePosixPath]()
+    for folder, count in held.items():
+        trees.update({tree: count for tree in above[folder] if tree.name.lower() in _HOLDS_PAGES})
+    tree = max(trees, key=lambda tree: (trees[tree], -len(tree.parts), tree), default=None)
+    return [path for path in pages if tree in above[path.parent]] if tree and 2 * trees[tree] > len(pages) else pages
+
+
+def _folders(
+    pages: Sequence[PurePosixPath], paths: Sequence[PurePosixPath], sites: Collection[PurePosixPath]
+) -> Counter[PurePosixPath]:
+    """Returns the folders that hold ordinary pages, with how many; beside a README it takes a few."""
+    beside_readme = {path.parent for path in paths if path.stem.lower() == "readme"} - set(sites)
+    counts = Counter(dict.fromkeys((path.parent for path in pages), 0))
+    counts.update(path.parent for path in pages if slug(path.stem).strip("_") not in _FIRST_PAGES)
+    return Counter({folder: n for folder, n in counts.items() if folder not in beside_readme or n >= _FEW})
+
+
+def _rank(
+    folder: PurePosixPath, folders: Counter[PurePosixPath], sites: Collection[PurePosixPath]
+) -> tuple[tuple[bool, ...], tuple[int, ...], PurePosixPath]:
+    is_root, is_special = folder == PurePosixPath() and folder not in sites, not _is_general(folder, sites)
+    is_usual = folders[folder] and (folder in sites or folder in _USUAL)
+    usual = (-1 if folder in sites else _USUAL.index(folder)) if is_usual else len(_USUAL)
+    kind = (is_root, not is_usual, is_special, not folders[folder])
+    return kind, (usual, len(folder.parts), -_version(folder), -folders[folder]), folder
+
+
+def _is_general(folder: PurePosixPath, sites: Collection[PurePosixPath]) -> bool:
+    return folder in sites or folder in _USUAL or folder.name.lower() in _GENERAL
+
+
+def _version(folder: PurePosixPath) -> int:
+    """Returns the version that a folder's pages are for, where its path tells."""
+    found = _VERSION.search(str(folder))
+    return int(found[1]) if found else 0
+
+
+def _score(title: str, folder: PurePosixPath, pages: Sequence[PurePosixPath]) -> int:
+    """Returns how much a title has in common with a folder: its name counts for more than those of its pages."""
+    wanted = _words(title)
+    named = sum(min(len(word), _SHORTEST_STEM) for word in wanted if _is_among(word, _words(folder.name)))
+    return named + max((_in_common(wanted, _words(path.stem)) for path in pages), default=0)
+
+
+def _by_folder(pages: Sequence[PurePosixPath]) -> dict[PurePosixPath, list[PurePosixPath]]:
+    found: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in pages:
+        found.setdefault(path.parent, []).append(path)
+    return found
+
+
+def _in_common(wanted: set[str], words: set[str]) -> int:
+    """Returns how many words two names share, where that is most of either; the others say too little."""
+    shared = sum(_is_among(word, words) for word in wanted)
+    return shared if 2 * shared > min(len(wanted), len(words)) else 0
+
+
+def _words(name: str) -> set[str]:
+    words = slug(name).replace("_", "-").split("-")
+    return {word for word in words if len(word) >= _SHORTEST_WORD} - _SAYS_LITTLE
+
+
+def _is_among(word: str, others: set[str]) -> bool:
+    return any(_are_related(word, other) for other in others)
+
+
+def _are_related(one: str, other: str) -> bool:
+    """Tells whether two words are probably of one stem: deploy and deployment, configure and configuration."""
+    same = next((index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    if same is None:
+        return one.removesuffix("s") == other.removesuffix("s") or min(len(one), len(other)) >= _SHORTEST_STEM
+    return same >= _SAME_BEGINNING and 2 * same >= max(len(one), len(other))

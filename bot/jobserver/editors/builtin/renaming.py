@@ -1,0 +1,204 @@
+"""A page under another name: its title, the links that lead to it, and its places in tables of contents. Pure."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from posixpath import normpath
+from urllib.parse import unquote
+
+from bot.jobserver.documents.front_matter import find_front_matter
+from bot.jobserver.documents.mkdocs_navigation import scalar
+from bot.jobserver.documents.page import Link, LinkKind, Page, Region, RegionKind
+from bot.jobserver.documents.parsing import PAGE_SUFFIXES
+from bot.jobserver.documents.slugs import heading_anchor, slug
+
+_NUMBER = re.compile(r"(?P<number>\d{1,4}[-_. ]+)(?=\D)")
+_TARGET = re.compile(r"[^\s()<>\"'`]+")
+_DEFINITION = re.compile(r"^ {0,3}\[[^\]\[\n]{1,200}\]:[ \t]{0,5}<?(?P<target>[^\s<>]{1,500})", re.MULTILINE)
+_DOCUMENT_ROLE = re.compile(r"[:{]doc[:}]`(?:[^`<>\n]{0,200}<)?(?P<target>[^`<>\n]{1,200})>?`")
+_TITLE_LINE = re.compile(
+    r"(?P<key>title|sidebarTitle|sidebar_label|linkTitle)(?P<sign>[ \t]*+[:=][ \t]*+)(?P<value>\S[^\r\n]*)"
+)
+_ENDINGS = (*PAGE_SUFFIXES, ".html")
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What a page is called now, and is to be called. Its file can keep its name, or its title."""
+
+    old: PurePosixPath
+    new: PurePosixPath
+    old_title: str
+    new_title: str
+
+
+def new_path(old: PurePosixPath, title: str) -> PurePosixPath:
+    """Returns the path that a page has by its title: in the same folder, with the number and the sign between words."""
+    number = _NUMBER.match(old.stem)
+    words = slug(title) or "page"
+    name = words.replace("-", "_") if "_" in old.stem and "-" not in old.stem else words
+    return old.with_name(f"{number['number'] if number else ''}{name}{old.suffix}")
+
+
+def retitled(text: str, suffix: str, renaming: Renaming) -> str:
+    """Returns a page with another title: in its front matter, and as its first heading where that is the old title."""
+    front = find_front_matter(text)
+    end = front.span.end if front else 0
+    return _retitled_front_matter(text[:end], renaming) + _retitled_heading(text[end:], suffix.lower(), renaming)
+
+
+def _retitled_front_matter(block: str, renaming: Renaming) -> str:
+    def written(match: re.Match[str]) -> str:
+        value = match["value"].rstrip()
+        if value.strip("\"'") != renaming.old_title:
+            return match[0]
+        title = renaming.new_title
+        quoted = value[:1] in {'"', "'"} or match["sign"].strip() == "="
+        return f"{match['key']}{match['sign']}{_quoted(title) if quoted else scalar(title)}"
+
+    lines = block.splitlines(keepends=True)
+    return "".join(_TITLE_LINE.sub(written, line, count=1) if _TITLE_LINE.match(line) else line for line in lines)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _retitled_heading(body: str, suffix: str, renaming: Renaming) -> str:
+    lines = body.splitlines(keepends=True)
+    for index, line in enumerate(lines[:200]):
+        words = line.strip().lstrip("#=").strip() if line.startswith(("# ", "= ")) else line.strip()
+        is_marked = line.startswith(("# ", "= "))
+        below = lines[index + 1].strip() if index + 1 < len(lines) else ""
+        is_underlined = len(below) > 1 and len(set(below)) == 1 and below[0] in "=-~*#^"
+        if words != renaming.old_title or not (is_marked or is_underlined):
+            continue
+        lines[index] = line.replace(renaming.old_title, renaming.new_title, 1)
+        if not is_marked and suffix == ".rst":
+            lines[index + 1] = lines[index + 1].replace(below, below[0] * max(len(below), len(renaming.new_title)), 1)
+        break
+    return "".join(lines)
+
+
+class Relinker:
+    """Finds what leads to the old page. `roots`: the folders that addresses from the site's root begin at, in order."""
+
+    def __init__(self, renaming: Renaming, paths: Collection[PurePosixPath], roots: Sequence[PurePosixPath]) -> None:
+        self._renaming = renaming
+        self._known = {str(_bare(path)) for path in paths}
+        self._old = str(_bare(renaming.old))
+        self._roots = roots
+        self._anchors = heading_anchor(renaming.old_title), heading_anchor(renaming.new_title)
+
+    def relinked(self, path: PurePosixPath, page: Page) -> tuple[str, int]:
+        """Returns a page's text with its links as they are to be, and how many were changed."""
+        targets = {link.target: new for link in page.links if (new := self._new_target(path, link)) is not None}
+        changes = [change for region in page.regions for change in self._in_region(page.text, region, targets)]
+        changes += _in_definitions(page, targets)
+        if path.suffix.lower() in {".rst", ".md"}:
+            changes += self._documents(path, page.text)
+        changes = [change for change in dict.fromkeys(changes) if change[2] != page.text[change[0] : change[1]]]
+        return _changed(page.text, changes), len(changes)
+
+    def leads_here(self, path: PurePosixPath, target: str) -> bool:
+        """Tells whether a link of a page leads to the old page."""
+        written = unquote(target.partition("#")[0].partition("?")[0])
+        if not written:
+            return False
+        if written.startswith("/"):
+            starts: Sequence[PurePosixPath] = self._roots
+        else:
+            starts = (path.parent, path.with_suffix(""))
+        found = (bare for start in starts if (bare := _joined(start, written.lstrip("/"))) in self._known)
+        return next(found, "") == self._old
+
+    def moved(self, target: str) -> str | None:
+        """Returns the target with the page's new name; None where its name does not stand in it."""
+        path, sign, rest = _split(target)
+        folder, slash, name = path.rstrip("/").rpartition("/")
+        old, new = self._renaming.old, self._renaming.new
+        number = _NUMBER.match(old.stem)
+        stems = {old.stem: new.stem}
+        if number:
+            stems[old.stem.removeprefix(number[0])] = new.stem.removeprefix(number[0])
+        names = {f"{was}{ending}": f"{now}{ending}" for was, now in stems.items() for ending in ("", *_ENDINGS)}
+        if unquote(name) not in names:
+            return None
+        if sign == "#" and rest == self._anchors[0]:
+            rest = self._anchors[1]
+        return f"{folder}{slash}{names[unquote(name)]}{'/' if path.endswith('/') else ''}{sign}{rest}"
+
+    def _new_target(self, path: PurePosixPath, link: Link) -> str | None:
+        if link.kind is LinkKind.ANCHOR and path == self._renaming.old:
+            return f"#{self._anchors[1]}" if link.target == f"#{self._anchors[0]}" else None
+        if link.kind is not LinkKind.RELATIVE or link.is_image or not self.leads_here(path, link.target):
+            return None
+        return self.moved(link.target)
+
+    def _in_region(self, text: str, region: Region, targets: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+        if region.kind not in {RegionKind.LINK, RegionKind.MARKUP} or not targets:
+            return
+        start, end = region.span.start, region.span.end
+        found = [match for match in _TARGET.finditer(text, start, end) if match[0] in targets]
+        yield from ((match.start(), match.end(), targets[match[0]]) for match in found)
+        old = self._renaming.old_title
+        if found and text.startswith("](", start) and text.endswith(f"[{old}", max(0, start - len(old) - 1), start):
+            yield start - len(old), start, self._renaming.new_title
+        at = text.find(f'title="{old}"', start, end) if found and '"' not in self._renaming.new_title else -1
+        if at >= 0:
+            yield at + len('title="'), at + len('title="') + len(old), self._renaming.new_title
+
+    def _documents(self, path: PurePosixPath, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yields what Sphinx calls a page by: `:doc:` and the lines of a `toctree`."""
+        for match in _DOCUMENT_ROLE.finditer(text):
+            if self.leads_here(path, match["target"]) and (new := self.moved(match["target"])):
+                yield match.start("target"), match.end("target"), new
+        if "toctree" not in text:
+            return
+        position, inside = 0, False
+        for line in text.splitlines(keepends=True):
+            if line.strip():
+                inside = "toctree" in line or (inside and (line[0] in " \t" or "{toctree}" in text))
+            name = line.strip().rpartition("<")[2].removesuffix(">")
+            if inside and name and self.leads_here(path, name) and (new := self.moved(name)):
+                at = position + line.rindex(name)
+                yield at, at + len(name), new
+            position += len(line)
+
+
+def _in_definitions(page: Page, targets: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Yields the targets of `[name]: target`, outside of code."""
+    if not targets:
+        return
+    code = sorted((region.span.start, region.span.end) for region in page.regions if region.kind is RegionKind.CODE)
+    for match in _DEFINITION.finditer(page.text):
+        start, end = match.span("target")
+        before = bisect_right(code, (start, end))
+        if match["target"] in targets and not (before and start < code[before - 1][1]):
+            yield start, end, targets[match["target"]]
+
+
+def _split(target: str) -> tuple[str, str, str]:
+    sign = min((sign for sign in "?#" if sign in target), key=target.index, default="")
+    path, _, rest = target.partition(sign) if sign else (target, "", "")
+    return path, sign, rest
+
+
+def _bare(path: PurePosixPath) -> PurePosixPath:
+    return path.with_suffix("") if path.suffix.lower() in _ENDINGS else path
+
+
+def _joined(start: PurePosixPath, written: str) -> str:
+    joined = normpath(str(start / written))
+    return "" if joined.startswith("..") else str(_bare(PurePosixPath(joined)))
+
+
+def _changed(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    parts, done = list[str](), 0
+    for start, end, new in sorted(changes):
+        if start >= done:
+            parts += [text[done:start], new]
+            done = end
+    return "".join([*parts, text[done:]])

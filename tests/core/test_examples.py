@@ -1,0 +1,63 @@
+"""Buttons that say a follow-up: a press is as good as the words, once for each person."""
+
+import pytest
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+
+from bot.domain.notices.questions import RequestRefused
+from bot.domain.permissions import PermissionRules, Refusal
+from bot.domain.requests import Person, RequestKind, WayIn
+from bot.domain.written import Written
+
+EXAMPLE = 'Replace "colour" with "color"'
+
+
+async def press(world: CoreWorld, ts: str, person: Person = ANA, *, button: int = 1) -> None:
+    thread = await world.thread(ts)
+    key = f"example/T1/C1/{ts}/{button}/{person.id}"
+    assert await world.service.follow_up(Written(person, thread.id, EXAMPLE, key, WayIn.BUTTON))
+    await world.pass_time(5)
+
+
+async def test_a_press_is_sent_once_and_pressed_again_that_is_told(world: CoreWorld) -> None:
+    ts = await world.started()
+    for _ in range(3):
+        await press(world, ts)
+    assert world.job_api.messages["job-1"] == [EXAMPLE]
+    assert world.chat.answers() == ["already_accepted"]
+    await press(world, ts, button=2)
+    await press(world, ts, BEN)
+    assert world.job_api.messages["job-1"] == [EXAMPLE] * 3, "another button, and another person's press"
+
+
+async def test_whoever_presses_steers_and_is_held_to_the_same_rules(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.rules = PermissionRules("T1", people=frozenset({ANA.id}))
+    world.assemble()
+    await press(world, ts, EVA)
+    (refused,) = world.chat.told_as(RequestRefused)
+    assert refused.refusal is Refusal.OTHER_ORGANIZATION
+    await press(world, ts, BEN)
+    assert [each.refusal for each in world.chat.told_as(RequestRefused)][1:] == [Refusal.NOT_ON_THE_LIST]
+    assert world.job_api.messages["job-1"] == []
+    await press(world, ts, BEN)
+    assert world.chat.answers() == ["see_thread"]
+
+
+async def test_a_press_waits_for_nobody_who_muted_and_reaches_no_job_that_is_over(world: CoreWorld) -> None:
+    ts = await world.started()
+    thread = await world.thread(ts)
+    await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
+    await press(world, ts, BEN)
+    assert world.chat.answers() == ["muted", "reply_not_sent_muted"]
+    await world.press(RequestKind.UNMUTE, ANA, "", key="p2", thread_id=thread.id)
+    await press(world, ts, BEN)
+    assert world.job_api.messages["job-1"] == [EXAMPLE], "it was not recorded before"
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+async def test_after_an_end_or_a_stop_a_press_takes_the_work_up_again(world: CoreWorld, status: str) -> None:
+    ts = await world.started()
+    world.job_api.show("job-1", status)
+    await world.pass_time(30)
+    await press(world, ts)
+    assert world.job_api.messages["job-1"] == [EXAMPLE]
