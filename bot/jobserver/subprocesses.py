@@ -94,6 +94,17 @@ Watch = Callable[[int], Awaitable[str]]
 """Given a process id, waits until the process must be ended, and returns why. Is cancelled when the process ends."""
 
 
+class Process(Protocol):
+    """A process that runs, or has ended. It leads a group."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    async def wait(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Command:
     """What to run, without a shell. `time_limit` is in seconds."""
@@ -119,18 +130,22 @@ async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None,
         out = await _pipe_into(stdout, stack)
         err = await _pipe_into(stderr, stack) if stderr else None
         process = await _start(command, stdout=out, stderr=err)
-        try:
-            async with asyncio.timeout(command.time_limit):
-                code = await (_watched(process, watch) if watch else process.wait())
-        except TimeoutError:
-            raise ProcessTimeoutError from None
-        finally:
-            # Shielded: a second cancellation must not leave a group running.
-            await asyncio.shield(_end(process))
-    return code
+        return await ended(process, command.time_limit, watch)
 
 
-async def _watched(process: asyncio.subprocess.Process, watch: Watch) -> int:
+async def ended(process: Process, time_limit: float, watch: Watch | None = None) -> int:
+    """Waits for the end of a process, which leads a group of its own; otherwise as `run` does."""
+    try:
+        async with asyncio.timeout(time_limit):
+            return await (_watched(process, watch) if watch else process.wait())
+    except TimeoutError:
+        raise ProcessTimeoutError from None
+    finally:
+        # Shielded: a second cancellation must not leave a group running.
+        await asyncio.shield(_end(process))
+
+
+async def _watched(process: Process, watch: Watch) -> int:
     watching = asyncio.ensure_future(watch(process.pid))
     ending = asyncio.create_task(process.wait())
     try:
@@ -161,9 +176,19 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
 
 
 async def _pipe_into(output: Writer, stack: contextlib.AsyncExitStack) -> IO[bytes]:
-    """Returns the writing end of a pipe into `output`, which is read to its end, or until `stack` has waited for it."""
+    """Returns the writing end of a pipe into `output`."""
     read_end, write_end = os.pipe()
-    write_stream = stack.enter_context(os.fdopen(write_end, "wb"))
+    write_stream = os.fdopen(write_end, "wb")
+    try:
+        await read_into(read_end, output, stack)
+    except BaseException:
+        write_stream.close()
+        raise
+    return stack.enter_context(write_stream)
+
+
+async def read_into(read_end: int, output: Writer, stack: contextlib.AsyncExitStack) -> None:
+    """Reads a pipe into `output`, to its end, or until `stack` has waited for it."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
@@ -172,14 +197,12 @@ async def _pipe_into(output: Writer, stack: contextlib.AsyncExitStack) -> IO[byt
 
     async def finish() -> None:
         # A grandchild in a session of its own may hold the pipe open: take what is there and go on.
-        write_stream.close()
         await asyncio.wait({task}, timeout=_DRAIN_S)
         transport.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     stack.push_async_callback(finish)
-    return write_stream
 
 
 async def _copy(reader: asyncio.StreamReader, output: Writer) -> None:
@@ -187,7 +210,7 @@ async def _copy(reader: asyncio.StreamReader, output: Writer) -> None:
         output.write(data)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Process) -> None:
     if process.returncode is None:
         _signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):

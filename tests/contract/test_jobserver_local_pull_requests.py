@@ -1,7 +1,8 @@
 """Local pull requests as they are kept: through an update of their database, and until they are forgotten."""
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.pull_requests.local.table import STEPS
 from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
 
 KEPT = timedelta(days=90)
@@ -53,10 +54,26 @@ def repository(tmp_path: Path) -> Path:
     return repository
 
 
+def git_for(repository: Path) -> Git:
+    return Git.for_settings(JobServerSettings(repository=str(repository), api_key=SecretStr(KEY)))
+
+
+class SlowMirror(Mirror):
+    """Fetches when it is told to."""
+
+    def __init__(self, git: Git, directory: Path) -> None:
+        super().__init__(git, directory)
+        self.is_asked, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:
+        self.is_asked.set()
+        await self.goes_on.wait()
+        return await super().fetch(branch, *more)
+
+
 @asynccontextmanager
-async def opened(repository: Path, data: Path) -> AsyncIterator[Kept]:
-    settings = JobServerSettings(repository=str(repository), api_key=SecretStr(KEY))
-    mirror, clock = Mirror(Git.for_settings(settings), data / "mirror.git"), Clock()
+async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Kept]:
+    mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
     async with open_local_pull_requests(
         mirror, data / "pulls.sqlite3", base=BaseBranch("main"), public_url="http://here", now=clock, keep_ended=KEPT
     ) as pull_requests:
@@ -97,6 +114,17 @@ async def test_a_branch_has_one_open_pull_request_and_the_newest_is_found(reposi
             (2, None, "Ben", "https://slack.example/p1"),
             (1, "Ada", "Ben", "https://slack.example/p1"),
         ]
+
+
+async def test_a_branch_without_a_pull_request_waits_for_nobody_s_fetch(repository: Path, tmp_path: Path) -> None:
+    """Every new job asks for its own, while others are opened."""
+    mirror = SlowMirror(git_for(repository), tmp_path / "data" / "mirror.git")
+    async with opened(repository, tmp_path / "data", mirror) as kept, asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        opening = tasks.create_task(kept.pull_requests.open(NEW))
+        await mirror.is_asked.wait()
+        assert await kept.pull_requests.find("another") is None
+        mirror.goes_on.set()
+        assert (await opening).number == 1
 
 
 async def test_the_list_has_pages(repository: Path, tmp_path: Path) -> None:

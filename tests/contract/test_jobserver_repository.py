@@ -361,6 +361,24 @@ async def test_a_snapshot_reads_what_was_committed(world: World) -> None:
     assert PurePosixPath("docs/guides/one.md") in snapshot.paths()
     assert snapshot.read(PurePosixPath("docs/start.md")) == b"# Start\n\nOne.\n"
     assert snapshot.read(PurePosixPath("docs/none.md")) is None
+    paths = [PurePosixPath(name) for name in ("docs/start.md", "docs/none.md", "docs/guides/one.md")]
+    assert dict(snapshot.read_all(paths)) == {path: snapshot.read(path) for path in paths if path.stem != "none"}
+    assert list(snapshot.read_all([])) == []
+    assert next(iter(snapshot.read_all(snapshot.paths())))[0] == snapshot.paths()[0], "the rest is left"
+
+
+async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path) -> None:
+    """Nothing can be reached through what were links, and the folder is no repository."""
+    (world.theirs / "link.md").symlink_to("/etc/passwd")
+    world.commit_of_theirs("main", "docs/two.md", "# Two\n")
+    start = await world.checked_out()
+    folder = tmp_path / "written"
+    folder.mkdir()
+    await asyncio.to_thread(world.repository.snapshot(start.tree).write_files, folder)
+    assert (folder / "docs/two.md").read_text() == "# Two\n"
+    assert (folder / "link.md").read_text() == "/etc/passwd"
+    assert not (folder / "link.md").is_symlink()
+    assert {path.name for path in folder.iterdir()} == {path.name for path in world.copy.iterdir()}
 
 
 async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
@@ -391,6 +409,33 @@ def many_objects(mirror: Path) -> None:
     for number, name in enumerate(names):
         name.write_text(f"{number}")
     git(mirror, "hash-object", "-w", *map(str, names))
+
+
+async def test_files_of_the_newest_base_are_listed_once(world: World) -> None:
+    """Most jobs begin from it; once it moved, from the new one."""
+    tree = (await world.checked_out()).tree
+    listed = await world.mirror.listing(tree)
+    assert await world.mirror.listing(tree) is listed
+    world.commit_of_theirs("main", "docs/newer.md", "# Newer\n")
+    newer = await world.mirror.listing((await world.checked_out()).tree)
+    assert newer.blobs.keys() - listed.blobs.keys() == {PurePosixPath("docs/newer.md")}
+
+
+async def test_a_packed_repository_is_mirrored_and_pushed_to_as_any_other(world: World) -> None:
+    """Hosts pack: objects with bitmaps and a graph of commits, and the names of branches; before and after the first
+    fetch.
+    """
+    for number in range(2):
+        world.commit_of_theirs("main", f"docs/page{number}.md", f"# Page {number}\n")
+        git(world.bare, "config", "repack.writeBitmaps", "true")
+        git(world.bare, "gc", "--quiet", "--prune=now")
+        git(world.bare, "commit-graph", "write", "--reachable")
+        assert "count: 0\n" in git(world.bare, "count-objects", "-v")
+        assert not any((world.bare / "refs" / "heads").iterdir())
+        commit = await pushed(world, "docs/new.md", f"# New {number}\n")
+        assert git(world.bare, "rev-parse", BRANCH).strip() == commit
+        assert git(world.bare, "show", f"{BRANCH}:docs/page{number}.md") == f"# Page {number}\n"
+    git(world.mirror.directory, "fsck", "--no-progress")  # it fails where anything is missing
 
 
 async def test_a_repository_out_of_reach_is_said(world: World) -> None:

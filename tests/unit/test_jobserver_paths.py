@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.names_that_run import folded
-from bot.jobserver.repository.portable_names import unportable
+from bot.jobserver.repository.portable_names import folders_of, unportable
 from bot.jobserver.settings import JobServerSettings
 
 RUNS = [
@@ -158,6 +158,13 @@ def test_names_that_other_systems_cannot_hold_are_told(new: list[str], words: st
     told = list(unportable(paths, known))
     assert len(told) == bool(words)
     assert all(words in line for line in told)
+
+
+@given(st.lists(st.lists(st.text("ab.", min_size=1), min_size=1)))
+def test_the_folders_of_paths_are_all_that_they_lie_in(names: list[list[str]]) -> None:
+    """As pathlib has them."""
+    paths = [path for parts in names if (path := PurePosixPath(*parts)) != PurePosixPath()]
+    assert folders_of(paths) == {folder for path in paths for folder in path.parents}
 
 
 MKDOCS = b"site_name: x\nplugins: [search]\nnav:\n  - Home: index.md\n"

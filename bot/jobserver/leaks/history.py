@@ -8,7 +8,7 @@ from pathlib import Path
 
 _LINK = "120000"
 _FILE = "100"
-_GONE = "0"
+_ADDED = "A"
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,14 @@ class NewFile:
 
 
 @dataclass(frozen=True)
+class New:
+    """The names that a change added, and the files that are new or changed, without those that only moved."""
+
+    names: Sequence[str]
+    files: Sequence[NewFile]
+
+
+@dataclass(frozen=True)
 class History:
     """git in the mirror. `command` is git with its options."""
 
@@ -27,23 +35,17 @@ class History:
     directory: Path
     environment: Mapping[str, str]
 
-    def new_files(self, before: str, after: str) -> list[NewFile]:
-        """Returns what is new or changed, without what only moved."""
+    def change(self, before: str, after: str) -> New:
         listed = self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after, "--")
         fields = listed.decode(errors="surrogateescape").split("\0")
         changes = [(facts.lstrip(":").split(" "), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
         known = {facts[2] for facts, _ in changes}
-        return [
+        files = [
             NewFile(path, facts[3])
             for facts, path in changes
             if (facts[1].startswith(_FILE) or facts[1] == _LINK) and facts[3] not in known
         ]
-
-    def new_names(self, before: str, after: str) -> list[str]:
-        listed = self._run(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", before, after, "--"
-        )
-        return [name for name in listed.decode(errors="surrogateescape").split("\0") if name]
+        return New([path for facts, path in changes if facts[4] == _ADDED], files)
 
     def contents(self, files: Sequence[NewFile]) -> Iterator[tuple[NewFile, bytes]]:
         """Yields the files with their bytes, one after the other."""

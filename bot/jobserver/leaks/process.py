@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -13,11 +12,12 @@ from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.leaks.worker import TOO_MUCH_PACKED, Task
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 60.0
 """Public documentation is read at 2 to 5 MB in a second."""
 _OUTPUT = 100_000
-_OUTSIDE = Path("/")
+WORKER = "bot.jobserver.leaks.worker"
 _LEAKS = TypeAdapter(tuple[Leak, ...])
 
 
@@ -29,11 +29,17 @@ class LeakScanProcess:
     known: Callable[[], tuple[str, ...]]
     allowed: tuple[str, ...] = ()
     time_limit: float = TIME_LIMIT_S
+    worker: WarmModule = field(default_factory=lambda: WarmModule(WORKER))
 
     async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
         output = subprocesses.LastBytes(_OUTPUT)
         try:
-            code = await subprocesses.run(self._command(trees), stdout=output, stderr=subprocesses.LastBytes(_OUTPUT))
+            code = await self.worker.run(
+                self._task(trees),
+                time_limit=self.time_limit,
+                stdout=output,
+                stderr=subprocesses.LastBytes(_OUTPUT),
+            )
         except subprocesses.ProcessTimeoutError:
             raise LeakScanError(f"took longer than {self.time_limit:g} s{_where(output)}") from None
         except OSError as error:
@@ -48,7 +54,7 @@ class LeakScanProcess:
             raise LeakScanError(f"met more than is unpacked{_where(output)}")
         raise LeakScanError(f"ended with exit code {code}{_where(output)}")
 
-    def _command(self, trees: Trees) -> subprocesses.Command:
+    def _task(self, trees: Trees) -> bytes:
         git = self.mirror.git.command(self.mirror.directory, (), b"", {})
         task = Task(
             command=git.arguments,
@@ -60,13 +66,7 @@ class LeakScanProcess:
             known=self.known(),
             allowed=self.allowed,
         )
-        return subprocesses.Command(
-            subprocesses.own_module("bot.jobserver.leaks.worker"),
-            _OUTSIDE,
-            {"PATH": "", "LC_ALL": "C.UTF-8"},
-            self.time_limit,
-            json.dumps(task).encode(),
-        )
+        return json.dumps(task).encode()
 
 
 def _last_line(output: subprocesses.LastBytes) -> bytes:

@@ -23,10 +23,6 @@ class Suspicion:
     rule: str
     lines: tuple[str, ...]
 
-    @property
-    def is_own(self) -> bool:
-        return self.kind is SecretKind.OWN
-
 
 class Scanner:
     """Knows the values of this server in all their forms, and what is allowed."""

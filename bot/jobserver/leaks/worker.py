@@ -45,6 +45,13 @@ class Found(TypedDict):
 
 
 def main() -> None:
+    try:
+        _look()
+    except TooMuchPackedError:
+        sys.exit(TOO_MUCH_PACKED)
+
+
+def _look() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     task: Task = json.load(sys.stdin)
     history = History(task["command"], Path(task["directory"]), task["environment"])
@@ -57,9 +64,10 @@ def main() -> None:
 
 
 def _suspicions(task: Task, history: History, scanner: Scanner) -> Iterator[Suspicion]:
-    for name in history.new_names(task["start"], task["commit"]):
+    new = history.change(task["start"], task["commit"])
+    for name in new.names:
         yield from scanner.suspicions(name, name.encode(errors="surrogateescape"))
-    for file, data in history.contents(history.new_files(task["start"], task["commit"])):
+    for file, data in history.contents(new.files):
         _tell(file.path.encode(errors="replace").decode())
         yield from scanner.suspicions(file.path, data)
 
@@ -73,10 +81,3 @@ def _found(suspicion: Suspicion, masker: SecretMasker) -> Found:
 def _tell(value: str | list[Found]) -> None:
     sys.stdout.write(f"{json.dumps(value)}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except TooMuchPackedError:
-        sys.exit(TOO_MUCH_PACKED)

@@ -156,9 +156,6 @@ class Git:
             raise GitError(f"git {arguments[0]}: its output is too long to be read")
         return result.output
 
-    async def succeeds(self, directory: Path, *arguments: str) -> bool:
-        return (await self.try_run(directory, *arguments)).exit_code == 0
-
     async def revision(self, directory: Path, ref: str) -> str | None:
         """Returns the commit a full ref name points to, or None."""
         result = await self.try_run(

@@ -1,8 +1,10 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
-from collections.abc import Awaitable, Callable, Collection
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import Changes
@@ -10,7 +12,8 @@ from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.changes import parse_changes
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.interface import Collected, StartingPoint
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.lower_tree import lay_over
+from bot.jobserver.repository.mirror import Mirror, Tip
 from bot.jobserver.repository.refusals import explain
 from bot.jobserver.repository.tree_snapshot import TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
@@ -28,24 +31,41 @@ class _Merged:
     conflicts: tuple[str, ...]
 
 
-class GitRepository:
-    """Implements `Repository` with git."""
+class Copies(Protocol):
+    """Where the files of jobs come from."""
 
-    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits) -> None:
+    async def check_out(self, tree: str, directory: Path) -> None:
+        """Makes an empty directory a copy of a tree. Raises GitError."""
+        ...
+
+
+class Overlays:
+    """Copies whose files stay in git, for an editor that reads them there."""
+
+    async def check_out(self, tree: str, directory: Path) -> None:
+        await asyncio.to_thread(lay_over, tree, directory)
+
+
+class GitRepository:
+    """Implements `Repository` with git. `copies`: how a directory gets its files, if not by a checkout."""
+
+    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits, copies: Copies | None = None) -> None:
         self._mirror = mirror
         self._base = base
         self._limits = limits
+        self._check_out = copies.check_out if copies else self._check_out_anew
 
     async def start(self, branch: str) -> StartingPoint:
-        base = await self._fetch(branch)
-        head = await self._mirror.revision(branch)
-        if head is None or await self._is_ancestor(head, base):
-            return StartingPoint((base,), await self._tree_of(base), base)
-        if await self._is_ancestor(base, head):
-            return StartingPoint((head,), await self._tree_of(head), base)
-        return await self._brought_up_to_date(branch, head, base)
+        tips = await self._fetch(branch)
+        base, head = tips[self._base.name], tips.get(branch)
+        parted = await self._merge_base(base.commit, head.commit) if head else ""
+        if head is None or parted == head.commit:
+            return StartingPoint((base.commit,), base.tree, base.commit)
+        if parted == base.commit:
+            return StartingPoint((head.commit,), head.tree, base.commit)
+        return await self._brought_up_to_date(branch, head, base.commit)
 
-    async def _fetch(self, branch: str) -> str:
+    async def _fetch(self, branch: str) -> Mapping[str, Tip]:
         try:
             return await self._mirror.fetch(self._base.name, branch)
         except NoSuchBranchError:
@@ -55,14 +75,14 @@ class GitRepository:
             self._base.follow(default)
             return await self._mirror.fetch(self._base.name, branch)
 
-    async def _brought_up_to_date(self, branch: str, head: str, base: str) -> StartingPoint:
+    async def _brought_up_to_date(self, branch: str, head: Tip, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; where that is not clean, the branch stays as it is."""
-        merged = await self._merge_tree(head, base)
+        merged = await self._merge_tree(head.commit, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
             note = f"the branch is behind {self._base.name}, and both changed {named}: it was left as it is"
-            return StartingPoint((head,), await self._tree_of(head), base, note)
-        commit = await self._commit_tree((head, base), merged.tree, f"Merge {self._base.name} into {branch}\n")
+            return StartingPoint((head.commit,), head.tree, base, note)
+        commit = await self._commit_tree((head.commit, base), merged.tree, f"Merge {self._base.name} into {branch}\n")
         return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
 
     async def _merge_tree(self, first: str, second: str) -> _Merged:
@@ -75,6 +95,9 @@ class GitRepository:
         return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
 
     async def check_out(self, tree: str, directory: Path) -> None:
+        await self._check_out(tree, directory)
+
+    async def _check_out_anew(self, tree: str, directory: Path) -> None:
         await WorkingCopy(self._mirror, directory, self._limits).check_out(tree)
 
     async def collect(self, tree: str, directory: Path) -> Collected:
@@ -137,10 +160,9 @@ class GitRepository:
         return output.strip()
 
     async def changes(self, start: str, end: str) -> Changes:
-        parted = await self._mirror.git.try_run(self._mirror.directory, "merge-base", start, end)
         output = await self._mirror.run(
             "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
-            parted.output.strip() or start, end, "--",
+            await self._merge_base(start, end) or start, end, "--",
         )  # fmt: skip
         return parse_changes(printable(output))
 
@@ -157,5 +179,6 @@ class GitRepository:
     async def _tree_of(self, tree: str) -> str:
         return (await self._mirror.run("rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}")).strip()
 
-    async def _is_ancestor(self, commit: str, of: str) -> bool:
-        return await self._mirror.git.succeeds(self._mirror.directory, "merge-base", "--is-ancestor", commit, of)
+    async def _merge_base(self, first: str, second: str) -> str:
+        """Returns where two commits parted; nothing where they have nothing in common."""
+        return (await self._mirror.git.try_run(self._mirror.directory, "merge-base", first, second)).output.strip()

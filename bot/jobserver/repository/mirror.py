@@ -2,11 +2,14 @@
 
 import asyncio
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.refusals import IS_SHALLOW
+from bot.jobserver.repository.tree_listing import TreeListing, parse_listing
 
 _MOST_LOOSE = 2_000
 """Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
@@ -14,6 +17,14 @@ _MOST_PACKS = 20
 # Names the heading above a change instead of any line; git knows these two by itself.
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A branch's newest commit, and the tree of its files."""
+
+    commit: str
+    tree: str
 
 
 class Mirror:
@@ -24,9 +35,10 @@ class Mirror:
         self.directory = directory
         self._lock = asyncio.Lock()
         self._has_attributes = False
+        self._listed: tuple[str, TreeListing] | None = None
 
-    async def fetch(self, branch: str, *more: str) -> str:
-        """Fetches branches and returns the first one's newest commit; those of `more` may be missing.
+    async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:
+        """Fetches branches and returns those that are there: the first one is, those of `more` may be missing.
 
         Raises:
             NoSuchBranchError: the repository has no such branch.
@@ -45,10 +57,23 @@ class Mirror:
                 if "couldn't find remote ref" in str(error):
                     raise NoSuchBranchError(f"the branch {branch} is not in the repository") from None
                 raise
-        commit = await self.revision(branch)
-        if commit is None:  # it is there, and git took none of it, though it calls that no error
+        tips = await self._tips(branch, *more)
+        if branch not in tips:  # it is there, and git took none of it, though it calls that no error
             raise GitError(IS_SHALLOW)
-        return commit
+        return tips
+
+    async def listing(self, tree: str) -> TreeListing:
+        """Returns the files of a tree. Those of the last one are kept: most jobs begin from the newest base."""
+        if self._listed is None or self._listed[0] != tree:
+            output = await self.run("ls-tree", "-r", "-z", "--full-tree", tree)
+            self._listed = tree, await asyncio.to_thread(parse_listing, output)
+        return self._listed[1]
+
+    async def _tips(self, *branches: str) -> Mapping[str, Tip]:
+        names = {f"refs/heads/{branch}": branch for branch in branches}
+        listed = await self.run("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
+        found = (line.split(" ") for line in listed.splitlines())
+        return {names[name]: Tip(commit, tree) for name, commit, tree in found if name in names}
 
     async def revision(self, branch: str) -> str | None:
         """Returns a branch's newest commit as it was fetched or pushed last."""

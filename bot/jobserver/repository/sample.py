@@ -19,7 +19,7 @@ _AUTHOR = {
 _README = """# Lumo handbook
 
 Lumo is a desk lamp with an open interface. These pages tell how to set it up, choose its colour and drive it from
-your own programs.
+your own programs. All of it is for version 2.0 of its software.
 
 - [Getting started](docs/getting-started.md)
 - [Guides](docs/guides/index.md)

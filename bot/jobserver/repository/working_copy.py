@@ -1,32 +1,31 @@
 """The files that an editor works on: out of the mirror, and back into it. The git directory never is in their reach."""
 
 import asyncio
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.file_owners import hand_over_contents
+from bot.jobserver.errors import GitError
+from bot.jobserver.file_owners import hand_over, hand_over_contents
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.file_stamps import load_stamps, save_stamps, stamps
 from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
 from bot.jobserver.repository.interface import Collected
+from bot.jobserver.repository.lower_tree import lower_tree, note_of
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.portable_names import unportable
 from bot.jobserver.repository.removal import remove
+from bot.jobserver.repository.tree_listing import Mode, TreeListing
 
 _NAMED_AT_MOST = 20
 """How many of the files that were left out are named."""
 
 
-class _Mode(StrEnum):
-    """What git keeps besides plain files."""
-
-    PROGRAM = "100755"
-    LINK = "120000"
-    REPOSITORY = "160000"
+_SOME, _NONE = 0, 1
+"""Exit codes of `git check-ignore`."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,6 @@ class ChangeLimits:
     max_files: int
     max_file_bytes: int
     allowed: AllowedPaths = AllowedPaths()  # noqa: RUF009 - immutable
-
-
-@dataclass(frozen=True)
-class _Entry:
-    mode: str
-    blob: str
-    path: PurePosixPath
 
 
 class WorkingCopy:
@@ -57,9 +49,16 @@ class WorkingCopy:
 
     async def check_out(self, tree: str) -> None:
         """Writes the tree's files into the directory, which is empty."""
-        await asyncio.to_thread(self._index.unlink, missing_ok=True)
+        for file in (self._index, note_of(self._directory)):
+            await asyncio.to_thread(file.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(self._hand_over)
+
+    def hand_to(self, user: int) -> None:
+        """Makes what was checked out into a directory of the server's own this user's. Blocks. Raises OSError."""
+        if user != os.geteuid():
+            hand_over(self._directory, user)
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """The files are whose the directory is; the stamps tell of that change, too."""
@@ -68,6 +67,8 @@ class WorkingCopy:
 
     async def overlay(self, tree: str) -> None:
         """Makes the files those of another tree, as if an editor had done it; to be called after `check_out`."""
+        if lower := await asyncio.to_thread(lower_tree, self._directory):
+            await self.check_out(lower.tree)
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(hand_over_contents, self._directory)
 
@@ -79,18 +80,16 @@ class WorkingCopy:
         """
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", tree)
-        before = await self._entries(tree)
-        folders = {parent for entry in before for parent in entry.path.parents}
-        swept = await asyncio.to_thread(sweep, self._directory, folders)
+        before = await self._mirror.listing(tree)
+        swept = await asyncio.to_thread(lambda: sweep(self._directory, before.folders))
         changed = await self._changed(before, swept)
-        ignored = set(_paths(await self._run("ls-files", "-z", "--others", "--ignored", "--exclude-standard")))
+        ignored = await self._ignored(changed, before)
         held = await self._hold_out([path for path in changed if path not in ignored], before)
         others = [path for path in changed if path not in held.reasons]
-        taken, left_out = await self._sort_out(others, swept, ignored)
+        taken, left_out = await self._sort_out(others, before, swept, ignored)
         if len(taken) > self._limits.max_files:
             return Collected(tree, (self._too_many(len(taken)),))
-        programs = {entry.path for entry in before if entry.mode == _Mode.PROGRAM}
-        await asyncio.to_thread(settle_modes, taken, programs, self._directory)
+        await asyncio.to_thread(settle_modes, taken, before.of_mode(Mode.PROGRAM), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
         words = _in_words([*held.in_words(), *swept.words, *left_out])
         notes = await asyncio.to_thread(self._odd_names, taken, before)
@@ -100,14 +99,13 @@ class WorkingCopy:
         limit = self._limits.max_files
         return f"{files:,} files were changed, more than the {limit:,} that one instruction may change: none was taken"
 
-    async def _changed(self, before: Collection[_Entry], swept: Swept) -> list[PurePosixPath]:
+    async def _changed(self, before: TreeListing, swept: Swept) -> list[PurePosixPath]:
         """Returns the paths that are new, changed or gone, without those that are not the editor's to change."""
-        fixed = {entry.path for entry in before if entry.mode == _Mode.REPOSITORY}
-        links = {entry.path for entry in before if entry.mode == _Mode.LINK}
+        fixed, links = before.of_mode(Mode.REPOSITORY), before.of_mode(Mode.LINK)
         closed = fixed | links
         return [
             path
-            for path in await self._differing({entry.path: entry.blob for entry in before})
+            for path in await self._differing(before.blobs)
             if not swept.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
@@ -121,8 +119,27 @@ class WorkingCopy:
         touched = [path for path, stamp in there.items() if known.get(path) != stamp]
         # Programs write files anew that they did not change: only their contents tell.
         hashes = await self._hashes([path for path in touched if path in blobs])
-        gone = [path for path in blobs if path not in there]
+        lower = await asyncio.to_thread(lower_tree, self._directory)
+        gone = [path for path in blobs if path not in there and (lower is None or path in lower.removed)]
         return gone + [path for path in touched if path not in blobs or hashes.get(path) != blobs[path]]
+
+    async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
+        """Returns which of them are named in a .gitignore, and were not there before."""
+        new = {path for path in changed if path not in before.blobs}
+        if not new:
+            return set()
+        patterns = before.named(".gitignore")
+        lower = await asyncio.to_thread(lower_tree, self._directory)
+        if lower and patterns:
+            await self._run("checkout-index", "--force", "-z", "--stdin", stdin=_joined(patterns))
+        # It takes no pathspec literally; one that begins like this has no magic.
+        asked, place = _joined(f"./{path}" for path in new), {**self._place, "GIT_LITERAL_PATHSPECS": "0"}
+        found = await self._mirror.git.try_run(
+            self._directory, "check-ignore", "-z", "--stdin", stdin=asked, place=place
+        )
+        if found.exit_code not in {_SOME, _NONE}:
+            raise GitError(f"git check-ignore: {' '.join(found.errors.split())[-300:]}")
+        return set(_paths(found.output))
 
     async def _hashes(self, paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:
         """Returns the blobs that files would be, without those whose names hold a line break."""
@@ -131,10 +148,9 @@ class WorkingCopy:
         output = await self._run("hash-object", "--stdin-paths", stdin=lines) if told else ""
         return dict(zip(told, output.split(), strict=True))
 
-    async def _hold_out(self, changed: Collection[PurePosixPath], before: Collection[_Entry]) -> HeldOut:
+    async def _hold_out(self, changed: Collection[PurePosixPath], before: TreeListing) -> HeldOut:
         """Finds what may not be changed here, and makes it in the copy as it was: checks see what is proposed."""
-        blobs = {entry.path: entry.blob for entry in before}
-        allowed = self._limits.allowed
+        blobs, allowed = before.blobs, self._limits.allowed
         found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
         refused = [path for path in found if not await self._changes_navigation_only(path, blobs)]
         new = [path for path in refused if path not in blobs]
@@ -159,17 +175,20 @@ class WorkingCopy:
         for path in paths:
             remove(self._directory / path)
 
-    def _odd_names(self, taken: Collection[PurePosixPath], before: Collection[_Entry]) -> list[str]:
-        known = {entry.path for entry in before}
-        new = [path for path in taken if path not in known]
+    def _odd_names(self, taken: Collection[PurePosixPath], before: TreeListing) -> list[str]:
+        new = [path for path in taken if path not in before.blobs]
         gone = {path for path in taken if not (self._directory / path).is_file()}
-        return list(unportable(new, (known - gone).union(new)))
+        return list(unportable(new, (before.blobs.keys() - gone).union(new))) if new else []
 
     async def _sort_out(
-        self, changed: list[PurePosixPath], swept: Swept, ignored: set[PurePosixPath]
+        self,
+        changed: list[PurePosixPath],
+        before: TreeListing,
+        swept: Swept,
+        ignored: set[PurePosixPath],
     ) -> tuple[list[PurePosixPath], list[str]]:
         """Returns what is taken, and in words what is not."""
-        large_files = await self._kept_by_lfs(changed)
+        large_files = await self._kept_by_lfs(changed, before)
         taken, words = [], []
         for path in changed:
             if reason := self._why_not(path, ignored=ignored, large_files=large_files):
@@ -192,15 +211,13 @@ class WorkingCopy:
         is_too_large = file.is_file() and file.stat().st_size > limit
         return f"is larger than {limit / 1e6:g} MB" if is_too_large else None
 
-    async def _kept_by_lfs(self, paths: list[PurePosixPath]) -> set[PurePosixPath]:
+    async def _kept_by_lfs(self, paths: list[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
         # As the repository's attributes were, not as the editor left them.
+        if not before.named(".gitattributes"):
+            return set()
         output = await self._run("check-attr", "--cached", "-z", "--stdin", "filter", stdin=_joined(paths))
         fields = output.split("\0")
         return {PurePosixPath(path) for path, _, value in zip(*[iter(fields)] * 3, strict=False) if value == "lfs"}
-
-    async def _entries(self, tree: str) -> list[_Entry]:
-        listed = (await self._run("ls-tree", "-r", "-z", "--full-tree", tree)).split("\0")
-        return [_entry(line) for line in listed if line]
 
     async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self._mirror.git.run(self._directory, *arguments, stdin=stdin, place=self._place)
@@ -214,17 +231,11 @@ class WorkingCopy:
         }
 
 
-def _entry(line: str) -> _Entry:
-    facts, _, path = line.partition("\t")
-    mode, _, blob = facts.split(" ")
-    return _Entry(mode, blob, PurePosixPath(path))
-
-
 def _paths(output: str) -> list[PurePosixPath]:
     return [PurePosixPath(name) for name in output.split("\0") if name]
 
 
-def _joined(paths: Iterable[PurePosixPath]) -> bytes:
+def _joined(paths: Iterable[PurePosixPath | str]) -> bytes:
     return "\0".join(map(str, paths)).encode(errors="surrogateescape")
 
 

@@ -44,7 +44,6 @@ class Patch:
     """A file's difference as git writes it; cut short at a line's end where it is too long."""
 
     text: str
-    is_cut: bool = False
 
 
 class ContentsReader:
@@ -129,12 +128,12 @@ class ContentsReader:
 
     async def _patch(self, change: Change, file: ChangedFile, size: int) -> Patch:
         if size > _BLOB_BYTES:
-            return Patch("", is_cut=True)
+            return Patch("")
         paths = {file.before.path, file.after.path}
         result = await self._git.try_run(
             self._directory, *_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths)
         )
-        return Patch(result.output, is_cut=not result.is_complete)
+        return Patch(result.output)
 
     async def _blob(self, blob: str) -> str:
         return await self._run("cat-file", "blob", blob)
@@ -177,7 +176,7 @@ def _sections(text: str) -> list[str]:
 def _cut(patch: Patch, limit: int) -> Patch:
     if len(patch.text) <= limit:
         return patch
-    return Patch(patch.text[:limit].rpartition("\n")[0], is_cut=True)
+    return Patch(patch.text[:limit].rpartition("\n")[0])
 
 
 def _parse_log(log: str) -> tuple[Commit, ...]:

@@ -14,13 +14,14 @@ class History:
         self._git = mirror.git
         self._mirror = mirror
 
-    async def fetch(self, branch: str) -> str:
-        """Fetches a branch and returns its newest commit.
+    async def fetch(self, base: str, branch: str) -> tuple[str, str | None]:
+        """Fetches two branches and returns their newest commits; None for the second where it is not there.
 
         Raises:
-            GitError: the repository is out of reach, or has no such branch.
+            GitError: the repository is out of reach, or has no branch `base`.
         """
-        return await self._mirror.fetch(branch)
+        tips = await self._mirror.fetch(base, branch)
+        return tips[base].commit, tips[branch].commit if branch in tips else None
 
     async def keep_commits(self, number: int, head: str) -> None:
         """Holds on to a pull request's commits, whatever becomes of its branch."""
@@ -29,9 +30,6 @@ class History:
     async def drop_commits(self, number: int) -> None:
         """Lets go of them."""
         await self._run("update-ref", "-d", f"refs/pulls/{number}/head")
-
-    async def is_merged(self, head: str, base: str) -> bool:
-        return await self._git.succeeds(self._mirror.directory, "merge-base", "--is-ancestor", head, base)
 
     async def merge_base(self, base: str, head: str) -> str:
         """Returns the commit where the two parted; the base where they have nothing in common."""
@@ -45,7 +43,7 @@ class History:
             MergeError: with a message for the page; nothing was changed.
             GitError: the repository is out of reach.
         """
-        newest = await self.fetch(base)
+        newest = (await self._mirror.fetch(base))[base].commit
         merged = await self._git.try_run(
             self._mirror.directory, "merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", newest, head
         )

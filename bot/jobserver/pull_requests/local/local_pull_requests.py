@@ -67,6 +67,8 @@ class LocalPullRequests:
         self._states = RecentStates(for_seconds=_FETCH_EVERY_S, now=time.monotonic)
 
     async def find(self, branch: str) -> PullRequest | None:
+        if await self._table.find(branch) is None:
+            return None  # as for most jobs: nothing to wait for
         async with self._lock:
             found = await self._table.find(branch)
             # It may have been merged by hand meanwhile, with git alone.
@@ -88,10 +90,13 @@ class LocalPullRequests:
             newest = await self._table.find(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
-            base, head = await self._history.fetch(self._base.name), await self._history.fetch(new.branch)
+            base, head = await self._history.fetch(self._base.name, new.branch)
+            if head is None:
+                raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
             start = await self._history.merge_base(base, head)
             row = await self._table.insert(new, base=self._base.name, base_commit=start, head_commit=head)
             await self._history.keep_commits(row.number, head)
+            self._states.remember(row.number, PullRequestState.OPEN)
             return self._as_pull_request(row)
 
     async def add_extras(
@@ -179,12 +184,13 @@ class LocalPullRequests:
         if row.state is not PullRequestState.OPEN:
             return row
         try:
-            base = await self._history.fetch(await self._base_of(row))
+            base, newest = await self._fetched(row)
         except GitError:
             return row
-        head = await self._newest_head(row)
-        merged = await self._history.is_merged(head, base)
-        start = row.base_commit if merged else await self._history.merge_base(base, head)
+        head = newest or row.head_commit  # somebody deleted the branch
+        parted = await self._history.merge_base(base, head)
+        merged = parted == head
+        start = row.base_commit if merged else parted
         await self._history.keep_commits(row.number, head)
         await self._table.set_commits(row.number, base_commit=start, head_commit=head)
         if merged:
@@ -194,17 +200,17 @@ class LocalPullRequests:
     async def _base_of(self, row: PullRequestRow) -> str:
         """Returns the branch that it is for; where that is gone, the base as it is called now."""
         try:
-            await self._history.fetch(row.base)
+            await self._history.fetch(row.base, row.branch)
         except NoSuchBranchError:
             return self._base.name
         return row.base
 
-    async def _newest_head(self, row: PullRequestRow) -> str:
-        """Returns the branch's newest commit; the last one known where somebody deleted the branch."""
+    async def _fetched(self, row: PullRequestRow) -> tuple[str, str | None]:
+        """Returns the newest commits of the branch that it is for, or of the base if that is gone, and of its own."""
         try:
-            return await self._history.fetch(row.branch)
-        except GitError:
-            return row.head_commit
+            return await self._history.fetch(row.base, row.branch)
+        except NoSuchBranchError:
+            return await self._history.fetch(self._base.name, row.branch)
 
     def _as_pull_request(self, row: PullRequestRow) -> PullRequest:
         return PullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)

@@ -1,0 +1,191 @@
+"""A module of ours, run in a process for each task; what it imports is there before the task is."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bot.jobserver import subprocesses
+from bot.runtime.tasks import BackgroundTasks
+
+_FORK_SERVER = "bot.jobserver.fork_server"
+_OUTSIDE = Path("/")
+_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
+
+
+class _ForkServerGoneError(Exception):
+    """It has died, as when memory is short."""
+
+
+@dataclass(frozen=True)
+class _ForkServer:
+    """A process that has imported the module and forks; it ends by itself when `requests` is closed."""
+
+    process: asyncio.subprocess.Process
+    requests: socket.socket
+
+    def ask(self, descriptors: list[int]) -> None:
+        try:
+            socket.send_fds(self.requests, [b"f"], descriptors)
+        except OSError:
+            raise _ForkServerGoneError from None
+
+    async def close(self) -> None:
+        self.requests.close()
+        if self.process.returncode is None:
+            with contextlib.suppress(subprocesses.ProcessTimeoutError):
+                await subprocesses.ended(self.process, 0)
+
+
+class _Child:
+    """Of the fork server: implements `subprocesses.Process`."""
+
+    def __init__(self, pid: int, ending: asyncio.Task[int]) -> None:
+        self.pid = pid
+        self._ending = ending
+
+    @property
+    def returncode(self) -> int | None:
+        return self._ending.result() if self._ending.done() else None
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._ending)
+
+
+class WarmModule:
+    """Runs a module's `main`, which reads its task from standard input. No process gets a second task.
+
+    Between `keep_warm` and `close` each task's process is a fork of one that has no task, with all that it imports.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._fork_server: asyncio.Task[_ForkServer] | None = None
+        self._is_kept_warm = False
+        self._tasks = BackgroundTasks(expected=OSError)
+
+    def keep_warm(self) -> None:
+        """Starts the process that forks, in the background."""
+        self._is_kept_warm = True
+        self._start()
+
+    async def close(self) -> None:
+        """Ends it."""
+        self._is_kept_warm = False
+        await self._drop(self._fork_server)
+
+    async def run(
+        self, task: bytes, *, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
+    ) -> int:
+        """Runs a task to its end and returns the exit code; `time_limit` is in seconds.
+
+        Raises:
+            OSError: the process cannot be started.
+            ProcessTimeoutError: the time limit passed.
+        """
+        with contextlib.suppress(_ForkServerGoneError):
+            return await self._run(task, time_limit, stdout, stderr)
+        try:
+            return await self._run(task, time_limit, stdout, stderr)
+        except _ForkServerGoneError:
+            raise ChildProcessError(0, f"{self._name} cannot be forked") from None
+
+    async def _run(
+        self, task: bytes, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
+    ) -> int:
+        starting = self._fork_server if self._is_kept_warm else None
+        starting = starting or self._start()
+        try:
+            return await _run(await asyncio.shield(starting), task, time_limit, stdout, stderr)
+        except (OSError, _ForkServerGoneError):
+            await self._drop(starting)
+            raise
+        finally:
+            if not self._is_kept_warm:
+                await asyncio.shield(self._drop(starting))
+
+    def _start(self) -> asyncio.Task[_ForkServer]:
+        self._fork_server = self._tasks.spawn(_started(self._name), name=f"starting {self._name}")
+        return self._fork_server
+
+    async def _drop(self, starting: asyncio.Task[_ForkServer] | None) -> None:
+        if starting is None:
+            return
+        if self._fork_server is starting:
+            self._fork_server = None
+        with contextlib.suppress(OSError):
+            await (await starting).close()
+
+
+async def _started(name: str) -> _ForkServer:
+    requests, its_end = socket.socketpair()
+    try:
+        with its_end:
+            process = await asyncio.create_subprocess_exec(
+                *subprocesses.own_module(_FORK_SERVER, name),
+                cwd=_OUTSIDE,
+                env=_ENVIRONMENT,
+                stdin=its_end.fileno(),
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+    except BaseException:
+        requests.close()
+        raise
+    return _ForkServer(process, requests)
+
+
+async def _run(
+    server: _ForkServer, task: bytes, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
+) -> int:
+    async with contextlib.AsyncExitStack() as stack:
+        with contextlib.ExitStack() as its_ends:
+            output = await _read_into(stdout, stack, its_ends)
+            errors = await _read_into(stderr, stack, its_ends)
+            stdin, our_stdin = os.pipe()
+            its_ends.callback(os.close, stdin)
+            stream = stack.enter_context(os.fdopen(our_stdin, "wb", buffering=0))
+            child = await _forked(server, [stdin, output, errors], stack)
+        telling = asyncio.create_task(asyncio.to_thread(_tell, stream, task))
+        try:
+            return await subprocesses.ended(child, time_limit)
+        finally:
+            await asyncio.shield(telling)  # it ends with the process, if not before
+
+
+async def _read_into(
+    writer: subprocesses.Writer, stack: contextlib.AsyncExitStack, its_ends: contextlib.ExitStack
+) -> int:
+    """Returns the writing end of a pipe into `writer`."""
+    read_end, write_end = os.pipe()
+    its_ends.callback(os.close, write_end)
+    await subprocesses.read_into(read_end, writer, stack)
+    return write_end
+
+
+async def _forked(server: _ForkServer, descriptors: list[int], stack: contextlib.AsyncExitStack) -> _Child:
+    told, its_end = socket.socketpair()
+    with its_end:
+        reader, writer = await asyncio.open_connection(sock=told)
+        stack.callback(writer.close)
+        server.ask([*descriptors, its_end.fileno()])
+    if not (pid := await reader.readline()):
+        raise _ForkServerGoneError
+    return _Child(int(pid), asyncio.create_task(_exit_code(reader)))
+
+
+async def _exit_code(reader: asyncio.StreamReader) -> int:
+    return int(await reader.readline() or -signal.SIGKILL)
+
+
+def _tell(stream: IO[bytes], task: bytes) -> None:
+    """Blocks until all was read, or nobody reads it any more."""
+    view = memoryview(task)
+    with contextlib.suppress(BrokenPipeError), stream:
+        while view:
+            view = view[stream.write(view) :]

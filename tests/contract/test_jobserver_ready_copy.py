@@ -1,0 +1,176 @@
+"""The copy of the newest base that is kept ready: as git's own checkout, for one job, and never a part of it."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.worlds.jobserver_world import KEY, git, make_repository, until
+
+from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.ready_copy import ReadyCopy
+from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.settings import JobServerSettings
+
+FILES = {
+    "docs/lamp.md": "# Lamp\n",
+    "docs/windows.txt": "One\nTwo\n",
+    "tools/build.sh": "#!/bin/sh\n",
+    "big.psd": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4\n",
+    ".gitattributes": "*.psd filter=lfs diff=lfs merge=lfs -text\n*.txt text eol=crlf\n",
+    "ünï/ço dé.md": "# É\n",
+}
+LIMITS = ChangeLimits(max_files=20, max_file_bytes=1000)
+BRANCH = "pagehand/0123456789abcdef"
+
+
+class World:
+    """A repository, and two ways to its files: with a copy that is ready, and without."""
+
+    def __init__(self, tmp_path: Path, *, settles: float = 0) -> None:
+        self.source = make_repository(tmp_path / "docs", FILES)
+        (self.source / "tools/build.sh").chmod(0o755)
+        (self.source / "docs/link.md").symlink_to("lamp.md")
+        self.committed("More")
+        self.tmp_path, self.place = tmp_path, tmp_path / "ready"
+        settings = JobServerSettings(repository=str(self.source), api_key=KEY)
+        self.mirror, self.base = Mirror(Git.for_settings(settings), tmp_path / "mirror.git"), BaseBranch("main")
+        self.ready = ReadyCopy(self.mirror, self.place, LIMITS, settles=settles)
+        self.ready.prepare()
+        self.with_ready = GitRepository(self.mirror, self.base, LIMITS, self.ready)
+        self.without = GitRepository(self.mirror, self.base, LIMITS)
+
+    def committed(self, message: str) -> None:
+        git(self.source, "add", "--all")
+        git(self.source, "commit", "--quiet", "-m", message)
+
+    async def is_begun(self) -> bool:
+        return any(self.place.iterdir())
+
+    async def is_ready(self, tree: str) -> bool:
+        return {path.name for path in self.place.iterdir()} == {tree}
+
+    @contextlib.asynccontextmanager
+    async def keeping(self) -> AsyncIterator[str]:
+        """Yields the tree that is ready."""
+        tree = (await self.with_ready.start(BRANCH)).tree
+        task = asyncio.create_task(self.ready.keep(self.base))
+        try:
+            await until(lambda: self.is_ready(tree))
+            yield tree
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def checked_out(self, repository: GitRepository, name: str, tree: str) -> Path:
+        copy = self.tmp_path / "jobs" / name / "copy"
+        copy.mkdir(parents=True)
+        await repository.check_out(tree, copy)
+        return copy
+
+
+def listed(copy: Path) -> dict[str, tuple[int, bytes]]:
+    paths = [Path(folder, name) for folder, _, names in os.walk(copy) for name in names]
+    return {str(path.relative_to(copy)): (path.lstat().st_mode, path.read_bytes()) for path in paths}
+
+
+async def test_the_ready_copy_is_what_a_checkout_gives(tmp_path: Path) -> None:
+    """Modes, links, line ends by attributes, pointers of LFS; and nothing in it counts as changed."""
+    world = World(tmp_path)
+    async with world.keeping() as tree:
+        inode = (world.place / tree / "copy/docs/lamp.md").stat().st_ino
+        taken = await world.checked_out(world.with_ready, "a", tree)
+        assert (taken / "docs/lamp.md").stat().st_ino == inode
+    plain = await world.checked_out(world.without, "b", tree)
+    assert listed(taken) == listed(plain)
+    assert listed(taken)["docs/windows.txt"][1] == b"One\r\nTwo\r\n"
+    assert (await world.with_ready.collect(tree, taken)).tree == tree
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+async def test_the_files_are_whose_the_folder_is(tmp_path: Path) -> None:
+    """Where each job has a user of its own; that they were given away is no change."""
+    world = World(tmp_path)
+    async with world.keeping() as tree:
+        copy = tmp_path / "jobs/a/copy"
+        copy.mkdir(parents=True)
+        os.chown(copy, 12_345, 12_345)
+        await world.with_ready.check_out(tree, copy)
+    found = [copy, *(Path(folder, name) for folder, folders, names in os.walk(copy) for name in [*folders, *names])]
+    assert {path.lstat().st_uid for path in found} == {12_345}
+    assert (await world.with_ready.collect(tree, copy)).tree == tree
+
+
+async def test_each_job_has_files_of_its_own(tmp_path: Path) -> None:
+    """Whoever writes in place changes nobody else's, and the change is found."""
+    world = World(tmp_path)
+    async with world.keeping() as tree:
+        first = await world.checked_out(world.with_ready, "a", tree)
+        with (first / "docs/lamp.md").open("a") as stream:
+            stream.write("Bright.\n")
+        await until(lambda: world.is_ready(tree))
+        second = await world.checked_out(world.with_ready, "b", tree)
+    assert (second / "docs/lamp.md").read_text() == "# Lamp\n"
+    assert all((first / name).stat().st_nlink == 1 for name in listed(first))
+    assert (await world.with_ready.collect(tree, first)).tree != tree
+
+
+async def test_two_jobs_at_once_never_get_the_same_copy(tmp_path: Path) -> None:
+    """One takes it, the others check out by themselves."""
+    world = World(tmp_path)
+    async with world.keeping() as tree:
+        copies = await asyncio.gather(*(world.checked_out(world.with_ready, name, tree) for name in "abcd"))
+    assert len({(copy / "docs/lamp.md").stat().st_ino for copy in copies}) == 4
+    assert all(listed(copy) == listed(copies[0]) for copy in copies)
+
+
+async def test_a_job_that_comes_while_it_is_made_waits_for_it(tmp_path: Path) -> None:
+    """The first one after the start would only make a second one beside it."""
+    world = World(tmp_path, settles=600)
+    tree = (await world.with_ready.start(BRANCH)).tree
+    task = asyncio.create_task(world.ready.keep(world.base))
+    await until(world.is_begun)
+    await world.checked_out(world.with_ready, "a", tree)
+    assert list(world.place.iterdir()) == []
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_newer_base_takes_the_place_of_the_older_one(tmp_path: Path) -> None:
+    """So the disk holds one; a job on another tree gets just that."""
+    world = World(tmp_path)
+    async with world.keeping() as old:
+        (world.source / "docs/lamp.md").write_text("# Lamps\n")
+        world.committed("Newer")
+        new = (await world.with_ready.start(BRANCH)).tree
+        copy = await world.checked_out(world.with_ready, "a", new)
+        assert (copy / "docs/lamp.md").read_text() == "# Lamps\n"
+        await until(lambda: world.is_ready(new))
+    assert old != new
+
+
+async def test_what_a_killed_server_left_is_never_used(tmp_path: Path) -> None:
+    """Neither what it was making nor what it had ready: after a loss of power that may be a part."""
+    world = World(tmp_path)
+    tree = (await world.with_ready.start(BRANCH)).tree
+    for name in ("making-x", "taken-x", tree):
+        (world.place / name / "copy").mkdir(parents=True)
+        (world.place / name / "copy/half.md").write_text("ha")
+    world.ready.prepare()
+    copy = await world.checked_out(world.with_ready, "a", tree)
+    assert list(world.place.iterdir()) == []
+    assert "half.md" not in listed(copy)
+
+
+async def test_a_copy_that_cannot_be_moved_is_checked_out(tmp_path: Path) -> None:
+    """A ready folder without its files is as good as none."""
+    world = World(tmp_path)
+    tree = (await world.with_ready.start(BRANCH)).tree
+    (world.place / tree).mkdir()
+    copy = await world.checked_out(world.with_ready, "a", tree)
+    assert listed(copy) == listed(await world.checked_out(world.without, "b", tree))

@@ -1,0 +1,51 @@
+"""What a job server has ready before the first job comes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.worlds.jobserver_world import KEY, git, make_bare, running, until
+
+from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.repository.first_fetch import FirstFetch, MirrorState
+from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.settings import JobServerSettings
+
+PAGES = {"docs/lamp.md": "# Lamp\n"}
+
+
+async def test_the_mirror_is_made_at_the_start_and_the_health_tells_it(tmp_path: Path) -> None:
+    """The first job has nothing to fetch but what came since."""
+    bare = make_bare(tmp_path / "docs.git", PAGES)
+    git(bare, "gc", "--quiet")
+    async with running(bare, tmp_path / "data") as world:
+
+        async def is_made() -> bool:
+            return bool((await world.client.get("/health")).json()["mirror"] == "made")
+
+        await until(is_made)
+        assert git(tmp_path / "data/mirror.git", "rev-parse", "main") == git(bare, "rev-parse", "main")
+
+
+async def test_a_mirror_that_cannot_be_made_is_told_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server runs on: the repository may be back before anybody asks for something."""
+    bare = make_bare(tmp_path / "docs.git", PAGES)
+    mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
+    shutil.move(bare, tmp_path / "away.git")
+    first = FirstFetch(mirror, BaseBranch("main"), pause=0.01)
+    async with first.running(_nothing_more):
+        await until(lambda: _is(first, MirrorState.OUT_OF_REACH))
+        shutil.move(tmp_path / "away.git", bare)
+        await until(lambda: _is(first, MirrorState.MADE))
+    assert caplog.text.count("cannot be made yet") == 1
+
+
+async def _is(first: FirstFetch, state: MirrorState) -> bool:
+    return first.state is state
+
+
+async def _nothing_more() -> None:
+    """What is done when the mirror is there."""

@@ -1,0 +1,110 @@
+"""Processes of our own that have imported what they need before their task is there."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from support.worlds.jobserver_world import until
+
+from bot.jobserver.subprocesses import BoundedWriter, LastBytes, ProcessTimeoutError
+from bot.jobserver.warm_module import WarmModule
+
+LARGE = b"x" * 1_000_000
+
+
+@dataclass(frozen=True)
+class World:
+    """`mark` stands in the command lines of this test's processes."""
+
+    module: WarmModule
+    mark: bytes
+
+    async def told(self, task: bytes, *, time_limit: float = 30.0, code: int = 0) -> tuple[int, int]:
+        """The process's id, and how much it was asked."""
+        output, errors = BytesIO(), LastBytes(1000)
+        ended = await self.module.run(task, time_limit=time_limit, stdout=BoundedWriter(output, 1000), stderr=errors)
+        assert ended == code, errors.getvalue()
+        pid, length = output.getvalue().split()
+        return int(pid), int(length)
+
+    def running(self) -> set[int]:
+        return {int(process.name) for process in Path("/proc").glob("[0-9]*") if self.mark in _command(process)}
+
+    async def only_one(self) -> int | None:
+        """The one that forks."""
+        pids = self.running()
+        return pids.pop() if len(pids) == 1 else None
+
+    async def more(self) -> bool:
+        return len(self.running()) > 2  # a task's, and the one that tells how it ends
+
+    async def none(self) -> bool:
+        return not self.running()
+
+
+def _command(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+@pytest.fixture
+def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return World(WarmModule("support.pid_worker"), str(tmp_path).encode())
+
+
+@pytest.fixture
+async def warm(cold: World) -> AsyncIterator[World]:
+    cold.module.keep_warm()
+    yield cold
+    await cold.module.close()
+
+
+async def test_each_task_has_a_process_of_its_own(warm: World) -> None:
+    """None gets a second task, however large the first is, also where they come at once."""
+    told = await asyncio.gather(warm.told(LARGE), warm.told(b"more"), warm.told(b"more"))
+    assert [length for _, length in told] == [len(LARGE), 4, 4]
+    assert len({pid for pid, _ in told} | {(await warm.told(b"more"))[0]}) == 4
+
+
+async def test_its_exit_code_is_returned(warm: World) -> None:
+    """As the leak scan tells with it why it gave up."""
+    await warm.told(b"fail", code=7)
+
+
+async def test_where_the_one_that_forks_has_died_another_is_started(warm: World) -> None:
+    """As where memory is short."""
+    before = await until(warm.only_one)
+    os.kill(before, signal.SIGKILL)
+    assert (await warm.told(LARGE))[1] == len(LARGE)
+    assert await until(warm.only_one) != before
+
+
+async def test_its_time_is_limited_and_nothing_stays(warm: World) -> None:
+    """As with any other process; and at the end none waits."""
+    with pytest.raises(ProcessTimeoutError):
+        await warm.told(b"for ever", time_limit=0.5)
+    await warm.module.close()
+    await until(warm.none)
+
+
+async def test_a_task_that_is_cancelled_leaves_nothing(warm: World) -> None:
+    """Its process ends with it; the one that forks stays."""
+    task = asyncio.create_task(warm.told(b"for ever"))
+    await until(warm.more)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await until(warm.only_one)
+
+
+async def test_without_being_kept_warm_it_works_and_leaves_nothing(cold: World) -> None:
+    """As for one task now and then."""
+    assert (await cold.told(b"four"))[1] == 4
+    await until(cold.none)
