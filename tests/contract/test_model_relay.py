@@ -107,6 +107,8 @@ async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
         await response.write(b'data: {"usage": {"output_tokens": 5}}\n\n')
         return response
 
+    told: list[Tokens] = []
+    world.run.tell = told.append
     world.upstream.answer = answer
     async with asyncio.timeout(10), world.post(json=ASKED) as r:
         assert b"input_tokens" in await r.content.readany()
@@ -115,6 +117,7 @@ async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
     assert r.headers["Content-Type"] == "text/event-stream"
     assert not {"Set-Cookie", "X-Odd"} & set(r.headers)
     assert world.run.tokens == Tokens(7, 5)
+    assert told == [Tokens(7, 5)]
 
 
 async def test_a_client_that_leaves_ends_its_question_to_the_model(world: RelayWorld) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from bot.errors import ConfigError
 from bot.jobserver.egress.model_login import ModelLogin, Read, login_of
 from bot.jobserver.egress.model_relay import RelayedModel, model_relay
-from bot.jobserver.errors import EditError
+from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.usage import Spent
 
 _PORT = 8701
 """Inside the sandbox, where a loopback of its own has nothing else."""
@@ -22,6 +23,10 @@ _BY_ITSELF = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 _ABOUT_MODELS = (
     "_API_KEY", "_AUTH_TOKEN", "_BASE_URL", "_HOST", "_OAUTH_TOKEN", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
 )  # fmt: skip
+_NOT_COUNTED = (
+    "PAGEHAND_JOBSERVER_BUDGET counts what goes to the model by the relay, and none goes there: it needs bubblewrap, "
+    "EGRESS without open, and a key that the relay carries; or leave it out"
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,10 @@ class OpenedModel:
         kept = {name: value for name, value in program.environment.items() if self.key not in value}
         environment = {**kept, **self.variables}
         return Program(self.filled_in(program.arguments), environment, (*program.doors, *self.doors))
+
+    def tell(self, spent: Callable[[Spent], None]) -> None:
+        """Has the tokens of each answer told."""
+        self.run.tell = lambda tokens: spent(Spent(tokens.sent, tokens.answered))
 
     @property
     def in_words(self) -> str:
@@ -94,6 +103,12 @@ class ModelDoor:
 def relays_models(settings: SandboxSettings) -> bool:
     """Whether programs reach their model by the relay: they have no network of their own."""
     return settings.sandbox != "none" and settings.egress != OPEN
+
+
+def check_budget(settings: JobServerSettings, door: ModelDoor | None) -> None:
+    """Raises JobServerError for a budget that nothing would count."""
+    if settings.budget.is_set and door is None:
+        raise JobServerError(_NOT_COUNTED)
 
 
 def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:

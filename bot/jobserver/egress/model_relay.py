@@ -65,6 +65,13 @@ class RelayedModel:
     token: str = field(repr=False)
     requests: int = 0
     tokens: Tokens = field(default_factory=Tokens)
+    tell: Callable[[Tokens], None] | None = None
+    """Told of the tokens of each answer, at its end."""
+
+    def add(self, tokens: Tokens) -> None:
+        self.tokens += tokens
+        if self.tell is not None:
+            self.tell(tokens)
 
 
 @contextlib.asynccontextmanager
@@ -187,7 +194,7 @@ class _Relay:
             await response.write_eof()
         finally:
             usage.finish()
-            self._run.tokens += usage.tokens
+            self._run.add(usage.tokens)
         return response
 
 

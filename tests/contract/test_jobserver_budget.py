@@ -1,0 +1,109 @@
+"""What becomes of a job whose budget is used up: its work is kept, and its thread is asked."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.worlds.executor_world import executing
+
+from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.models import AgentJob, Status
+from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.budget import Budget
+from bot.jobserver.usage import Spent
+
+
+async def greedy(task: EditTask, progress: Progress) -> EditResult | None:
+    """Writes, takes as many tokens as the prompt begins with, and would go on where that is too much."""
+    await append_prompt(task, progress)
+    progress.session("session-1")
+    tokens = int(task.prompt.split()[0]) if task.prompt[0].isdigit() else 1
+    progress.spent(Spent(tokens))
+    if tokens >= 100:
+        await asyncio.Event().wait()
+    return None
+
+
+def told(job: AgentJob) -> tuple[Status, str | None, str | None]:
+    assert job.details is not None
+    return job.status, job.details.reason, job.details.question
+
+
+async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_on(tmp_path: Path) -> None:
+    """With as much again, in the same session."""
+    editor = ScriptedEditor(greedy)
+    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+        job = await world.done("150 tokens")
+        status, reason, question = told(job)
+        assert (status, reason) == (Status.FAILED, "the job's budget of 100 tokens is used up")
+        assert question is not None
+        assert "This job has taken 150 tokens" in question
+        assert job.details is not None
+        assert job.details.partial_work is not None
+        again = await world.done("continue", job.id)
+        assert told(again) == (Status.COMPLETED, None, None)
+        assert world.notes(f"pagehand/{job.id}") == "150 tokens\ncontinue\n"
+        assert editor.tasks[-1].session == "session-1"
+        third = await world.done("99 more", job.id)
+        assert told(third)[0] is Status.COMPLETED
+        assert told(await world.done("and more", job.id))[0] is Status.FAILED
+
+
+async def test_what_was_written_before_it_was_asked_is_no_answer(tmp_path: Path) -> None:
+    """It is not begun, its words are not lost, and the next reply lets both go on."""
+    editor = ScriptedEditor(greedy)
+    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+        job = await world.submit("150 tokens")
+        await world.submit("and this", job.id)
+        ended = await world.ended(job.id)
+        assert told(ended)[0] is Status.FAILED
+        assert len(editor.tasks) == 1
+        assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
+        assert editor.tasks[-1].session is None  # so the agent is told of all again
+        assert [each.prompt for each in editor.tasks[-1].conversation] == ["150 tokens", "and this"]
+
+
+async def test_a_no_leaves_it(tmp_path: Path) -> None:
+    """The work stays kept, and nothing is asked again."""
+    editor = ScriptedEditor(greedy)
+    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+        job = await world.done("150 tokens")
+        left = await world.done("No.", job.id)
+        assert told(left) == (Status.FAILED, "the job's budget of 100 tokens is used up", None)
+        assert left.details is not None
+        assert left.details.partial_work is not None
+        assert len(editor.tasks) == 1
+        assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
+
+
+async def test_a_day_s_budget_outlives_a_restart_and_counts_all_jobs(tmp_path: Path) -> None:
+    """Nothing begins before the next day, whatever anybody replies."""
+    editor = ScriptedEditor(greedy)
+    async with executing(tmp_path, editor, budget=Budget(day=100)) as world:
+        assert told(await world.done("60 tokens"))[0] is Status.COMPLETED
+    again = tmp_path / "again"
+    again.mkdir()
+    shutil.copy(tmp_path / "jobs.sqlite3", again)
+    async with executing(again, editor, budget=Budget(day=100)) as world:
+        job = await world.done("60 more")
+        assert told(job)[0] is Status.COMPLETED
+        refused = await world.done("one more", job.id)
+        status, reason, question = told(refused)
+        assert (status, question) == (Status.FAILED, None)
+        assert reason is not None
+        assert reason.startswith("today's budget of all jobs, 100 tokens, is used up")
+
+
+def test_a_budget_that_nothing_counts_is_refused(tmp_path: Path) -> None:
+    """Without the relay a limit would be none."""
+    settings = JobServerSettings(
+        repository=str(tmp_path), api_key="planted-key-of-sixteen", agent="claude", editor="agent",
+        sandbox="none", egress="open", budget="job=2M",
+    )  # fmt: skip
+    with pytest.raises(JobServerError, match="BUDGET counts what goes to the model by the relay"):
+        agent_editor(settings, NoSandbox(), {"ANTHROPIC_API_KEY": "planted"})

@@ -1,0 +1,79 @@
+"""A budget: how it is set, and when it is used up."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from bot.jobserver.errors import BudgetUsedUpError
+from bot.jobserver.executor.budget import Spending
+from bot.jobserver.settings.budget import Budget, BudgetSetting
+from bot.jobserver.store.usage import says_no
+from bot.jobserver.usage import Spent
+
+SETTING: TypeAdapter[Budget] = TypeAdapter(BudgetSetting)
+EVENING = datetime(2026, 11, 23, 23, 59, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("job=2M day=20M", Budget(2_000_000, 20_000_000)),
+        ("day=1.5M", Budget(None, 1_500_000)),
+        ("job=500k,day=3000000", Budget(500_000, 3_000_000)),
+    ],
+)
+def test_it_is_set_in_words(text: str, budget: Budget) -> None:
+    """For a job, a day, or both."""
+    assert SETTING.validate_python(text) == budget
+
+
+@pytest.mark.parametrize("text", ["", "2M", "job=0", "job=-1", "job=2G", "week=2M", "job=2M day", "job=1e9", "job=٢"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    """A limit that nobody meant would be none."""
+    with pytest.raises(ValidationError, match="job=2M day=20M"):
+        SETTING.validate_python(text)
+
+
+async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
+    """With the answer that used it up."""
+    spending = Spending(Budget(job=100), now=lambda: EVENING)
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with spending.allowed(40) as allowance:
+        allowance.take(Spent(50, 9))
+        assert await allowance.within(asyncio.sleep(0, "done")) == "done"
+        allowance.take(Spent(1))
+        with pytest.raises(BudgetUsedUpError, match="the job's budget of 100 tokens is used up") as raised:
+            await allowance.within(work())
+    assert raised.value.question.startswith("This job has taken 100 tokens, and was to take 100. May it go on")
+
+
+async def test_a_day_ends_all_that_is_at_work_and_begins_anew_at_midnight() -> None:
+    """Whichever job took the last tokens; nobody can let it go on before."""
+    moment = [EVENING]
+    spending = Spending(Budget(day=100), now=lambda: moment[0], today=90)
+    with spending.allowed(0) as first, spending.allowed(0) as second:
+        first.take(Spent(10))
+        for allowance in (first, second):
+            with pytest.raises(BudgetUsedUpError, match="today's budget") as raised:
+                await allowance.within(asyncio.sleep(60))
+            assert raised.value.question == ""
+    with pytest.raises(BudgetUsedUpError):
+        spending.check(0, "continue")
+    moment[0] += timedelta(minutes=2)
+    spending.check(0, "continue")
+
+
+@pytest.mark.parametrize(("reply", "is_no"), [("No.", True), ("no, thanks!", True), ("No way round it: go on", False),
+                                              ("continue", False), ("", False)])  # fmt: skip
+def test_a_no_is_a_no_by_itself(reply: str, is_no: bool) -> None:  # noqa: FBT001 - what is expected
+    """Everything else says what to do."""
+    assert says_no(reply) is is_no

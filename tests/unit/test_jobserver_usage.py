@@ -1,0 +1,46 @@
+"""What a job took of its model: added up, bounded, and told in words."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.jobserver.executor.descriptions import Proposal, pull_request_description
+from bot.jobserver.usage import Money, Spent, told_money
+
+AMOUNTS = st.integers(min_value=0, max_value=10**18)
+SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
+
+
+@given(st.lists(SPENT))
+def test_sums_stay_within_what_a_database_holds(parts: list[Spent]) -> None:
+    """Agents and gateways may tell anything."""
+    total = sum(parts, Spent())
+    assert 0 <= total.sent <= 10**15
+    assert 0 <= total.answered <= 10**15
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"), [(0.0, "USD"), (-1.0, "USD"), (math.nan, "USD"), (math.inf, "USD"), (1e9, "USD"),
+                             (1.0, "usd"), (1.0, "<b>"), (1.0, "")],
+)  # fmt: skip
+def test_what_cannot_be_money_is_none(amount: float, currency: str) -> None:
+    """An agent's numbers are foreign."""
+    assert told_money(amount, currency) is None
+
+
+def test_money_of_one_currency_is_added_and_of_another_replaced() -> None:
+    """Amounts in two currencies have no sum."""
+    one, two = Spent(money=Money(1.0, "USD")), Spent(money=Money(0.5, "USD"))
+    assert (one + two).money == Money(1.5, "USD")
+    assert (one + Spent(1, 1)).money == Money(1.0, "USD")
+    assert (one + Spent(money=Money(2.0, "EUR"))).money == Money(2.0, "EUR")
+
+
+def test_it_stands_at_the_foot_of_the_pull_request() -> None:
+    """Where something was counted."""
+    spent = Spent(12_345, 678, Money(0.125, "USD"))
+    told = pull_request_description(Proposal("Do it", spent=spent))
+    assert told.endswith("Used: 12,345 tokens sent to the model, 678 answered; 0.12 USD.")
+    assert "Used" not in pull_request_description(Proposal("Do it"))
