@@ -69,6 +69,35 @@ async def test_an_agent_gets_a_link_to_each_file_and_sees_the_pictures(tmp_path:
     assert told.endswith("This is the instruction now:\n\nLook")
 
 
+TAKES_MORE = 'capabilities = {"loadSession": True, "sessionCapabilities": {"additionalDirectories": {}, %s}}\n'
+
+
+@pytest.mark.parametrize(("more", "again"), [('"resume": {}', "session/resume"), ("", "session/load")])
+async def test_the_folder_is_the_agent_s_own_where_it_takes_more_than_one(
+    tmp_path: Path, more: str, again: str
+) -> None:
+    """As long as there are files: also those of an earlier instruction, when the session goes on."""
+    world = agent_world(tmp_path, TAKES_MORE % more + SAYS)
+    await world.edit("Without")
+    files = given(world, a_png=PNG)
+    await world.edit("With", attachments=files)
+    await world.edit("Again")
+    assert [params.get("additionalDirectories") for params in world.received("session/new")] == [None]
+    folder = str(tmp_path / "attachments")
+    assert [params.get("additionalDirectories") for params in world.received(again)] == [[folder], [folder]]
+    assert {params["cwd"] for params in world.received(again)} == {str(world.copy)}
+
+
+async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
+    """It is told the paths all the same."""
+    world = agent_world(tmp_path, RESUMES + SAYS)
+    files = given(world, a_png=PNG)
+    await world.edit("Look", attachments=files)
+    await world.edit("Look again", attachments=files)
+    for method in ("session/new", "session/load"):
+        assert ["additionalDirectories" in params for params in world.received(method)] == [False]
+
+
 async def test_an_agent_that_takes_no_pictures_gets_the_links(tmp_path: Path) -> None:
     """It can open the file by itself."""
     world = agent_world(tmp_path, SAYS)

@@ -80,7 +80,7 @@ async def test_an_agent_that_is_installed_and_answers(
     code, output = await check(installed, tmp_path, model, sandbox)
     assert code == 0, output
     found = [line.split()[:2] for line in output.splitlines()]
-    assert [name for _, name in found] == [*SETUP, "installed", "model", "sandbox", "starts", "answers"]
+    assert [name for _, name in found] == [*SETUP, "installed", "model", "sandbox", "starts", "options", "answers"]
     assert [name for sign, name in found if sign != "ok" and name != "limits"] == ["pages"], "nobody can log in there"
     assert "“ready”" in output
 

@@ -63,6 +63,48 @@ def test_an_agent_gets_its_own_variables_and_those_that_are_named_and_no_others(
     assert "from a file" not in repr(made)
 
 
+@pytest.mark.parametrize(
+    ("agent", "model", "address", "told"),
+    [
+        ("claude", "opus", "", None),
+        ("claude", "claude-opus-5-5", "", "claude-opus-5-5"),
+        ("claude", "opus", "http://127.0.0.1:1", "opus"),
+        ("codex", "gpt-5.5", "", None),
+        ("codex", "ours", "http://127.0.0.1:1/v1", "ours"),
+        ("goose", "gpt-4o", "", "gpt-4o"),
+        ("gemini", "gemini-pro", "", "gemini-pro"),
+    ],
+)
+def test_a_model_is_told_at_the_start_where_the_agents_own_list_cannot_have_it(
+    agent: str, model: str, address: str, told: str | None
+) -> None:
+    """It would add any name to its list, and nobody would notice a wrong one. A gateway has names of its own."""
+    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "GOOSE_PROVIDER": "openai"}
+    addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": address} if address else {}
+    made = launch(keys | addresses, agent=(agent,), model=model, effort="low")
+    variable = made.agent.model_variable
+    assert (made.model, made.wanted.model, made.wanted.effort) == (told, model, "low")
+    assert variable is None or made.program().environment.get(variable) == told
+
+
+def test_a_login_that_only_the_agent_knows_may_have_models_that_only_it_knows() -> None:
+    assert launch(agent=("claude",), model="us.anthropic.opus").model == "us.anthropic.opus"
+
+
+def test_an_agent_is_wanted_in_the_mode_in_which_it_asks_and_codex_in_another_in_a_sandbox() -> None:
+    """Its own sandbox does not start in ours."""
+    bare: dict[str, Any] = {"sandbox": "none", "egress": "open"}
+    assert launch(agent=("claude",)).wanted.mode == launch(agent=("claude",), **bare).wanted.mode == "default"
+    assert launch(agent=("codex",), **bare).wanted.mode == "workspace-write"
+    assert launch(agent=("codex",)).wanted.mode == "agent-full-access"
+    assert launch(agent=("/opt/my-agent",)).wanted.mode is None
+
+
+def test_the_relay_lets_any_model_through_where_the_agents_own_is_asked_for() -> None:
+    doors = [launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model=model).door for model in ("default", "opus")]
+    assert [door and door.model for door in doors] == [None, "opus"]
+
+
 def test_a_file_of_a_key_that_cannot_be_read_is_said() -> None:
     with pytest.raises(JobServerError, match="ANTHROPIC_API_KEY_FILE"):
         launch({"ANTHROPIC_API_KEY_FILE": "/nothing/here"}, agent=("claude",))
@@ -88,7 +130,7 @@ def test_opencode_never_takes_a_model_of_its_own_choice(tmp_path: Path) -> None:
     files = OPENCODE.files("openai/gpt", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
     config = json.loads(files[".config/opencode/opencode.json"])
     assert config["enabled_providers"] == ["openai"]
-    assert config["model"] == config["small_model"] == "openai/gpt"
+    assert config["small_model"] == "openai/gpt"
     assert config["provider"]["openai"]["options"]["baseURL"] == "http://127.0.0.1:1/v1"
 
 

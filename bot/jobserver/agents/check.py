@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -17,10 +17,12 @@ from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_door import relays_models
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.usage import Spent
 
 CHECK_S = 30.0
 """For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
@@ -108,10 +110,16 @@ async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncItera
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
     try:
-        yield Finding(True, "starts", await editor.version(task))
+        started = await editor.started(task)
     except EditError as error:
         yield Finding(False, "starts", str(error))
         return
+    yield Finding(True, "starts", started.version)
+    if started.refusal:
+        yield Finding(False, "options", started.refusal)
+        return
+    if started.options:
+        yield Finding(True, "options", started.options)
     began = monotonic()
     try:
         answer = (await editor.edit(task, _Unheard())).summary
@@ -130,3 +138,7 @@ class _Unheard:
     def activity(self, title: str) -> None: ...
 
     def session(self, session_id: str) -> None: ...
+
+    def spent(self, spent: Spent) -> None: ...
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None: ...

@@ -12,10 +12,16 @@ from acp.meta import AGENT_METHODS, CLIENT_METHODS
 from acp.schema import (
     CancelNotification,
     ClientCapabilities,
+    CreateElicitationResponse,
+    CreateFormSessionElicitationRequest,
+    DeclineElicitationResponse,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
     Implementation,
     InitializeRequest,
     InitializeResponse,
     LoadSessionRequest,
+    LoadSessionResponse,
     NewSessionRequest,
     NewSessionResponse,
     PromptRequest,
@@ -24,6 +30,8 @@ from acp.schema import (
     RequestPermissionResponse,
     ResumeSessionRequest,
     SessionNotification,
+    SetSessionConfigOptionResponse,
+    SetSessionConfigOptionSelectRequest,
 )
 from pydantic import BaseModel, ValidationError
 
@@ -33,6 +41,7 @@ from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
 from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.messages import AgentMessages, Message
 from bot.jobserver.agents.named import Agent
+from bot.jobserver.agents.options import Option, Session, options_of
 from bot.jobserver.agents.process import LINE_LIMIT, AgentProcess
 from bot.jobserver.errors import EditError
 
@@ -44,11 +53,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class TurnListener(Protocol):
-    """Hears what comes during a turn. Neither method waits."""
+    """Hears what comes during a turn. Only `elicited` waits."""
 
     def updated(self, notification: SessionNotification) -> None: ...
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse: ...
+
+    async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse: ...
 
 
 class AgentConnection:
@@ -63,13 +74,23 @@ class AgentConnection:
         self._listener: TurnListener | None = None
 
     @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._agent.name
+
+    @property
     def ignored(self) -> int:
         """How many lines were no messages."""
         return self._messages.ignored
 
     async def initialize(self) -> InitializeResponse:
-        """Announces no capabilities: the agent works on its own files, and nobody can log in here."""
-        capabilities = ClientCapabilities(field_meta=dict(self._agent.client_meta) or None)
+        """Announces that people can be asked, and nothing else: the agent works on its own files, and nobody can log in
+        here.
+        """
+        capabilities = ClientCapabilities(
+            elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()),
+            field_meta=dict(self._agent.client_meta) or None,
+        )
         request = InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=capabilities,
@@ -83,21 +104,35 @@ class AgentConnection:
             )
         return response
 
-    async def new_session(self, directory: str) -> str:
-        request = NewSessionRequest(cwd=directory, mcp_servers=[])
-        return (await self._request("session_new", request, NewSessionResponse)).session_id
+    async def new_session(self, roots: Sequence[str]) -> Session:
+        """Begins in the first of these folders; the others go to agents that take more than one, and to no other."""
+        request = NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
+        response = await self._request("session_new", request, NewSessionResponse)
+        return Session(response.session_id, options_of(response.config_options))
 
-    async def reopen_session(self, session_id: str, directory: str, capabilities: InitializeResponse) -> bool:
-        """Goes on in an earlier session; False where the agent cannot, or knows of none."""
+    async def reopen_session(
+        self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
+    ) -> Session | None:
+        """Goes on in an earlier session; None where the agent cannot, or knows of none. `roots`: as of a new one."""
         offered = capabilities.agent_capabilities
         sessions = offered.session_capabilities if offered else None
         if sessions and sessions.resume is not None:
-            resume = ResumeSessionRequest(session_id=session_id, cwd=directory, mcp_servers=[])
-            return await self._accepts("session_resume", resume)
+            resume = ResumeSessionRequest(
+                session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
+            )
+            return await self._reopened("session_resume", resume)
         if offered and offered.load_session:
-            load = LoadSessionRequest(session_id=session_id, cwd=directory, mcp_servers=[])
-            return await self._accepts("session_load", load)
-        return False
+            load = LoadSessionRequest(
+                session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
+            )
+            return await self._reopened("session_load", load)
+        return None
+
+    async def set_option(self, session_id: str, option: Option, value: str) -> Session:
+        """Chooses a value, which may change what else there is to choose."""
+        request = SetSessionConfigOptionSelectRequest(session_id=session_id, config_id=option.id, value=value)
+        response = await self._request("session_set_config_option", request, SetSessionConfigOptionResponse)
+        return Session(session_id, options_of(response.config_options))
 
     async def prompt(self, session_id: str, content: Sequence[Content], listener: TurnListener) -> PromptResponse:
         """Takes as long as the agent works; `listener` hears what comes meanwhile."""
@@ -121,14 +156,17 @@ class AgentConnection:
             async with asyncio.timeout(_CLOSE_S):
                 await self._connection.close()
 
-    async def _accepts(self, method: str, request: BaseModel) -> bool:
+    async def _reopened(self, method: str, request: LoadSessionRequest | ResumeSessionRequest) -> Session | None:
         try:
-            await self._send(method, request, _ANSWER_S)
+            answer = await self._send(method, request, _ANSWER_S)
         except RequestError as error:
             if error.code == LOGIN_NEEDED:
                 raise self._failed(error) from None
-            return False
-        return True
+            return None
+        # Both have the same answer, which some agents leave empty.
+        with contextlib.suppress(ValidationError):
+            return Session(request.session_id, options_of(LoadSessionResponse.model_validate(answer).config_options))
+        return Session(request.session_id, {})
 
     async def _request(
         self, method: str, request: BaseModel, response: type[M], *, limit: float | None = _ANSWER_S
@@ -173,9 +211,24 @@ class AgentConnection:
             self._listener.updated(SessionNotification.model_validate(message.get("params")))
 
     async def _answer(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001 - the SDK's own
-        if is_notification or method != CLIENT_METHODS["session_request_permission"] or self._listener is None:
-            raise RequestError.method_not_found(method)
-        return self._listener.permission(RequestPermissionRequest.model_validate(params))
+        listener = None if is_notification else self._listener
+        if listener and method == CLIENT_METHODS["session_request_permission"]:
+            return listener.permission(RequestPermissionRequest.model_validate(params))
+        if listener and method == CLIENT_METHODS["elicitation_create"]:
+            return await _elicited(listener, params)
+        raise RequestError.method_not_found(method)
+
+
+async def _elicited(listener: TurnListener, params: Any) -> CreateElicitationResponse:
+    try:
+        request = CreateFormSessionElicitationRequest.model_validate(params)
+    except ValidationError:  # a page to open, or a form of another time
+        return DeclineElicitationResponse(action="decline")
+    return await listener.elicited(request)
+
+
+def _more(roots: Sequence[str]) -> list[str] | None:
+    return list(roots[1:]) or None
 
 
 def _dumped(model: BaseModel) -> Any:

@@ -27,14 +27,23 @@ Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
 
 @dataclass(frozen=True)
 class GivenFiles:
-    """The files that came with an instruction: `seen` is their folder for the agent, `real` the same folder here."""
+    """The files that came with an instruction: `seen` is their folder for the agent, `real` the same folder here, where
+    those of the job's earlier ones lie, too.
+    """
 
     files: Sequence[AttachedFile]
     seen: Path
-    real: Path
+    real: Path | None
 
     def in_words(self) -> str:
         return attachments_in_words(self.files, self.seen) if self.files else ""
+
+    def directories(self, capabilities: InitializeResponse) -> list[str]:
+        """Returns their folder for an agent that takes it as one of its own to read; it looks whether it is there."""
+        agent = capabilities.agent_capabilities
+        sessions = agent.session_capabilities if agent else None
+        takes_more = sessions is not None and sessions.additional_directories is not None
+        return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
 
     def content(self, text: str, capabilities: InitializeResponse) -> list[Content]:
         """Returns the whole prompt; pictures are in it where the agent takes them. It reads files.
@@ -68,7 +77,7 @@ class GivenFiles:
 
     def _read(self, file: AttachedFile) -> bytes:
         try:
-            return (self.real / file.name).read_bytes()
+            return ((self.real or self.seen) / file.name).read_bytes()
         except OSError as error:
             raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
 

@@ -9,7 +9,7 @@ _RULES = """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
 your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
 you. End with a short answer in Markdown that says what you changed. Where you cannot go on without an answer, change \
-nothing and end with your question."""
+nothing and ask: with your tool for questions, if you have one, else at the end of your answer."""
 _CHANGED_MEANWHILE = """\
 This continues your earlier work. The files may have changed since: what is on the disk counts."""
 _REQUEST = "This is the instruction now:"

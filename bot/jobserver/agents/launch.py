@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.agents.home import files_below, write_file
 from bot.jobserver.agents.named import Agent
+from bot.jobserver.agents.options import Wanted
 from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
@@ -21,6 +22,7 @@ _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RET
 class AgentLaunch:
     """What it takes to start an agent. `passed` are the server's variables that it gets, with their values.
 
+    `model` is told at its start, `wanted` is chosen of what it lists for a session.
     `home`: a folder of files that each HOME begins with, its login, say; a file of ours never replaces one of these.
     `door` leads to its model, where it does not log in itself; `relayed` is that door, open for one run.
     """
@@ -31,6 +33,7 @@ class AgentLaunch:
     home: Path | None = None
     door: ModelDoor | None = None
     relayed: OpenedModel | None = None
+    wanted: Wanted = field(default_factory=Wanted)
 
     @asynccontextmanager
     async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator["AgentLaunch"]:

@@ -4,6 +4,7 @@ Each was run in the version that the job server's README names.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,23 +38,30 @@ def _as_told(call: ToolCall) -> ToolCall:
 class Agent:
     """A program that speaks the Agent Client Protocol.
 
-    `environment` is set for it, `in_sandbox` too where it runs in one, and each of `random_variables` to a password
-    that nobody knows; of the server's own variables it gets `passed`, besides what PASS_ENVIRONMENT names.
-    `model_variable` names the variable that chooses the model. `files` makes what its HOME begins with. `resumes`:
-    whether to go on in its own session. `login` says in words how to log it in, `model_login` finds that for the relay.
-    `client_meta` is announced to it.
+    `environment` is set for it, and each of `random_variables` to a password that nobody knows; of the server's own
+    variables it gets `passed`, besides what PASS_ENVIRONMENT names.
+    `mode` is the one of its list in which it asks before it acts, `mode_in_sandbox` another where it runs in one.
+    `model_variable` names the variable that tells it the model at its start; it then takes any. Not those that match
+    `listed_models`, where its maker serves them: its own list has to have them.
+    `files` makes what its HOME begins with. `resumes`: whether to go on in its own session. `login` says in
+    words how to log it in, `model_login` finds that for the relay. `client_meta` is announced to it.
     `tool_kinds`: what `ToolCalls` has to know of its tools; `completed` adds to a call what it tells in another place
     than others. `install` is a command that installs it in the version that
     was tried. `caches` are folders in HOME that it does without in its next turn, besides those of any program.
+    `asks_by_form`: it has a way to ask that is not its last sentence.
+    `tells_usage_of_turns`: the tokens and money that it tells are a turn's, and not, as the protocol has it, the whole
+    session's.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    in_sandbox: Mapping[str, str] = field(default_factory=dict)
     random_variables: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
+    mode: str | None = None
+    mode_in_sandbox: str | None = None
     model_variable: str | None = None
+    listed_models: re.Pattern[str] | None = None
     needs_model: bool = False
     files: Callable[[str | None, Mapping[str, str]], Files] = _no_files
     resumes: bool = True
@@ -65,6 +73,8 @@ class Agent:
     completed: Callable[[ToolCall], ToolCall] = _as_told
     install: str = ""
     caches: tuple[str, ...] = ()
+    tells_usage_of_turns: bool = False
+    asks_by_form: bool = False
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -76,6 +86,8 @@ def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
     # Searched at OpenAI, which the relay refuses.
     lines += ['web_search = "disabled"'] if address.startswith(RELAY_ADDRESS) else []
     lines += ["[analytics]", "enabled = false", "[features]", "plugins = false", "apps = false"]
+    # Else it asks only while it plans.
+    lines += ["default_mode_request_user_input = true"]
     if key:
         lines += ["[model_providers.pagehand]", 'name = "OpenAI"', f"base_url = {json.dumps(address)}"]
         lines += ['wire_api = "responses"', f'env_key = "{key}"', "request_max_retries = 4", "stream_max_retries = 4"]
@@ -110,7 +122,7 @@ def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
     settings: dict[str, Any] = {"autoupdate": False, "share": "disabled"}
     if model:
         provider = model.partition("/")[0]
-        settings |= {"model": model, "small_model": model, "enabled_providers": [provider]}
+        settings |= {"small_model": model, "enabled_providers": [provider]}
         if address := environment.get(f"{provider.upper()}_BASE_URL"):
             settings["provider"] = {provider: {"options": {"baseURL": address}}}
     return {".config/opencode/opencode.json": json.dumps(settings)}
@@ -122,29 +134,40 @@ _GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
 
 CLAUDE = Agent(
     name="claude",
-    install="npm install --global @agentclientprotocol/claude-agent-acp@0.100.0",
+    tells_usage_of_turns=True,
+    asks_by_form=True,
+    install="npm install --global @agentclientprotocol/claude-agent-acp@0.101.0",
     caches=(".claude/backups", ".claude/debug", ".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry"),
     command=("claude-agent-acp",),
     environment={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        # It would ask its model after each turn what somebody might type next.
+        "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
         # The default is ten, silent for three minutes.
         "CLAUDE_CODE_MAX_RETRIES": "4",
         "NO_BROWSER": "1",
     },
     passed=(*_ANTHROPIC, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES"),
+    mode="default",
     model_variable="ANTHROPIC_MODEL",
+    # By one word each; it takes a full name, too, and does not list it.
+    listed_models=re.compile(r"(?!claude-).+"),
     model_login=claude_login,
     login="set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN as `claude setup-token` prints it",
 )
 CODEX = Agent(
     name="codex",
+    asks_by_form=True,
     install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
     caches=(".codex/log", ".codex/shell_snapshots", ".codex/skills/.system", ".codex/tmp"),
     command=("codex-acp",),
+    # As for Claude.
+    environment={"CODEX_ACP_PROMPT_SUGGESTIONS": "false", "NO_BROWSER": "1"},
     # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
-    environment={"INITIAL_AGENT_MODE": "workspace-write", "NO_BROWSER": "1"},
+    mode="workspace-write",
     # Its own sandbox cannot start inside of ours, and without its shell it cannot even read a file.
-    in_sandbox={"INITIAL_AGENT_MODE": "agent-full-access"},
+    mode_in_sandbox="agent-full-access",
+    listed_models=re.compile(r".+"),
     passed=("CODEX_API_KEY", *_OPENAI),
     files=_codex_files,
     failed=codex_failure,

@@ -22,6 +22,11 @@ class AgentSettings(Settings):
         description="a folder whose files each job's HOME begins with: an agent's configuration, or its login where "
         "that is a file",
     )
+    effort: str | None = Field(
+        None,
+        description="how much the agent's model thinks, such as low or high: one of those that the agent lists, which "
+        "--check tells; by default the agent's own",
+    )
     permissions: Literal["no", "ask"] = Field(
         "no",
         description="what an agent is told when it asks for more than to read and change files of the copy: "

@@ -1,11 +1,12 @@
-"""The agents' programs from npm, installed once into a cache outside the repository."""
+"""Programs from npm and PyPI that tests run, installed once into a cache outside the repository."""
 
 import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,11 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True)
 class Package:
-    """A program in a package of npm."""
+    """A program in a package; a library has none."""
 
     name: str
     version: str
-    program: str
+    program: str = ""
 
 
 def package_of(agent: Agent) -> Package:
@@ -48,12 +49,37 @@ def program_folder(package: Package) -> Path:
     Raises:
         NotInstalled: npm is missing, or could not install it in time.
     """
+    return _with_program(package, installed_folder(package) / "node_modules" / ".bin")
+
+
+def installed_folder(package: Package) -> Path:
+    """The folder in which a script finds the package, which is installed first where that was not done before.
+
+    Raises:
+        NotInstalled: npm is missing, or could not install it in time.
+    """
     folder = cache() / f"{package.name.replace('@', '').replace('/', '_')}-{package.version}"
-    programs = folder / "node_modules" / ".bin"
     # Tests in other processes want the same package at the same time.
     with _locked(Path(f"{folder}.lock")):
         if not folder.exists():
-            _install(package, folder)
+            _install(package, folder, "npm", _run_npm)
+    return folder
+
+
+def python_program_folder(package: Package) -> Path:
+    """The same for a package from PyPI.
+
+    Raises:
+        NotInstalled: pip could not install it in time.
+    """
+    folder = cache() / f"pypi_{package.name}-{package.version}"
+    with _locked(Path(f"{folder}.lock")):
+        if not folder.exists():
+            _install(package, folder, "pip", _run_pip)
+    return _with_program(package, folder / "bin")
+
+
+def _with_program(package: Package, programs: Path) -> Path:
     if not (programs / package.program).exists():
         raise NotInstalled(f"{package.name} {package.version} has no program {package.program}")
     return programs
@@ -67,20 +93,34 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _install(package: Package, folder: Path) -> None:
+def _install(package: Package, folder: Path, installer: str, run: Callable[[Package, Path], None]) -> None:
     """Whole or not at all: it gets its name when it is complete. What failed just now is not tried again at once."""
     failure = Path(f"{folder}.failed")
     if failure.exists() and time.time() - failure.stat().st_mtime < _TRY_AGAIN_S:
         raise NotInstalled(failure.read_text(encoding="utf-8"))
     try:
-        _run_npm(f"{package.name}@{package.version}", folder)
+        run(package, folder)
     except (OSError, subprocess.SubprocessError) as error:
-        reason = f"npm could not install {package.name} {package.version}: {error}"
+        reason = f"{installer} could not install {package.name} {package.version}: {error}"
         failure.write_text(reason, encoding="utf-8")
         raise NotInstalled(reason) from error
 
 
-def _run_npm(name: str, folder: Path) -> None:
+def _run_pip(package: Package, folder: Path) -> None:
+    """A virtual environment knows its own path: it is made where it stays."""
+    try:
+        for command in (
+            (sys.executable, "-m", "venv", str(folder)),
+            (str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check",
+             f"{package.name}=={package.version}"),
+        ):  # fmt: skip
+            subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INSTALL_LIMIT_S)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run_npm(package: Package, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise NotInstalled("npm is not installed")
@@ -88,7 +128,7 @@ def _run_npm(name: str, folder: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     options = ("--no-package-lock", "--no-audit", "--no-fund", "--prefix", str(unfinished))
     subprocess.run(
-        (npm, "install", *options, name),
+        (npm, "install", *options, f"{package.name}@{package.version}"),
         check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INSTALL_LIMIT_S,
     )  # fmt: skip
     unfinished.rename(folder)

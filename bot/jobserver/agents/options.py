@@ -1,0 +1,141 @@
+"""What an agent lets its client choose for a session, by its own list, and what is chosen of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from acp.schema import SessionConfigOptionBoolean, SessionConfigOptionSelect, SessionConfigSelectGroup
+
+from bot.jobserver.agents.text import one_line
+from bot.jobserver.errors import NotOfferedError
+from bot.jobserver.settings import PREFIX
+
+_MOST_VALUES = 10
+_MOST_CHARACTERS = 60
+"""Of a value, where it is shown."""
+
+
+class Category(Enum):
+    """The protocol's categories, with our words for them. A model decides which efforts and modes there are."""
+
+    MODEL = "model", "model"
+    EFFORT = "thought_level", "effort"
+    MODE = "mode", "mode"
+
+    def __init__(self, category: str, words: str) -> None:
+        self.category = category
+        self.words = words
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing to choose; `current` and `values` are ids of the agent's own."""
+
+    id: str
+    current: str
+    values: tuple[str, ...]
+
+
+Options = Mapping[Category, Option]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of the agent's, with what there is to choose in it."""
+
+    id: str
+    options: Options
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be chosen; None leaves it to the agent."""
+
+    model: str | None = None
+    effort: str | None = None
+    mode: str | None = None
+
+    def in_order(self) -> Iterator[tuple[Category, str]]:
+        wanted = {Category.MODEL: self.model, Category.EFFORT: self.effort, Category.MODE: self.mode}
+        yield from ((category, value) for category, value in wanted.items() if value)
+
+
+def options_of(listed: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None) -> Options:
+    """Returns the options that are known here; the first of a category is the one that counts for the agent, too."""
+    found: dict[Category, Option] = {}
+    for option in listed or ():
+        category = next((known for known in Category if known.category == option.category), None)
+        if category and category not in found and isinstance(option, SessionConfigOptionSelect):
+            found[category] = Option(option.id, option.current_value, tuple(_values(option)))
+    return found
+
+
+def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
+    for entry in option.options:
+        yield from (one.value for one in (entry.options if isinstance(entry, SessionConfigSelectGroup) else [entry]))
+
+
+def to_be_set(agent: str, category: Category, value: str, options: Options) -> Option | None:
+    """Returns the option that has to be set to the value; None where it has it, or where a model was told otherwise.
+
+    Raises:
+        NotOfferedError: the agent does not offer the value.
+    """
+    option = options.get(category)
+    if option is None:
+        _refuse_without(agent, category)
+        return None
+    if option.current == value:
+        return None
+    if value in option.values:
+        return option
+    raise NotOfferedError(f"{agent} has no {category.words} “{_shown(value)}”: {_remedy(category, option)}")
+
+
+def check_taken(agent: str, category: Category, value: str, options: Options) -> None:
+    """Raises NotOfferedError where the agent has not done what it was told."""
+    if category not in options or options[category].current != value:
+        raise NotOfferedError(f"{agent} was told to take the {category.words} “{_shown(value)}”, and did not")
+
+
+def in_words(options: Options) -> str:
+    """Returns what is chosen, and of what, in one line."""
+    chosen = ((category.words, options[category]) for category in Category if category in options)
+    return "; ".join(f"{words} {_shown(option.current)} (of {_listed(option)})" for words, option in chosen)
+
+
+def chosen_in_words(options: Options) -> str:
+    """The same without what else there was."""
+    return ", ".join(
+        f"{category.words} {_shown(options[category].current)}" for category in Category if category in options
+    )
+
+
+def _refuse_without(agent: str, category: Category) -> None:
+    match category:
+        case Category.MODEL:
+            pass  # told at the agent's start, as it was before there were lists
+        case Category.EFFORT:
+            raise NotOfferedError(f"{agent} lets nobody choose an effort with this model: leave {PREFIX}EFFORT out")
+        case Category.MODE:
+            raise NotOfferedError(
+                f"{agent} does not list its modes, so that it cannot be told to ask before it acts; its version may "
+                "be too old"
+            )
+
+
+def _remedy(category: Category, option: Option) -> str:
+    match category:
+        case Category.MODEL | Category.EFFORT:
+            return f"set {PREFIX}{category.name} to one of {_listed(option)}"
+        case Category.MODE:
+            return f"its version may be too old or too new; it has {_listed(option)}"
+
+
+def _listed(option: Option) -> str:
+    more = len(option.values) - _MOST_VALUES
+    return ", ".join(map(_shown, option.values[:_MOST_VALUES])) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(value: str) -> str:
+    return one_line(value, _MOST_CHARACTERS)

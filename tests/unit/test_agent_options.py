@@ -1,0 +1,102 @@
+"""What is chosen of an agent's own list, and what is said of what it does not have."""
+
+from typing import Any
+
+import pytest
+from acp.schema import NewSessionResponse
+
+from bot.jobserver.agents.options import (
+    Category,
+    Options,
+    Wanted,
+    check_taken,
+    chosen_in_words,
+    in_words,
+    options_of,
+    to_be_set,
+)
+from bot.jobserver.errors import NotOfferedError
+
+
+def listed(category: str, current: str, *values: str, **more: Any) -> dict[str, Any]:
+    options = [{"value": value, "name": value.title()} for value in values]
+    return {
+        "id": f"the-{category}", "name": "X", "category": category, "type": "select", "currentValue": current,
+        "options": options, **more,
+    }  # fmt: skip
+
+
+def options(*told: dict[str, Any]) -> Options:
+    response = NewSessionResponse.model_validate({"sessionId": "s", "configOptions": list(told)})
+    return options_of(response.config_options)
+
+
+MODEL = listed("model", "opus", "opus", "haiku")
+EFFORT = listed("thought_level", "low", "low", "high")
+
+
+def test_what_is_wanted_is_set_where_the_agent_has_something_else() -> None:
+    have = options(MODEL, EFFORT)
+    option = to_be_set("claude", Category.MODEL, "haiku", have)
+    assert option is not None
+    assert option.id == "the-model"
+    assert to_be_set("claude", Category.MODEL, "opus", have) is None
+
+
+def test_the_model_is_chosen_first_since_the_others_depend_on_it() -> None:
+    wanted = [category for category, _ in Wanted("haiku", "low", "default").in_order()]
+    assert wanted == [Category.MODEL, Category.EFFORT, Category.MODE]
+    assert list(Wanted(effort="low").in_order()) == [(Category.EFFORT, "low")]
+
+
+@pytest.mark.parametrize(
+    ("category", "value", "said"),
+    [
+        (Category.MODEL, "sonet", "x has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"),
+        (Category.EFFORT, "much", "x has no effort “much”: set PAGEHAND_JOBSERVER_EFFORT to one of low, high"),
+        (Category.MODE, "ask", "x does not list its modes"),
+    ],
+)
+def test_what_is_not_listed_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
+    with pytest.raises(NotOfferedError) as refused:
+        to_be_set("x", category, value, options(MODEL, EFFORT))
+    assert str(refused.value).startswith(said)
+
+
+def test_an_effort_that_the_model_does_not_have_is_refused_and_a_model_without_a_list_was_told_at_the_start() -> None:
+    assert to_be_set("gemini", Category.MODEL, "gemini-pro", options()) is None
+    with pytest.raises(NotOfferedError, match="leave PAGEHAND_JOBSERVER_EFFORT out"):
+        to_be_set("gemini", Category.EFFORT, "low", options(MODEL))
+
+
+def test_an_agent_that_does_not_do_as_it_was_told_is_not_used() -> None:
+    check_taken("x", Category.MODEL, "opus", options(MODEL))
+    for have in (options(listed("mode", "auto", "auto", "default")), options()):
+        with pytest.raises(NotOfferedError, match=r"was told to take the mode “default”, and did not"):
+            check_taken("x", Category.MODE, "default", have)
+
+
+def test_groups_are_one_list_and_what_is_not_known_or_broken_is_left_out() -> None:
+    groups = [{"group": "a", "name": "A", "options": [{"value": "m1", "name": "1"}]},
+              {"group": "b", "name": "B", "options": [{"value": "m2", "name": "2"}]}]  # fmt: skip
+    odd = {"id": "fast", "name": "Fast", "category": "mode", "type": "boolean", "currentValue": True}
+    have = options(
+        listed("_of_their_own", "x"), odd, {"id": 1}, listed("model", "m1", options=groups), listed("model", "other")
+    )
+    assert {category: option.values for category, option in have.items()} == {Category.MODEL: ("m1", "m2")}
+    assert options_of(None) == {}
+
+
+def test_lists_are_bounded_and_on_one_line() -> None:
+    have = options(listed("model", "m0\n", *(f"m{n}\n" + "x" * 500 for n in range(500))))
+    words = in_words(have)
+    assert words.startswith("model m0 (of m0 x")
+    assert words.endswith(" and 490 more)")
+    assert len(words) < 1000
+    assert "\n" not in words
+
+
+def test_what_is_chosen_is_told_by_category() -> None:
+    have = options(EFFORT, MODEL)
+    assert in_words(have) == "model opus (of opus, haiku); effort low (of low, high)"
+    assert chosen_in_words(have) == "model opus, effort low"
