@@ -9,7 +9,6 @@ from dataclasses import replace
 from bot.direct_messages import ask_about_lines, begin_job, record_line
 from bot.domain.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.edits import (
-    MAX_QUOTED,
     came_back,
     for_the_agent,
     not_fully_sent,
@@ -19,9 +18,7 @@ from bot.domain.edits import (
     taken_back,
     with_new_words,
 )
-from bot.domain.mentions import beginning
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, Reaction
 from bot.domain.permissions import is_outsider
 from bot.domain.reply_rules import (
     ReplyMeaning,
@@ -34,7 +31,6 @@ from bot.domain.requests import (
     NO_WORDS,
     NOT_SENT_YET,
     Attachments,
-    Person,
     RejectionReason,
     Reply,
     Request,
@@ -100,7 +96,7 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, te
         case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
             await record_start(tx, job_of_reply(reply, thread))
         case ReplyMeaning.SEND:
-            request = await _checked(tx, thread, _follow_up(tx, thread, reply))
+            request = await checked(tx, thread, _follow_up(tx, thread, reply))
             if await tx.requests.add(request):
                 await _explain(tx, request, reply.attachments, terms.merge_seconds)
 
@@ -147,18 +143,6 @@ async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms
     return True
 
 
-async def record_written(tx: RequestTransaction, thread: Thread, person: Person, text: str, *, source_key: str) -> None:
-    """Records a follow-up that is no message of the thread, so that it carries no mark."""
-    if thread.state.muted_by:
-        told = ActionAnswered(person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, beginning(text, MAX_QUOTED))
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), told))
-        return
-    request = new_request(thread, RequestKind.FOLLOW_UP, source_key, person, text, way_in=WayIn.MODAL)
-    request = await _checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
-    if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
-        await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
-
-
 async def catch_up(tx: RequestTransaction, request: Request) -> None:
     """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
     after = came_back(request)
@@ -192,7 +176,7 @@ async def _revise(
         await _reopen_otherwise(tx, thread, after, reply, means)
         return
     if reopened:
-        after = await _checked(tx, thread, after)
+        after = await checked(tx, thread, after)
     await tx.requests.save(after)
     if reopened:
         await _explain(tx, after, reply.attachments, terms.merge_seconds)
@@ -245,7 +229,7 @@ async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before:
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
 
 
-async def _checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
+async def checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
     """A new request, refused where there is a reason for it."""
     problem = await obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
@@ -264,7 +248,7 @@ async def _explain(tx: RequestTransaction, request: Request, attachments: Attach
 
 async def release(tx: RequestTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
     """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
-    released = await _checked(tx, thread, replace(held, state=RequestState.RECEIVED))
+    released = await checked(tx, thread, replace(held, state=RequestState.RECEIVED))
     await tx.requests.save(released)
     await _explain(tx, released, held.attachments, merge_seconds)
     return released.state in NOT_SENT_YET
@@ -278,7 +262,7 @@ async def send_new_words(
     """
     if offer(request) is None:
         return ActionAnswer.NOTHING_NEW
-    follow_up = await _checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
+    follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up

@@ -11,31 +11,27 @@ from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
 from bot.domain.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
-from bot.domain.requests import MessageVersion, Person, Reply
+from bot.domain.requests import MessageVersion, Reply
 from bot.domain.threads import Thread
+from bot.domain.written import Written
 from bot.errors import UnreadableRow
 from bot.following_jobs import alive
 from bot.ports import (
     HasDrafts,
     HasEarlyReplies,
     HasHomes,
-    HasNotices,
     HasPreferences,
-    HasThreads,
     Store,
 )
-from bot.replies import record_mention, record_reply, record_written, thread_of
+from bot.replies import record_mention, record_reply, thread_of
 from bot.starts import RequestTransaction, new_request, record_start
+from bot.written_follow_ups import record_written
 
 logger = logging.getLogger(__name__)
 
 
 class ReplyTransaction(ChannelTransaction, HasEarlyReplies, Protocol):
     """What recording a reply touches."""
-
-
-class PromptTransaction(HasThreads, HasNotices, Protocol):
-    """What showing a prompt or an answer touches."""
 
 
 class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
@@ -128,15 +124,15 @@ class Service:
         self._on_commit()
         return known
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
-        """Records a follow-up that was written in a modal: it takes its place by the time when it was recorded. False
-        where there is no record of that job.
+    async def follow_up(self, written: Written) -> bool:
+        """Records a follow-up that is no message: it takes its place by the time when it was recorded. False where
+        there is no record of that job.
         """
 
         async def work(tx: RequestTransaction) -> bool:
-            thread = await tx.threads.get(thread_id)
+            thread = await tx.threads.get(written.thread_id)
             if thread is not None:  # somebody may look at the card of a job that another one has replaced
-                await record_written(tx, await alive(tx, thread), person, text, source_key=source_key)
+                await record_written(tx, await alive(tx, thread), written)
             return thread is not None
 
         known = await self._store.transact(work, urgent=True)

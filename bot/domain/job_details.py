@@ -13,6 +13,10 @@ SHOWN_WORDS = 1_000
 """Characters of a reason or a question."""
 SHOWN_FILES = 8
 SHOWN_CHECKS, SHOWN_PROBLEMS = 4, 3
+SHOWN_EXAMPLES, LONGEST_EXAMPLE = 5, 75
+"""Buttons, and how many characters each of them shows: no more is sent than what is seen."""
+MOST_FIELDS, MOST_OPTIONS, LONGEST_LABEL, LONGEST_TITLE = 10, 100, 75, 200
+"""Of a question's form: Slack shows a label of so many characters, and a list of so many options."""
 
 
 class StepStatus(StrEnum):
@@ -55,6 +59,29 @@ class PlanStep:
 
     title: str
     status: StepStatus = StepStatus.PENDING
+
+
+class FieldKind(StrEnum):
+    """What answers a field of a question's form."""
+
+    CHOICE = "choice"
+    CHOICES = "choices"
+    YES_OR_NO = "yes_or_no"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class QuestionField:
+    """One thing that the agent asks. `options` are the labels of a choice or choices; `own_words`: another answer than
+    these will do.
+    """
+
+    title: str
+    kind: FieldKind
+    options: tuple[str, ...] = ()
+    own_words: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +130,8 @@ class JobDetails:
 
     `summary` is the agent's answer to the newest instruction, in Markdown; `reason` why it failed, why nothing was
     changed, or who stopped it; `activity` what it does just now; `revision` the commit id of the job's branch;
-    `partial_files` in how many files it kept what the agent got done before it failed.
+    `partial_files` in how many files it kept what the agent got done before it failed; `examples` are messages that
+    work as they stand, where somebody asked what can be done; `question_fields` what can be chosen as an answer.
     """
 
     summary: str = ""
@@ -111,6 +139,8 @@ class JobDetails:
     plan: tuple[PlanStep, ...] = ()
     activity: str = ""
     question: str = ""
+    question_fields: tuple[QuestionField, ...] = ()
+    examples: tuple[str, ...] = ()
     changes: Changes | None = None
     pull_request: PullRequest | None = None
     revision: str = ""
@@ -160,6 +190,8 @@ class JobReport:
     changes: Changes | None = None
     failed_checks: tuple[CheckResult, ...] = ()
     partial_files: int = 0
+    examples: tuple[str, ...] = ()
+    question_fields: tuple[QuestionField, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,6 +238,8 @@ def report_of(details: JobDetails, *, unchanged: bool | None) -> JobReport:
         changes=None if unchanged else _first_files(details.changes),
         failed_checks=tuple(_first_problems(check) for check in failed),
         partial_files=details.partial_files,
+        examples=details.examples[:SHOWN_EXAMPLES],
+        question_fields=details.question_fields,
     )
 
 

@@ -166,7 +166,9 @@ def note_question(
         return state, []
     by_end = _tell_of_an_end(news)
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
-    notice = NewNotice(keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id))
+    notice = NewNotice(
+        keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id, details.question_fields)
+    )
     return replace(state, question=asked, answered=""), [] if by_end else [notice]
 
 
@@ -195,7 +197,7 @@ def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) 
     """What is told of how a round ended; None where the job API tells nothing of it."""
     report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
     if not _is_new_question(state, details):
-        report = replace(report, question="")
+        report = replace(report, question="", question_fields=())
     return None if report == _NOTHING_TOLD else report
 
 

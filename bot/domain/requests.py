@@ -189,7 +189,6 @@ class RequestState(StrEnum):
     """Its person was asked something first: whether it is for the agent, or for which project."""
 
 
-OPEN_STATES = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING})
 NOT_SENT_YET = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING})
 
 

@@ -10,15 +10,22 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from bot.domain.job_details import (
+    LONGEST_EXAMPLE,
+    LONGEST_LABEL,
+    LONGEST_TITLE,
+    MOST_FIELDS,
+    MOST_OPTIONS,
     ChangeKind,
     Changes,
     CheckResult,
     CheckStatus,
+    FieldKind,
     FileChange,
     JobDetails,
     PlanStep,
     PullRequest,
     PullRequestState,
+    QuestionField,
     StepStatus,
 )
 from bot.runtime.json_fields import object_at, objects_at, text_at
@@ -65,11 +72,42 @@ class _Reader:
             plan=self._plan(value),
             activity=self._line(value, "activity"),
             question=self._text(value, "question", MAX_WORDS),
+            question_fields=self._question_fields(value),
+            examples=self._examples(value),
             changes=self._changes(value.get("changes")),
             pull_request=self._pull_request(value.get("pullRequest")),
             revision=self._line(value, "revision"),
             partial_files=_count(object_at(value, "partialWork").get("files")) or 0,
         )
+
+    def _examples(self, value: dict[str, Any]) -> tuple[str, ...]:
+        """One that is too long for a button would be sent without having been seen."""
+        lines = self._lines(value.get("examples"))
+        return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_EXAMPLE))
+
+    def _question_fields(self, value: dict[str, Any]) -> tuple[QuestionField, ...]:
+        """All of them, or none: half a form could not be sent."""
+        given = objects_at(value, "questionFields")
+        fields = [self._question_field(each) for each in given[:MOST_FIELDS]] if len(given) <= MOST_FIELDS else []
+        known = tuple(field for field in fields if field is not None)
+        has_titles_of_its_own = len({field.title for field in known}) == len(fields)
+        return known if has_titles_of_its_own else ()
+
+    def _question_field(self, value: dict[str, Any]) -> QuestionField | None:
+        """None for one that cannot be shown whole: an answer is known by its label, a field by its title."""
+        kind, title = _one_of(FieldKind, value.get("kind"), None), self._whole_line(value, "title", LONGEST_TITLE)
+        given = objects_at(value, "options")
+        labels = [self._whole_line(each, "label", LONGEST_LABEL) for each in given[:MOST_OPTIONS]]
+        is_choice = kind in {FieldKind.CHOICE, FieldKind.CHOICES}
+        is_whole = all(labels) and len(set(labels)) == len(given) and bool(given) == is_choice
+        if kind is None or not title or not is_whole:
+            return None
+        return QuestionField(title, kind, tuple(labels), value.get("ownWords") is True, value.get("required") is True)
+
+    def _whole_line(self, value: dict[str, Any], name: str, limit: int) -> str:
+        """The line as it was given; empty where it is too long, or not what people would see."""
+        given = text_at(value, name)
+        return given if len(given) <= limit and self._line(value, name) == given else ""
 
     def _plan(self, value: dict[str, Any]) -> tuple[PlanStep, ...]:
         steps = [

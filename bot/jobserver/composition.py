@@ -15,16 +15,19 @@ from bot.jobserver.agents.named import agent_for
 from bot.jobserver.api.handlers import JobApi
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
+from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.documents.mkdocs_settings import only_navigation
+from bot.jobserver.editors.builtin import editor
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
-from bot.jobserver.egress.model_door import door_of_settings
-from bot.jobserver.egress.run_egress import egress_for
+from bot.jobserver.egress.model_door import check_budget, door_of_settings
+from bot.jobserver.egress.run_egress import ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.pull_request_states import PullRequestStates
 from bot.jobserver.executor.running import Neighbours, running_jobs
+from bot.jobserver.leaks import process
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.pages.handlers import PullRequestPages
@@ -36,15 +39,17 @@ from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
 from bot.jobserver.repository.addresses import displayed_repository, short_name
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.repository.first_fetch import FirstFetch
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.git_repository import GitRepository, Overlays
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.ready_copy import ReadyCopy
 from bot.jobserver.repository.refusals import IS_SHALLOW
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.sandbox.missing import MissingSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.jobs import JobStore
@@ -52,8 +57,12 @@ from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
+from bot.jobserver.warm_module import WarmModule
 
 logger = logging.getLogger(__name__)
+
+_CHECKER_S = 120.0
+"""For a checker of the repository's own; it looks at changed pages only."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,7 @@ class Composition:
         self._limits = RunLimits.for_settings(settings, groups)
         self._data = data
         self._stack = stack
+        self._editing, self._scanning = WarmModule(editor.WORKER), WarmModule(process.WORKER)
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
         """Starts what works in the background, and returns what answers requests.
@@ -91,12 +101,19 @@ class Composition:
         git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
+        self._keep_warm()
+        ready = ReadyCopy(mirror, self._data / "ready", self._change_limits)
+        await asyncio.to_thread(ready.prepare)
+        first_fetch = await self._stack.enter_async_context(
+            FirstFetch(mirror, base).running(lambda: self._keep_ready(ready, base))
+        )
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         uploads = Uploads(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
+        repository = GitRepository(mirror, base, self._change_limits, ready if self._needs_files else Overlays())
         keeper = _pull_requests(settings, github, local, base.name)
-        runner = await self._start_runner(mirror, base, keeper, database, uploads)
+        runner = await self._start_runner(mirror, repository, keeper, database, uploads)
 
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         shown = displayed_repository(settings.repository)
@@ -106,10 +123,25 @@ class Composition:
             settings, jobs, uploads,
             template=lambda: JobTemplate(shown, base.name, settings.shown_model),
             wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
+            mirror_state=lambda: first_fetch.state,
         )  # fmt: skip
         login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
         return Parts(api, pages, base.name)
+
+    @property
+    def _needs_files(self) -> bool:
+        """Programs do, and so do a team's own checks; the built-in editor reads what git has."""
+        return self._settings.editor != "builtin" or bool(self._settings.checks)
+
+    async def _keep_ready(self, ready: ReadyCopy, base: BaseBranch) -> None:
+        if self._needs_files:
+            await ready.keep(base)
+
+    def _keep_warm(self) -> None:
+        for worker in (self._editing, self._scanning) if self._settings.editor == "builtin" else (self._scanning,):
+            self._stack.push_async_callback(worker.close)
+            worker.keep_warm()
 
     async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
         path, settings = self._data / "pull_requests.sqlite3", self._settings
@@ -121,22 +153,22 @@ class Composition:
         )  # fmt: skip
 
     async def _start_runner(
-        self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests, database: Database, uploads: Uploads
+        self,
+        mirror: Mirror,
+        repository: GitRepository,
+        pull_requests: PullRequests,
+        database: Database,
+        uploads: Uploads,
     ) -> JobRunner:
         settings = self._settings
-        limits = ChangeLimits(
-            settings.max_changed_files,
-            int(settings.max_file_megabytes * 1_000_000),
-            AllowedPaths(settings.paths, only_navigation),
-        )
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
         neighbours = Neighbours(
-            GitRepository(mirror, base, limits),
-            self._editor(sandbox, known.known),
+            repository,
+            self._editor(sandbox, known.known, mirror),
             self._checks(sandbox),
             pull_requests,
-            LeakScanProcess(mirror, known, settings.allowed_secrets),
+            LeakScanProcess(mirror, known, settings.allowed_secrets, worker=self._scanning),
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
@@ -146,22 +178,36 @@ class Composition:
             running_jobs(settings, database, self._data, neighbours, uploads, now=_now)
         )
 
+    @property
+    def _change_limits(self) -> ChangeLimits:
+        return ChangeLimits(
+            self._settings.max_changed_files,
+            int(self._settings.max_file_megabytes * 1_000_000),
+            AllowedPaths(self._settings.paths, only_navigation),
+        )
+
     async def _sandbox(self) -> Sandbox:
-        """The built-in editor runs nothing foreign: without anything else to run, no sandbox has to be there."""
-        if self._settings.editor == "builtin" and not self._settings.checks:
-            return NoSandbox()
-        sandbox = await open_sandbox(self._settings, self._data, groups=self._groups)
+        """Where nothing but the repository's own checkers may need it, a sandbox does not have to be there."""
+        try:
+            sandbox = await open_sandbox(self._settings, self._data, groups=self._groups)
+        except JobServerError as error:
+            if self._settings.editor == "builtin" and not self._settings.checks:
+                return MissingSandbox(str(error))
+            raise
         logger.info("programs: %s", sandbox.users)
         return sandbox
 
-    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
+    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str], mirror: Mirror) -> Editor:
         settings = self._settings
         match settings.editor:
             case "builtin":
-                return BuiltinEditor()
+                git = mirror.git.command(mirror.directory, (), b"", {})
+                return BuiltinEditor(worker=self._editing, git=git)
             case "agent":
                 return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask)
             case "command":
+                door = door_of_settings(settings)
+                check_budget(settings, door)
                 return CommandEditor(
                     settings.command,
                     sandbox,
@@ -170,7 +216,7 @@ class Composition:
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secret=settings.api_key.get_secret_value(),
-                    door=door_of_settings(settings),
+                    door=door,
                     mask=mask,
                 )
             case _:
@@ -182,7 +228,8 @@ class Composition:
         environment = child_environment(os.environ, settings.checks_pass_environment, secret=secret)
         time_limit = settings.time_limit.total_seconds()
         program = CheckProgram(sandbox, self._limits, egress_for(settings), time_limit, environment)
-        return DocumentationChecks(program, settings.checks)
+        checkers = CheckProgram(sandbox, self._limits, ListedEgress(), min(time_limit, _CHECKER_S))
+        return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
 
 
 def _pull_requests(

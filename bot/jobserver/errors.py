@@ -9,6 +9,8 @@ JobServerError                    the words are for whoever runs the server
 ├── HeldBackError                 a change was not pushed, since it holds a secret, or may hold one: the words say where
 ├── LeakScanError                 a change cannot be looked through for secrets
 ├── EditError                     the editor could not do its work: the job fails with this reason
+│   ├── NotOfferedError           an agent has no such model, effort or mode: the words list those that it has
+│   └── BudgetUsedUpError         it was ended, or not begun, since no tokens are left: what was done is kept
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
 └── RequestRejectedError          the job API does not take a request: the words are for the client
@@ -57,6 +59,23 @@ class LeakScanError(JobServerError):
 
 class EditError(JobServerError):
     """The editor failed; the job ends as `failed`."""
+
+
+class NotOfferedError(EditError):
+    """An agent does not offer what is to be chosen of it."""
+
+
+class BudgetUsedUpError(EditError):
+    """No tokens are left.
+
+    `question` asks whether it may go on, where somebody can say so; else it is empty. `was_heard`: whether the editor
+    was told of the instruction.
+    """
+
+    def __init__(self, reason: str, question: str = "", *, was_heard: bool = True) -> None:
+        super().__init__(reason)
+        self.question = question
+        self.was_heard = was_heard
 
 
 class MergeError(JobServerError):

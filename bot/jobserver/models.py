@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_serializer, field_validator
 from pydantic.alias_generators import to_camel
 
+from bot.jobserver.questions import QuestionField
 from bot.runtime.misleading_characters import without_misleading
 
 MOST_FILES = 20
@@ -135,6 +136,21 @@ class PartialWork(_Model):
     files: int = Field(description="How many files it changes.")
 
 
+class Cost(_Model):
+    """Money, as far as an agent tells what it cost."""
+
+    amount: float
+    currency: str = Field(description="As ISO 4217 calls it, such as USD.")
+
+
+class Usage(_Model):
+    """What a job has taken of its model, over all its instructions."""
+
+    tokens_sent: int = Field(description="Tokens sent to the model, those that it read from its cache included.")
+    tokens_answered: int = Field(description="Tokens that it answered.")
+    cost: Cost | None = Field(None, description="Null where no agent told it.")
+
+
 class JobDetails(_Model):
     """What is known of a job beyond the specification. Every text is the agent's or a program's: foreign."""
 
@@ -143,12 +159,21 @@ class JobDetails(_Model):
     plan: tuple[PlanStep, ...] = Field((), description="What the agent means to do, with how far it is.")
     activity: str | None = Field(None, description="What the agent does just now, in a few words.")
     question: str | None = Field(None, description="What the agent asks; the next message answers it.")
+    question_fields: tuple[QuestionField, ...] = Field(
+        (),
+        description="What the question asks for, where it offers choices. The message that answers holds an option's "
+        "label; where there are several fields, a line each: `title: answer`.",
+    )
+    examples: tuple[str, ...] = Field(
+        (), description="Messages that work as they stand, where somebody asked what can be done."
+    )
     changes: Changes | None = Field(None, description="What the pull request changes.")
     pull_request: PullRequestDetails | None = None
     partial_work: PartialWork | None = Field(
         None, description="What a failed instruction got done; a POST to the job's /discard throws it away."
     )
     revision: str | None = Field(None, description="The commit id of the job's branch.")
+    usage: Usage | None = Field(None, description="What it has taken of its model so far, where that is counted.")
 
 
 def _one_line(value: str) -> str:

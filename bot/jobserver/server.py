@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.rendering import error_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
+from bot.runtime.process_signals import ending_signals
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
@@ -57,20 +57,20 @@ class JobServer:
         await self._closing.aclose()
 
     async def serve_forever(self, started: Callable[[str], None] = lambda _: None) -> None:
-        """Starts, tells `started` the address, and stops on SIGINT or SIGTERM.
+        """Starts, tells `started` the address, and stops when the process is asked to end.
 
         Raises:
             JobServerError: as `start` does.
         """
         asked_to_stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        loop, signals = asyncio.get_running_loop(), ending_signals()
+        for number in signals:
             loop.add_signal_handler(number, asked_to_stop.set)
         try:
             started(await self.start())
             await asked_to_stop.wait()
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in signals:
                 loop.remove_signal_handler(number)
             await self.stop()
 

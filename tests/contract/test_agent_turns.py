@@ -14,6 +14,7 @@ from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.usage import Money, Spent
 
 EDITS = """
 def turn(agent, text):
@@ -64,6 +65,28 @@ async def test_a_follow_up_goes_on_in_the_jobs_own_session(tmp_path: Path, start
     assert [params["sessionId"] for params in world.received(method)] == ["session-1"]
     assert world.received("session/new")[0]["cwd"] == world.received(method)[0]["cwd"] == str(world.copy)
     assert "Asked:" not in world.prompts()[1]
+
+
+TELLS_USAGE = """
+def turn(agent, text):
+    agent.update("usage_update", used=5000, size=200000, cost={"amount": 0.5, "currency": "USD"})
+    agent.update("usage_update", used=5000, size=200000, cost={"amount": 1e300, "currency": "<b>"})
+    return {"stopReason": "end_turn", "usage": {
+        "totalTokens": 36, "inputTokens": 10, "outputTokens": 6, "cachedReadTokens": 15, "cachedWriteTokens": 5}}
+"""
+
+
+@pytest.mark.parametrize(("of_turns", "times"), [(True, 2), (False, 1)])
+async def test_what_an_agent_tells_of_its_usage_is_counted_where_it_is_the_turn_s(
+    tmp_path: Path,
+    of_turns: bool,  # noqa: FBT001 - a trait of the agent
+    times: int,
+) -> None:
+    """By the protocol it is the session's: of a session that goes on, nobody knows what the turn took."""
+    world = agent_world(tmp_path, TELLS_USAGE, tells_usage_of_turns=of_turns)
+    await world.edit("one")
+    await world.edit("two")
+    assert world.progress.total == Spent(30 * times, 6 * times, Money(0.5 * times, "USD"))
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,18 @@ async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -
     assert labels == ["Open the pull request", "Show all"]
 
 
+async def test_examples_are_buttons_that_say_all_that_they_send(world: SlackWorld) -> None:
+    """In a row of their own, above those of the message; the workspace takes them as Slack does."""
+    thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
+    message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
+    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
+    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
+    *_, examples, others = [block["elements"] for block in posted.blocks or [] if block["type"] == "actions"]
+    assert [each["text"]["text"] for each in examples] == list(prompts)
+    assert [each["value"] for each in examples] == [f"{thread.id}/{prompt}" for prompt in prompts]
+    assert [each["text"]["text"] for each in others] == ["Open the pull request"]
+
+
 async def test_the_whole_of_a_long_answer_reaches_one_person_in_as_many_messages_as_it_takes(world: SlackWorld) -> None:
     thread = await world.posted()
     told = AnswerRequested(world.id("ben"), "0a", text="# Title\n\n" + "A line of `words`.\n" * 1_000)

@@ -64,15 +64,17 @@ async def test_what_is_no_message_is_left_out(tmp_path: Path, caplog: pytest.Log
 async def test_requests_for_what_was_not_offered_are_refused(tmp_path: Path) -> None:
     asks = """
     def turn(agent, text):
-        methods = ("fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create", "x", "_x")
+        methods = ("fs/read_text_file", "fs/write_text_file", "terminal/create", "x", "_x")
         params = {"sessionId": agent.session_id, "path": "/etc/passwd", "content": "x"}
         codes = [agent.request(method, params)["error"]["code"] for method in methods]
         agent.say(str(codes))
+        page = {"sessionId": agent.session_id, "mode": "url", "url": "https://evil.example", "message": "Log in"}
+        agent.say(agent.request("elicitation/create", page)["result"]["action"])
         agent.say(str(agent.request("session/request_permission", {"_meta": {"options": 1}})["error"]["code"]))
         assert not any(agent.client["fs"].values()) and not agent.client["terminal"]
     """
     result = await agent_world(tmp_path, asks).edit("go")
-    assert result.summary == f"{[-32601] * 6}-32602"
+    assert result.summary == f"{[-32601] * 5}decline-32602"
 
 
 async def test_an_unknown_stop_reason_is_said(tmp_path: Path) -> None:

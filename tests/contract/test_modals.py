@@ -1,24 +1,33 @@
 """Modals, shortcuts and Home with real Bolt, over Socket Mode, with the workspace in Slack's place."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.actions import Action
+from bot.domain.job_details import FieldKind, QuestionField
 from bot.domain.preferences import Preference
 from bot.domain.requests import Attachments, Person, RequestContext, RequestKind, WayIn
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
+from bot.domain.written import Written
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
+from bot.slack.rendering.answer_forms import encoded_fields
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import MAX_PROMPT
 from bot.slack.rendering.modals import PROMPT_TOO_LONG
 from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
-from bot.slack.rendering.words.forms import CHANNEL_MISSING, COULD_NOT_OPEN, NOT_RECORDED_HERE, PROMPT_MISSING
+from bot.slack.rendering.words.forms import (
+    ANSWER_MISSING,
+    CHANNEL_MISSING,
+    COULD_NOT_OPEN,
+    NOT_RECORDED_HERE,
+    PROMPT_MISSING,
+)
 from bot.slack.sending.views import ShownView
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
@@ -353,7 +362,10 @@ async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) 
     await ana.views.enter("prompt", "And\u2063 the manual\U000e0101")
     assert (await ana.views.submit()).ok
     (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
-    assert call[1:4] == (Person(ana.id, world.identity.team_id), "th1", "And the manual")
+    written = call[1]
+    assert isinstance(written, Written)
+    person = Person(ana.id, world.identity.team_id)
+    assert (written.person, written.thread_id, written.text) == (person, "th1", "And the manual")
 
 
 async def test_a_follow_up_to_a_job_that_is_gone_is_told_where_it_was_written(world: SlackWorld, ana: Actor) -> None:
@@ -366,6 +378,56 @@ async def test_a_follow_up_to_a_job_that_is_gone_is_told_where_it_was_written(wo
     world.service.knows = False
     await ana.views.enter("prompt", "And the manual")
     assert (await ana.views.submit()).errors == {"prompt": NO_RECORD}
+
+
+FIELDS = (
+    QuestionField("Which pages?", FieldKind.CHOICES, ("Install, in short", "Set up"), own_words=True, required=True),
+    QuestionField("Sure?", FieldKind.YES_OR_NO, required=True),
+    QuestionField("How many?", FieldKind.NUMBER),
+)
+
+
+async def asked_in_thread(world: SlackWorld, ana: Actor, fields: Sequence[QuestionField]) -> None:
+    """A question with a button that opens its modal, and the press."""
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Answer"}, "action_id": "fill_in_answer"}
+    blocks = [{"type": "actions", "elements": [button | {"value": f"th1/{encoded_fields(fields)}"}]}]
+    question = await world.client.chat_postMessage(channel="C0DOCS001", text="Which?", blocks=blocks)
+    assert (await ana.press("docs", str(question["ts"]), "fill_in_answer")).ok
+
+
+async def test_an_agents_form_is_answered_in_a_modal_a_line_each(world: SlackWorld, ana: Actor) -> None:
+    """What has to be answered is said at its input; own words go before what was chosen."""
+    await asked_in_thread(world, ana, FIELDS)
+    view = await shown(world, ana, "Your answer")
+    assert ids(view) == ["required_answer/1", "other_answer/1", "required_answer/2", "answer/3"]
+    await ana.views.enter("required_answer/2", "Yes")
+    assert (await ana.views.submit()).errors == {"required_answer/1": ANSWER_MISSING}
+    await ana.views.enter("required_answer/1", ["Install, in short", "Set up"])
+    assert (await ana.views.submit()).ok
+    (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
+    written = call[1]
+    assert isinstance(written, Written)
+    assert (written.thread_id, written.text) == ("th1", "Which pages?: Install, in short; Set up\nSure?: Yes")
+
+
+async def test_an_answer_to_one_field_has_no_title_and_may_be_own_words(world: SlackWorld, ana: Actor) -> None:
+    """The follow-up that somebody began to write in the other modal stays."""
+    await asked_in_thread(world, ana, FIELDS[:1])
+    await shown(world, ana, "Your answer")
+    await ana.views.enter("other_answer/1", "All\u2063 of them")
+    assert (await ana.views.submit()).ok
+    (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
+    assert isinstance(call[1], Written)
+    assert call[1].text == "All of them"
+    assert not [call for call in world.service.calls if call[0] == "save_draft"]
+
+
+async def test_an_answer_for_a_job_that_is_gone_is_told_where_it_was_given(world: SlackWorld, ana: Actor) -> None:
+    await asked_in_thread(world, ana, FIELDS[1:])
+    await shown(world, ana, "Your answer")
+    world.service.knows = False
+    await ana.views.enter("required_answer/1", "No")
+    assert (await ana.views.submit()).errors == {"required_answer/1": NO_RECORD}
 
 
 # -- Home -------------------------------------------------------------------------------------------------------------
@@ -434,7 +496,7 @@ def payload(kind: str, **changes: Any) -> dict[str, Any]:
     return {"type": kind, "user": {"id": "U0ANA0001", "team_id": "T0LOCAL01"}, "team": {"id": "T0LOCAL01"}} | changes
 
 
-@pytest.mark.parametrize("callback_id", ["new_job", "hand_over", "follow_up"])
+@pytest.mark.parametrize("callback_id", ["new_job", "hand_over", "follow_up", "answer"])
 @pytest.mark.parametrize(
     "view",
     [
@@ -455,7 +517,7 @@ async def test_a_submission_without_its_text_is_an_error_at_the_field(
     body = payload("view_submission", view={"callback_id": callback_id, "type": "modal", **view})
     answer = await world.app.handle_payload(body)
     assert answer.status == 200
-    assert PROMPT_MISSING in answer.body
+    assert (ANSWER_MISSING if callback_id == "answer" else PROMPT_MISSING) in answer.body
     assert world.service.calls == []
 
 

@@ -76,6 +76,26 @@ async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer
     assert "It is American now." in "".join(told)
 
 
+async def test_a_job_whose_budget_is_used_up_goes_on_after_a_reply(
+    tmp_path: Path, goose: dict[str, Any], model: ModelServer
+) -> None:
+    """Each of the model's answers takes two tokens, as the relay counts; it would go on writing."""
+    pages = [WriteFile(str(COPY / f"new{number}.md"), "New.\n") for number in range(10)]
+    model.script.on("Make it American", *pages, Hang())
+    model.script.on("Go on", Say("It is American now."))
+    repository = make_bare(tmp_path / "r.git", {"colours.md": "A colour.\n"})
+    async with running(repository, tmp_path / "data", **goose, budget="job=12") as world:
+        job = await world.done("Make it American")
+        assert (job["status"], job["details"]["reason"]) == ("failed", "the job's budget of 12 tokens is used up")
+        assert "May it go on" in job["details"]["question"]
+        assert job["details"]["usage"]["tokensAnswered"] >= 6
+        assert 1 <= job["details"]["partialWork"]["files"] < 10
+        (await world.message(job["id"], "Go on")).raise_for_status()
+        job = await world.ended(job["id"])
+        assert (job["status"], job["details"]["summary"]) == ("completed", "It is American now.")
+        assert world.show(f"pagehand/{job['id']}", "new0.md") == "New.\n"
+
+
 async def test_a_job_that_is_cancelled_while_its_model_is_silent(
     world: JobServerWorld, model: ModelServer, tmp_path: Path
 ) -> None:

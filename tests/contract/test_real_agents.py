@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from support.agents.abilities import QUESTIONS
 from support.agents.packages import NotInstalled
-from support.agents.real_agents import KEY, REAL_AGENTS
+from support.agents.real_agents import KEY, REAL_AGENTS, tried
 from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
 from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
 
@@ -28,16 +29,9 @@ PNG = base64.b64decode(
 AMERICAN = "# Colors\n\nA color.\n"
 SHORTER = "# Colors\n"
 STOPS_WITHIN_S = 5.0
-HEAVY = {"opencode"}
-"""Seven seconds of a core for each start."""
 
-
-def tried(*names: str) -> pytest.MarkDecorator:
-    """For each of these agents."""
-    marks = {name: [pytest.mark.heavy, pytest.mark.timeout(300)] for name in HEAVY}
-    return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
-    )
+TELL_THEIR_FOLDERS = {"claude": "Additional working directories:\n  - {}\n", "codex": "<root>{}</root>"}
+"""To their model: those that take more than one."""
 
 
 @pytest.fixture
@@ -96,7 +90,11 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert first.summary == "I made **it** American."
     assert first.question == first.reason == ""
     assert world.progress.activities
+    assert world.progress.total.sent > 0 < world.progress.total.answered  # of the relay's counting
     assert {request.key for request in world.model.requests} == {KEY}
+    assert not any(request.holds(first.summary) for request in world.model.requests), "what came next, nobody asked"
+    if effort := REAL_AGENTS[name].effort:
+        assert {request.effort for request in world.model.requests} == {effort}
 
     before = len(world.model.requests)
     world.restart()
@@ -104,6 +102,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert world.page.read_text(encoding="utf-8") == SHORTER
     assert second.summary == "Only the title is left."
     asked = world.model.requests[before]
+    assert asked.effort == world.model.requests[0].effort
     assert asked.holds("Make it American")
     assert asked.holds(first.summary)
     # Told by the agent from its own session as what the model said, not quoted again by the editor.
@@ -121,6 +120,27 @@ async def test_a_picture_that_came_with_it_is_copied_into_the_docs(name: str, wo
     assert result.summary == "It is there."
     assert (world.workspace.copy / "point.png").read_bytes() == PNG
     assert any(request.holds(world.attachment("point.png")) for request in world.model.requests)
+    if name in TELL_THEIR_FOLDERS:
+        folder = TELL_THEIR_FOLDERS[name].format(Path(world.attachment("point.png")).parent)
+        assert any(request.holds(folder) for request in world.model.requests)
+
+
+@tried(*QUESTIONS)
+async def test_what_an_agent_asks_with_choices_is_answered_while_it_works(name: str, world: RealAgentWorld) -> None:
+    """By its own tool for that; another answer than the choices, and none, are told to its model, too."""
+    world.model.script.on("Fix the spelling", QUESTIONS[name], Say("I know now. Anything else?"))
+    for reply in ("American", "Canadian, please", ""):
+        world.progress.reply = reply
+        before = len(world.model.requests)
+        result = await world.edit("Fix the spelling")
+        question = world.progress.questions[-1]
+        assert "Which spelling?" in question.words
+        assert [option.label for option in question.fields[0].options] == ["American", "British"]
+        assert question.fields[0].own_words
+        told = world.model.requests[before + 1]
+        assert told.holds(reply or QUESTIONS[name].name)
+        assert result.question == ("" if reply else question.words)
+        assert result.question_fields == (() if reply else question.fields)
 
 
 @tried()

@@ -171,6 +171,28 @@ async def test_without_a_limit_of_the_apps_own_a_text_is_as_long_as_a_message(de
     assert len(desk.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
 
 
+async def test_a_number_is_one_within_its_bounds(desk: Desk) -> None:
+    """What is submitted is the text that was typed, as Slack tells it."""
+    whole = {"type": "number_input", "action_id": "n", "is_decimal_allowed": False, "min_value": "2", "max_value": "10"}
+    share = {"type": "number_input", "action_id": "share", "is_decimal_allowed": True}
+    await desk.open(modal(field("count", whole), field("share", share, optional=True)))
+    for typed_in, said in (
+        ("many", "Enter a whole number."),
+        ("2.5", "Enter a whole number."),
+        ("1", "Enter 2 or more."),
+        ("11", "Enter 10 or less."),
+    ):
+        await desk.ana.views.enter("n", typed_in)
+        assert (await desk.ana.views.submit()).errors == {"count": said}
+    await desk.ana.views.enter("n", "9")
+    await desk.ana.views.enter("share", "1e5")
+    assert (await desk.ana.views.submit()).errors == {"share": "Enter a number."}
+    await desk.ana.views.enter("share", "-0.5")
+    assert (await desk.ana.views.submit()).ok
+    values = desk.submitted[0]["view"]["state"]["values"]
+    assert (values["count"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
+
+
 async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
     opened = await desk.open()
     await desk.ana.views.enter("text", "kept")

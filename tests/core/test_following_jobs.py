@@ -17,6 +17,7 @@ from bot.domain.requests import Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.thread_words import ThreadWord
 from bot.domain.threads import Thread
+from bot.domain.written import Written
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.starts import job_of_reply
 
@@ -574,7 +575,7 @@ async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_it
     first = await world.thread(ts)
     await switch(world, first)
     await world.pass_time(10)
-    await world.service.follow_up(BEN, first.id, "and the index", source_key="view/1")
+    await world.service.follow_up(Written(BEN, first.id, "and the index", "view/1"))
     await world.pass_time(10)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
 

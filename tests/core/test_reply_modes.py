@@ -14,6 +14,7 @@ from bot.domain.requests import Person, Reply, RequestKind, WayIn
 from bot.domain.telling import InConversation
 from bot.domain.thread_messages import ThreadMessage
 from bot.domain.thread_words import ThreadWord
+from bot.domain.written import Written
 from bot.errors import JobApiRejected, JobApiUnreachable
 
 CLEO = Person("UCLEO", "T1")
@@ -388,8 +389,8 @@ async def test_a_follow_up_from_a_modal_is_refused_while_the_job_is_muted(world:
     thread = await world.thread(await world.started())
     await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
     for _ in range(2):
-        assert await world.service.follow_up(BEN, thread.id, "and that", source_key="view/1")
+        assert await world.service.follow_up(Written(BEN, thread.id, "and that", "view/1"))
         await world.pass_time(5)
     assert world.job_api.messages["job-1"] == []
     assert world.chat.answers() == ["muted", "reply_not_sent_muted"]
-    assert not await world.service.follow_up(BEN, "nobody's", "and that", source_key="view/2")
+    assert not await world.service.follow_up(Written(BEN, "nobody's", "and that", "view/2"))

@@ -173,4 +173,4 @@ async def test_a_card_is_used(desk: Desk, world: SlackWorld) -> None:
     await shown.get_by_label("What should the agent do next?").fill("And the manual")
     await shown.get_by_role("button", name="Send").click()
     await expect(shown).to_have_count(0)
-    assert [call[3] for call in world.service.calls if call[0] == "follow_up"] == ["And the manual"]
+    assert [call[1].text for call in world.service.calls if call[0] == "follow_up"] == ["And the manual"]

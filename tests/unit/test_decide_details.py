@@ -11,6 +11,7 @@ from bot.domain.job_details import (
     NO_DETAILS,
     SHOWN_ANSWER,
     Changes,
+    FieldKind,
     FileChange,
     JobDetails,
     JobReport,
@@ -18,6 +19,7 @@ from bot.domain.job_details import (
     Progress,
     PullRequest,
     PullRequestState,
+    QuestionField,
     StepStatus,
     digest,
 )
@@ -166,6 +168,17 @@ def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -
     assert not play.state.question
     play.see(job())
     assert questions(play.see(asking)) == [(WHICH, "UBEN")], "asked anew"
+
+
+def test_choices_go_with_the_question_and_not_with_an_end_that_does_not_ask_it() -> None:
+    fields = (QuestionField("Which?", FieldKind.CHOICE, ("A", "B")),)
+    asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=fields), Play()
+    play.see(job())
+    (asked,) = [each.message for each in play.see(job(details=asking)) if isinstance(each.message, QuestionAsked)]
+    assert asked.fields == fields
+    assert report(play.see(job("completed", asking))).question_fields == ()
+    other = Play()
+    assert report(other.see(job(), job("completed", asking))).question_fields == fields
 
 
 def test_a_question_that_comes_with_an_end_is_part_of_its_message() -> None:

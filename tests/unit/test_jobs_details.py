@@ -12,11 +12,13 @@ from bot.domain.job_details import (
     Changes,
     CheckResult,
     CheckStatus,
+    FieldKind,
     FileChange,
     JobDetails,
     PlanStep,
     PullRequest,
     PullRequestState,
+    QuestionField,
     StepStatus,
 )
 from bot.domain.requests import Requester
@@ -35,6 +37,16 @@ WHOLE = {
     "plan": [{"title": "Read", "status": "completed"}, {"title": "Write", "status": "in_progress"}, {"title": "Check"}],
     "activity": "Writing",
     "question": "Which?",
+    "questionFields": [
+        {
+            "title": "Page",
+            "kind": "choice",
+            "options": [{"label": "A"}, {"label": "B", "description": "b"}],
+            "ownWords": True,
+        },
+        {"title": "Sure?", "kind": "yes_or_no", "required": True},
+    ],
+    "examples": ["Fix it", "Mend it"],
     "changes": {
         "files": [{"path": "a.md", "kind": "added", "added": 3, "removed": None, "title": "A"}],
         "fileCount": 12,
@@ -62,6 +74,11 @@ def test_all_that_ours_tells_is_read() -> None:
         ),
         activity="Writing",
         question="Which?",
+        question_fields=(
+            QuestionField("Page", FieldKind.CHOICE, ("A", "B"), own_words=True),
+            QuestionField("Sure?", FieldKind.YES_OR_NO, required=True),
+        ),
+        examples=("Fix it", "Mend it"),
         changes=Changes((FileChange("a.md", ChangeKind.ADDED, 3, None, "A"),), 12, 30, 4),
         pull_request=PullRequest(
             PullRequestState.MERGED,
@@ -168,3 +185,40 @@ def test_what_tells_of_no_files_tells_of_no_kept_work(kept: Any) -> None:
     details = parsed({"partialWork": kept})
     assert details is not None
     assert details.partial_files == 0
+
+
+def test_an_example_that_a_button_cannot_show_whole_is_none() -> None:
+    """No more is sent than what is seen; and what is there twice is one."""
+    fits = "x" * 75
+    told = parsed({"examples": ["x" * 76, fits, "Fix it", "Fix it", "", 7, None, "two\nlines"]})
+    assert told == JobDetails(examples=(fits, "Fix it", "two lines"))
+    for wrong in ("Fix it", {"a": 1}, None, 7):
+        assert parsed({"examples": wrong}) == JobDetails()
+
+
+CHOICE = {"title": "Page", "kind": "choice", "options": [{"label": "A"}, {"label": "B"}]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [CHOICE | {"options": []}],
+        [CHOICE | {"options": [{"label": "A"}, {"label": "A"}]}],
+        [CHOICE | {"options": [{"label": "x" * 76}]}],
+        [CHOICE | {"options": [{"label": "A\u202eB"}]}],
+        [CHOICE | {"options": [{"label": f"{n}"} for n in range(101)]}],
+        [CHOICE | {"kind": "colour"}],
+        [CHOICE | {"title": "x" * 201}],
+        [CHOICE | {"kind": "text"}],
+        [CHOICE, CHOICE],
+        [CHOICE, CHOICE | {"title": ""}],
+        [CHOICE | {"title": f"{n}"} for n in range(11)],
+        "Which?",
+        None,
+    ],
+)
+def test_a_form_that_cannot_be_shown_whole_is_asked_in_words_alone(fields: Any) -> None:
+    """Half of it could not be sent, and what is shown shortened would not be known again."""
+    read = parsed({"question": "Which?", "questionFields": fields})
+    assert read is not None
+    assert (read.question, read.question_fields) == ("Which?", ())

@@ -9,6 +9,7 @@ from support.worlds.listening_world import BOT, ListeningWorld, listening
 
 from bot.domain.actions import Action
 from bot.domain.requests import Person, RequestKind, WayIn
+from bot.domain.written import Written
 from bot.errors import StoreUnavailable
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value
@@ -195,3 +196,45 @@ async def test_where_outsiders_are_nobody_is_taken_for_one_of_ours(world: Listen
 async def test_a_reaction_that_could_not_be_recorded_comes_again(world: ListeningWorld) -> None:
     world.service.fault = StoreUnavailable("locked")
     assert (await world.take(reaction())).status != 200
+
+
+def pressed(action_id: str, value: str) -> dict[str, Any]:
+    """As Slack reports a press of a message's button."""
+    return click(action_id, value) | {"container": {"type": "message", "message_ts": CARD, "channel_id": "C1"}}
+
+
+async def test_a_button_that_says_a_prompt_is_recorded_once_for_each_person(world: ListeningWorld) -> None:
+    """The key is made of the message, the button and the person; the prompt may hold anything."""
+    prompt = 'Replace "a/b" with "c"'
+    assert (await world.take(pressed(blocks.SEND_EXAMPLES[1], f"th1/{prompt}"))).status == 200
+    ((name, written),) = world.service.calls
+    key = f"/{CARD}/send_example_2/U0ANA"
+    assert isinstance(written, Written)
+    assert (name, written.thread_id, written.text, written.way_in) == ("follow_up", "th1", prompt, WayIn.BUTTON)
+    assert (written.person, written.source_key.startswith("said/T1/"), written.source_key.endswith(key)) == (
+        ANA, True, True,
+    )  # fmt: skip
+
+
+async def test_an_answer_that_was_chosen_from_a_list_is_recorded_once_for_each_choice(world: ListeningWorld) -> None:
+    """The list stays, so that somebody can choose again; the same choice counts once."""
+    for label in ("Install", "Set up", "Install"):
+        chosen = pressed(blocks.CHOOSE_ANSWER, "")
+        chosen["actions"][0] |= {"type": "static_select", "selected_option": {"value": f"th1/{label}"}}
+        assert (await world.take(chosen)).status == 200
+    written = [call[1] for call in world.service.calls]
+    assert [each.text for each in written if isinstance(each, Written)] == ["Install", "Set up", "Install"]
+    keys = [each.source_key for each in written if isinstance(each, Written)]
+    assert (keys[0], keys[0] == keys[1]) == (keys[2], False)
+
+
+@pytest.mark.parametrize("value", ["th1", "th1/", "/x", ""])
+async def test_a_button_of_that_kind_without_its_prompt_is_left_alone(world: ListeningWorld, value: str) -> None:
+    assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], value))).status == 200
+    assert world.service.calls == []
+
+
+async def test_a_prompt_for_a_job_that_is_not_known_is_told(world: ListeningWorld) -> None:
+    world.service.knows = False
+    assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], "th1/Fix it"))).status == 200
+    assert [call[0] for call in world.service.calls] == ["follow_up"]

@@ -38,6 +38,7 @@ FULL: dict[str, Any] = {
         field({"type": "multi_static_select", "options": [OPTION], "initial_options": [OPTION]}),
         field({"type": "checkboxes", "options": [OPTION]}, optional=True),
         field({"type": "radio_buttons", "options": [OPTION]}),
+        field({"type": "number_input", "is_decimal_allowed": True}),
         field({"type": "conversations_select", "filter": {"include": ["public"]}}),
         field({"type": "users_select"}),
         {"type": "section", "text": WORDS, "accessory": {"type": "button", "action_id": "b", "text": WORDS}},
@@ -113,13 +114,14 @@ def test_a_view_with_a_fault_is_refused_or_can_be_used(place: str) -> None:
 def test_every_element_of_the_full_view_holds_what_it_begins_with() -> None:
     _, view = opened(FULL)
     held = {block_id: value_of(one) for block_id, each in view.values.items() for one in each.values()}
-    assert held.pop(view.blocks[8]["block_id"]) is None
+    assert held.pop(view.blocks[9]["block_id"]) is None
     assert held == {
         "plain_text_input": "x",
         "static_select": None,
         "multi_static_select": [OPTION],
         "checkboxes": [],
         "radio_buttons": None,
+        "number_input": None,
         "conversations_select": None,
         "users_select": None,
     }

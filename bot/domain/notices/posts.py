@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from bot.domain.job_details import JobReport
+from bot.domain.job_details import JobReport, QuestionField
 from bot.domain.jobs import Problem
 from bot.domain.requests import Doubt, RejectionReason, RequestKind
 
@@ -126,11 +126,12 @@ class JobFailed(_InThread):
 @dataclass(frozen=True)
 class QuestionAsked(_InThread):
     """The agent asks something, and no message about an end tells it. `person_id` is whom it asks; empty: the
-    requester.
+    requester. `fields`: what can be chosen as an answer.
     """
 
     question: str
     person_id: str = ""
+    fields: tuple[QuestionField, ...] = ()
     kind: Literal["question_asked"] = field(default="question_asked", kw_only=True)
 
 

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
@@ -17,10 +15,15 @@ from bot.jobserver.agents.copy_state import copy_state
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.log import AgentLog, open_log
+from bot.jobserver.agents.options import Session, chosen_in_words
+from bot.jobserver.agents.pending_permissions import PendingPermissions
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
-from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.questions import Questions
+from bot.jobserver.agents.session import Started, chosen, started
+from bot.jobserver.agents.text import Redactor
+from bot.jobserver.agents.time_limit import TimeLimit
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
@@ -45,6 +48,7 @@ class _Run:
     redact: Redactor
     granted: tuple[str, ...]
     given: GivenFiles
+    questions: Questions
 
 
 class AgentEditor:
@@ -80,6 +84,8 @@ class AgentEditor:
         refusals = EgressRefusals()
         try:
             async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
+                if launch.relayed:
+                    launch.relayed.tell(progress.spent)
                 result = await self._started(task, progress, launch, connected)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from None
@@ -95,10 +101,14 @@ class AgentEditor:
         redact = Redactor(launch.hidden(program))
         granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
         with open_log(task.log, lambda text: self._mask(redact(text))) as log:
+            limit = TimeLimit(self._time_limit)
+            questions = Questions(progress, redact, limit)
             try:
                 placed = await self._placed(launch, connected(program), task.workspace)
-                async with asyncio.timeout(self._time_limit):
-                    return await self._edit(_Run(task, progress, log, redact, granted, self._given(task)), placed)
+                async with limit.running():
+                    return await self._edit(
+                        _Run(task, progress, log, redact, granted, self._given(task), questions), placed
+                    )
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
@@ -110,10 +120,10 @@ class AgentEditor:
     def _given(self, task: EditTask) -> GivenFiles:
         workspace = task.workspace
         seen = self._sandbox.attachments(workspace)
-        return GivenFiles(task.attachments, seen, workspace.attachments or seen)
+        return GivenFiles(task.attachments, seen, workspace.attachments)
 
-    async def version(self, task: EditTask) -> str:
-        """Starts the agent and returns the name and version that it gives itself.
+    async def started(self, task: EditTask) -> Started:
+        """Starts the agent, and chooses what is wanted in a session without a turn.
 
         Raises:
             EditError: it cannot be started, or does not speak the protocol.
@@ -126,10 +136,10 @@ class AgentEditor:
                 try:
                     placed = await self._placed(launch, program, task.workspace)
                     async with self._connected(placed, log) as (_, connection):
-                        info = (await connection.initialize()).agent_info
+                        told = await started(connection, launch.wanted, str(placed.copy))
+                        return Started(told.version, redact(told.options), redact(told.refusal))
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
-        return one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
 
     async def _placed(self, launch: AgentLaunch, program: Program, workspace: Workspace) -> SandboxedProgram:
         await asyncio.to_thread(launch.fill, workspace.home)
@@ -150,13 +160,20 @@ class AgentEditor:
         if run.task.is_from_person:
             self._asked.keep(workspace.home, asked)
         refused = [what and run.redact(what) for what in desk.refused]
-        return result(end, refused, list(map(run.redact, asked)), is_changed=is_changed)
+        asked = list(map(run.redact, asked))
+        return result(
+            end, refused, asked, run.questions.unanswered,
+            is_changed=is_changed, asks_by_form=self._agent.asks_by_form,
+        )  # fmt: skip
 
     async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
         progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
-        turn = Turn(session_id, progress, desk, run.log)
-        return turn.ended(await _prompted(connection, session_id, prompt, turn))
+        turn = Turn(session_id, progress, desk, run.questions, run.log)
+        response = await _prompted(connection, session_id, prompt, turn)
+        if self._agent.tells_usage_of_turns or session_id != run.task.session:
+            run.progress.spent(progress.spent(None if self._launch.door else response.usage))
+        return turn.ended(response)
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
         """Does the work until the agent uses more than it may."""
@@ -207,41 +224,23 @@ class AgentEditor:
         """Returns the session and what to tell it: one that remembers needs less."""
         task, files = run.task, run.given.in_words()
         capabilities = await connection.initialize()
+        roots = [directory, *await asyncio.to_thread(run.given.directories, capabilities)]
         if task.session and self._agent.resumes:
-            if await connection.reopen_session(task.session, directory, capabilities):
+            if session := await connection.reopen_session(task.session, roots, capabilities):
+                await self._choose(connection, session, run.log)
                 text = next_prompt(task.prompt, run.granted, files)
                 return task.session, await asyncio.to_thread(run.given.content, text, capabilities)
             run.log.line("[the earlier session cannot be opened: the conversation is given again]")
-        session_id = await connection.new_session(directory)
-        run.progress.session(session_id)
+        session = await connection.new_session(roots)
+        await self._choose(connection, session, run.log)
+        run.progress.session(session.id)
         text = first_prompt(task.prompt, task.conversation, run.granted, files)
-        return session_id, await asyncio.to_thread(run.given.content, text, capabilities)
+        return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
-
-class PendingPermissions:
-    """What was asked for last, by a job's HOME, until the job's next instruction answers it."""
-
-    _MOST = 1000
-
-    def __init__(self) -> None:
-        self._asked: OrderedDict[Path, tuple[str, ...]] = OrderedDict()
-
-    def keep(self, home: Path, asked: Sequence[str]) -> None:
-        if asked:
-            self._asked[home] = tuple(asked)
-        if len(self._asked) > self._MOST:
-            self._asked.popitem(last=False)
-
-    def granted(self, home: Path, reply: str) -> tuple[str, ...]:
-        """Returns what a reply allows; whatever it says, nothing is open any more."""
-        asked = self._asked.pop(home, ())
-        return asked if says_yes(reply) else ()
-
-
-def says_yes(reply: str) -> bool:
-    """Whether a reply begins with the word yes."""
-    words = reply.strip().casefold()
-    return words.startswith("yes") and not words[3:4].isalnum()
+    async def _choose(self, connection: AgentConnection, session: Session, log: AgentLog) -> None:
+        session = await chosen(connection, session, self._launch.wanted)
+        if session.options:
+            log.line(f"[{chosen_in_words(session.options)}]")
 
 
 async def _prompted(
@@ -269,7 +268,7 @@ async def _prompted(
 
 async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:
     # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
-    turn.desk.is_closed = True
+    await turn.withdraw()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):
             await connection.cancel(session_id)

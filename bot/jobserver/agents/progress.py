@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
+    Cost,
     PlanEntry,
     SessionInfoUpdate,
     SessionNotification,
     TextContentBlock,
     ToolCallProgress,
     ToolCallStart,
+    Usage,
+    UsageUpdate,
 )
 
 from bot.jobserver.agents.failures import nested
@@ -18,6 +21,7 @@ from bot.jobserver.agents.text import Redactor, one_line
 from bot.jobserver.agents.tool_calls import ToolCall, ToolCalls
 from bot.jobserver.editors.interface import Progress
 from bot.jobserver.models import PlanStep, StepStatus
+from bot.jobserver.usage import Money, Spent, told_money
 
 ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
@@ -44,6 +48,7 @@ class TurnProgress:
         self._activity = ""
         self.calls = ToolCalls(tool_kinds)
         self.was_system_error = False
+        self._money: Money | None = None
 
     @property
     def answer(self) -> str:
@@ -60,9 +65,18 @@ class TurnProgress:
             case SessionInfoUpdate(field_meta=meta):
                 status = nested(meta, "codex", "threadStatus", "type")
                 self.was_system_error = self.was_system_error or status == "systemError"
+            case UsageUpdate(cost=Cost(amount=amount, currency=currency)):
+                self._money = told_money(amount, currency) or self._money
             case _:
                 # Thoughts, modes, commands and echoes of the prompt are of no use to whoever asked.
                 pass
+
+    def spent(self, usage: Usage | None) -> Spent:
+        """Returns what the turn took, by what was told at its end; None where the tokens are counted by the relay."""
+        if usage is None:
+            return Spent(money=self._money)
+        cached = (usage.cached_read_tokens or 0) + (usage.cached_write_tokens or 0)
+        return Spent() + Spent(usage.input_tokens + cached, usage.output_tokens, self._money)
 
     def _hear_call(self, update: ToolCallStart | ToolCallProgress) -> None:
         if update.tool_call_id not in self.calls:

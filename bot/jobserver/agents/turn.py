@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from acp.schema import (
+    CreateElicitationResponse,
+    CreateFormSessionElicitationRequest,
     PromptResponse,
     RequestPermissionRequest,
     RequestPermissionResponse,
@@ -18,10 +20,12 @@ from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionDesk
 from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.repetition import Repetition
 from bot.jobserver.agents.text import one_line
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
+from bot.jobserver.questions import Question
 
 _MOST_ASKED = 5
 _MOST_ASKED_CHARACTERS = 2500
@@ -30,10 +34,13 @@ _MOST_ASKED_CHARACTERS = 2500
 class Turn:
     """Listens to one session of an agent."""
 
-    def __init__(self, session_id: str, progress: TurnProgress, desk: PermissionDesk, log: AgentLog) -> None:
+    def __init__(
+        self, session_id: str, progress: TurnProgress, desk: PermissionDesk, questions: Questions, log: AgentLog
+    ) -> None:
         self._session_id = session_id
         self._progress = progress
         self._log = log
+        self.questions = questions
         self._repetition = Repetition()
         self.desk = desk
         self.is_enough = asyncio.Event()
@@ -53,6 +60,16 @@ class Turn:
         if not is_allowed:
             self._end_if(self._repetition.refused(call))
         return response
+
+    async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
+        response = await self.questions.ask(request)
+        self._log.line(f"[asked: {response.action}]")
+        return response
+
+    async def withdraw(self) -> None:
+        """Answers whatever the agent still waits for: it is to be ended."""
+        self.desk.is_closed = True
+        await self.questions.withdraw()
 
     def _watch(self, notification: SessionNotification) -> None:
         match notification.update:
@@ -100,15 +117,26 @@ def askable(refused: Sequence[str | None]) -> list[str]:
     return shown
 
 
-def result(end: TurnEnd, refused: Sequence[str | None], asked: Sequence[str], *, is_changed: bool) -> EditResult:
+def result(
+    end: TurnEnd,
+    refused: Sequence[str | None],
+    asked: Sequence[str],
+    unanswered: Question | None = None,
+    *,
+    is_changed: bool,
+    asks_by_form: bool = False,
+) -> EditResult:
     """Returns what is told at the end of a turn that did not fail.
 
-    A question is what needs a person's permission, where that is asked for; or else, when nothing was changed, the
-    last paragraph of an answer that ends with a question mark.
+    A question is what needs a person's permission, where that is asked for; or else what the agent asked in vain; or
+    else, when nothing was changed, the last paragraph of an answer that ends with a question mark, unless this agent
+    asks otherwise.
     """
     if asked:
         return EditResult(summary=end.answer, question=permission_question(asked))
-    if not is_changed and asks_something(end.answer):
+    if unanswered:
+        return EditResult(summary=end.answer, question=unanswered.words, question_fields=unanswered.fields)
+    if not is_changed and not asks_by_form and asks_something(end.answer):
         return EditResult(summary=end.answer, question=last_paragraph(end.answer))
     return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
 

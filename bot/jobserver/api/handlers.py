@@ -49,7 +49,8 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 class JobApi:
     """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop.
 
-    `as_of_now` returns a job with what may have changed outside of this server.
+    `as_of_now` returns a job with what may have changed outside of this server; `mirror_state` says how far the copy of
+    the repository is that jobs start from.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class JobApi:
         wake: Callable[[str], None],
         interrupt: Callable[[int], None],
         as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
+        mirror_state: Callable[[], str],
     ) -> None:
         self._settings = settings
         self._jobs = jobs
@@ -70,6 +72,7 @@ class JobApi:
         self._wake = wake
         self._interrupt = interrupt
         self._as_of_now = as_of_now
+        self._mirror_state = mirror_state
         self._key_digest = _digest(settings.api_key.get_secret_value())
 
     def add_routes(self, app: web.Application) -> None:
@@ -142,7 +145,7 @@ class JobApi:
 
     async def health(self, _: web.Request) -> web.Response:
         await self._jobs.check()
-        return web.json_response({"status": "ok"})
+        return web.json_response({"status": "ok", "mirror": self._mirror_state()})
 
     async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
         if unauthorized := self._unauthorized(request):

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from bot.jobserver.executor.foreign_text import one_line, shortened
 from bot.jobserver.models import Changes, CheckResult, CheckStatus, FileChange, Requester
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.store.records import Instruction
+from bot.jobserver.usage import Spent
 from bot.runtime.misleading_characters import without_misleading
 
 TRAILER = "Pagehand-Instruction"
@@ -26,7 +27,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 @dataclass(frozen=True)
 class Proposal:
     """What a pull request's description tells of one instruction. `notes` and `left_out` are sentences of ours, `files`
-    the names of those that came with it.
+    the names of those that came with it. `spent` is what the whole job took of its model.
     """
 
     prompt: str
@@ -37,6 +38,7 @@ class Proposal:
     left_out: Sequence[str] = ()
     checks: Sequence[CheckResult] = ()
     files: Sequence[str] = ()
+    spent: Spent = field(default_factory=Spent)
 
 
 def subject(prompt: str) -> str:
@@ -75,6 +77,7 @@ def pull_request_description(proposal: Proposal) -> str:
         *map(_sentence, proposal.notes),
         _list("Left out:", proposal.left_out),
         _list("The checks still find:", _problems(proposal.checks)),
+        _taken(proposal.spent),
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -122,6 +125,11 @@ def _asked_by(requester: Requester | None) -> str:
 def _came_with(files: Sequence[str]) -> str:
     """They are no part of the change, unless they are in it."""
     return f"Attached to the request: {', '.join(map(_plain, files))}." if files else ""
+
+
+def _taken(spent: Spent) -> str:
+    words = spent.in_words()
+    return f"Used: {words}." if words else ""
 
 
 def _quoted(text: str) -> str:

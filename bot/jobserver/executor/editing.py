@@ -1,14 +1,18 @@
 """Editing: the editor's work on a copy, taken back, checked, and made a commit."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from bot.jobserver.checks.interface import Checks
 from bot.jobserver.editors.interface import Editor, EditResult, EditTask, Exchange
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.errors import EditError
+from bot.jobserver.errors import BudgetUsedUpError, EditError
+from bot.jobserver.executor.asking import Asking
+from bot.jobserver.executor.budget import Allowance, Spending
 from bot.jobserver.executor.descriptions import commit_message, task_from_checks
 from bot.jobserver.executor.foreign_text import bounded_result
 from bot.jobserver.executor.interfaces import JobRepository, Records
@@ -51,42 +55,63 @@ class Editing:
     folders: JobFolders
     partial_work: PartialWorkKeeping
     masking: Masking
+    spending: Spending
+    asking: Asking
     takes_faults: bool = True
 
     async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
         """Runs the editor, and once more where the checks find faults that the change brought in.
 
         Raises:
-            EditError: the editor could not do it.
+            EditError: the editor could not do it, or its job or the day has no tokens left.
             GitError: the files could not be taken out or back.
         """
+        spent = await self.records.spent_since_asked(instruction)
+        try:
+            self.spending.check(spent, instruction.prompt)
+            with self.spending.allowed(spent) as allowance:
+                return await self._edit(instruction, start, allowance)
+        except BudgetUsedUpError as error:
+            await self.records.record_budget_end(instruction.job_id, error)
+            raise
+
+    async def _edit(self, instruction: Instruction, start: StartingPoint, allowance: Allowance) -> Change:
         await asyncio.to_thread(self.folders.make_empty, instruction.job_id)
         await self.repository.check_out(start.tree, self._task(instruction).workspace.copy)
         note = await self.partial_work.put_back(instruction, start, self._task(instruction).workspace.copy)
         start = replace(start, note="; ".join(filter(None, (start.note, note))))
         attached = await asyncio.to_thread(self.folders.attach, instruction)
-        progress = RecordedProgress(instruction.session)
+        progress = RecordedProgress(instruction.session, allowance.take, partial(self.asking.ask, instruction))
 
         async def record(update: ProgressUpdate) -> None:
             await self.records.record_progress(instruction.job_id, masked_update(update, self.masking.known))
 
-        async with progress.recording(record):
+        async with progress.recording(record), self._noted(instruction, progress):
             task = replace(self._task(instruction), attachments=attached)
-            edited = masked_result(await self._edited(instruction, start, task, progress), self.masking.known)
+            working = allowance.within(self.editor.edit(task, progress))
+            edited = masked_result(await self._edited(instruction, start, task, working), self.masking.known)
             result = bounded_result(edited)
             change = await self._collected(instruction, start, result)
-            faults = _faults(change.checks)
-            if faults and self.takes_faults:
+            if self.takes_faults and _faults(change.checks):
                 progress.activity("mending what the checks found")
-                change = await self._mended(instruction, start, change, faults, progress)
+                change = await self._mended(instruction, start, change, progress, allowance)
         return replace(change, session=progress.session_id)
 
+    @asynccontextmanager
+    async def _noted(self, instruction: Instruction, progress: RecordedProgress) -> AsyncIterator[None]:
+        """Notes in the job's log what an instruction took of its model, however it ends."""
+        try:
+            yield
+        finally:
+            if words := progress.total.in_words():
+                await asyncio.to_thread(append_line, self.folders.log(instruction.job_id), f"used: {words}")
+
     async def _edited(
-        self, instruction: Instruction, start: StartingPoint, task: EditTask, progress: RecordedProgress
+        self, instruction: Instruction, start: StartingPoint, task: EditTask, working: Awaitable[EditResult]
     ) -> EditResult:
         """Has the editor work; what it got done before it failed is kept."""
         try:
-            return await self.editor.edit(task, progress)
+            return await working
         except EditError:
             await self.partial_work.keep_files(instruction, start, task.workspace.copy)
             raise
@@ -96,20 +121,20 @@ class Editing:
         instruction: Instruction,
         start: StartingPoint,
         change: Change,
-        faults: Sequence[CheckResult],
         progress: RecordedProgress,
+        allowance: Allowance,
     ) -> Change:
         """Gives the faults to the editor once; where it cannot do that, the change stays as it was."""
         task = self._task(instruction)
         again = replace(
             task,
-            prompt=task_from_checks(faults),
+            prompt=task_from_checks(_faults(change.checks)),
             conversation=(*task.conversation, Exchange(task.prompt, change.result.summary)),
             session=progress.session_id,
             is_from_person=False,
         )
         try:
-            await self.editor.edit(again, progress)
+            await allowance.within(self.editor.edit(again, progress))
         except EditError as error:
             words = self.masking.known(f"what the checks found could not be mended: {error}")
             await asyncio.to_thread(append_line, task.log, words)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question
 
 MAX_SUMMARY = 20_000
 MAX_REASON = 2_000
 MAX_QUESTION = 4_000
+MAX_EXAMPLE, MOST_EXAMPLES = 200, 5
 _MAX_ACTIVITY = 200
 _MAX_STEPS = 50
 _MAX_STEP = 300
@@ -30,7 +32,13 @@ def bounded_result(result: EditResult) -> EditResult:
         reason=shortened(result.reason, MAX_REASON),
         question=shortened(result.question, MAX_QUESTION),
         notes=result.notes,
+        examples=tuple(one_line(example, MAX_EXAMPLE) for example in result.examples[:MOST_EXAMPLES]),
+        question_fields=result.question_fields,
     )
+
+
+def bounded_question(question: Question) -> Question:
+    return Question(shortened(question.words, MAX_QUESTION), question.fields)
 
 
 def bounded_plan(steps: Sequence[PlanStep]) -> tuple[PlanStep, ...]:

@@ -94,7 +94,11 @@ class InstructionExecutor:
             GitError: it could not be pushed; the work is kept.
         """
         answer = answer_with(change.result.summary, change.left_out, change.result.notes)
-        told = JobDetails(summary=answer, question=change.result.question or None)
+        told = JobDetails(
+            summary=answer,
+            question=change.result.question or None,
+            question_fields=change.result.question_fields,
+        )
         await self.publishing.records.record_answer(instruction, told)
         try:
             pushed = await self.publishing.push(instruction, change)
@@ -112,6 +116,8 @@ class InstructionExecutor:
             summary=answer_with(result.summary, (), result.notes),
             reason=why_nothing_changed(result.reason, result.question, change.left_out),
             question=result.question or None,
+            question_fields=result.question_fields,
+            examples=result.examples,
             pull_request=proposed.details or told,
         )
         return Outcome(pr_link=proposed.link, details=details)
@@ -122,7 +128,9 @@ class InstructionExecutor:
         changes = await asyncio.to_thread(
             with_titles, await repository.changes(start.base, commit), repository.snapshot(commit)
         )
-        result = EditResult(instruction.summary, question=instruction.question)
+        result = EditResult(
+            instruction.summary, question=instruction.question, question_fields=instruction.question_fields
+        )
         return await self.publishing.propose(instruction, Change(result, commit, changes))
 
     async def _note(self, instruction: Instruction, line: str) -> None:

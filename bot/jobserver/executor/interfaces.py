@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Protocol
 
+from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.models import JobDetails
 from bot.jobserver.repository.interface import Repository
 from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
+from bot.jobserver.usage import Spent
 
 
 class JobRepository(Repository, Protocol):
@@ -48,6 +50,12 @@ class Records(Protocol):
     async def use_next_branch(self, instruction: Instruction) -> Instruction: ...
 
     async def record_progress(self, job_id: str, update: ProgressUpdate) -> None: ...
+
+    async def spent(self, job_id: str) -> Spent: ...
+
+    async def spent_since_asked(self, instruction: Instruction) -> int: ...
+
+    async def record_budget_end(self, job_id: str, error: BudgetUsedUpError) -> None: ...
 
     async def record_answer(self, instruction: Instruction, details: JobDetails) -> None: ...
 

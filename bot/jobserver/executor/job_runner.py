@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
 from bot.jobserver.executor.interfaces import Executor
+from bot.jobserver.models import JobDetails
 from bot.jobserver.store.records import Instruction, Outcome
 from bot.runtime.tasks import BackgroundTasks
 
@@ -39,15 +40,22 @@ class JobRunner:
 
     A message sent while its job is at work waits in the queue and is executed after the current instruction, in the
     order of arrival; the job stays `active` until its queue is empty. After a restart the interrupted instruction
-    starts again from the branch's last commit; one that brought the server down three times fails. `retry_pause` is in
-    seconds.
+    starts again from the branch's last commit; one that brought the server down three times fails. `arrived` is
+    told of a message for a job that is at work: it may answer a question. `retry_pause` is in seconds.
     """
 
     def __init__(
-        self, queue: Queue, executor: Executor, *, max_concurrent_jobs: int, retry_pause: float = _RETRY_S
+        self,
+        queue: Queue,
+        executor: Executor,
+        *,
+        max_concurrent_jobs: int,
+        arrived: Callable[[str], None] = lambda _: None,
+        retry_pause: float = _RETRY_S,
     ) -> None:
         self._queue = queue
         self._executor = executor
+        self._arrived = arrived
         self._retry_pause = retry_pause
         self._slots = asyncio.Semaphore(max_concurrent_jobs)
         # What may have brought the server down runs beside no other suspect, so that it alone is blamed.
@@ -66,6 +74,7 @@ class JobRunner:
         """Looks at the job's queue soon; safe to call at any time."""
         if job_id in self._running:
             self._woken_while_running.add(job_id)
+            self._arrived(job_id)
             return
         self._running.add(job_id)
         task = self._tasks.spawn(self._run_job(job_id), name=f"the queue of job {job_id}")
@@ -115,7 +124,9 @@ class JobRunner:
             return Outcome()
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
-            return Outcome(failure=shortened(str(error), MAX_REASON) or type(error).__name__)
+            question = error.question if isinstance(error, BudgetUsedUpError) else ""
+            failure = shortened(str(error), MAX_REASON) or type(error).__name__
+            return Outcome(failure=failure, details=JobDetails(question=question or None))
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
             return Outcome(failure=_unexpected(error))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import CheckResult
+from bot.jobserver.questions import Question, QuestionField
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
 Mask = Callable[[str], str]
@@ -21,7 +22,22 @@ async def described(instruction: Instruction, masking: Masking) -> Instruction:
 
 
 def masked_result(result: EditResult, mask: Mask) -> EditResult:
-    return EditResult(mask(result.summary), mask(result.reason), mask(result.question), tuple(map(mask, result.notes)))
+    return EditResult(
+        mask(result.summary),
+        mask(result.reason),
+        mask(result.question),
+        tuple(map(mask, result.notes)),
+        tuple(map(mask, result.examples)),
+        masked_fields(result.question_fields, mask),
+    )
+
+
+def masked_question(question: Question, mask: Mask) -> Question:
+    return Question(mask(question.words), masked_fields(question.fields, mask))
+
+
+def masked_fields(fields: Sequence[QuestionField], mask: Mask) -> tuple[QuestionField, ...]:
+    return tuple(field.with_words(mask) for field in fields)
 
 
 def masked_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:

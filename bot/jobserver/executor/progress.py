@@ -5,14 +5,17 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.jobserver.executor.foreign_text import bounded_activity, bounded_plan
 from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question
 from bot.jobserver.store.records import ProgressUpdate
+from bot.jobserver.usage import Spent
 
 logger = logging.getLogger(__name__)
 Record = Callable[[ProgressUpdate], Awaitable[None]]
+Ask = Callable[[Question, Callable[[str], bool]], Awaitable[str | None]]
 _PAUSE_S = 1.0
 _MAX_SESSION_ID = 1000
 
@@ -24,26 +27,37 @@ class _Told:
     plan: Sequence[PlanStep] | None = None
     activity: str | None = None
     session: str | None = None
+    spent: Spent = field(default_factory=Spent)
 
     def as_update(self) -> ProgressUpdate:
         return ProgressUpdate(
             plan=None if self.plan is None else bounded_plan(self.plan),
             activity=None if self.activity is None else bounded_activity(self.activity),
             session=self.session,
+            spent=None if self.spent == Spent() else self.spent,
         )
 
     def fill_from(self, earlier: "_Told") -> None:
         """Takes over what was not told anew."""
+        self.spent = earlier.spent + self.spent
         self.plan = earlier.plan if self.plan is None else self.plan
         self.activity = earlier.activity if self.activity is None else self.activity
         self.session = earlier.session if self.session is None else self.session
 
 
 class RecordedProgress:
-    """Implements `editors.interface.Progress`: it only remembers, and `recording` writes."""
+    """Implements `editors.interface.Progress`: it only remembers, and `recording` writes.
 
-    def __init__(self, session: str | None = None) -> None:
+    `take` hears at once of what is spent; `ask` asks people.
+    """
+
+    def __init__(
+        self, session: str | None = None, take: Callable[[Spent], None] | None = None, ask: Ask | None = None
+    ) -> None:
         self.session_id = session
+        self._ask = ask
+        self.total = Spent()
+        self._take = take
         self._told = _Told()
         self._has_news = asyncio.Event()
 
@@ -60,6 +74,17 @@ class RecordedProgress:
         if len(session_id) <= _MAX_SESSION_ID and session_id.isprintable():
             self.session_id = self._told.session = session_id
             self._has_news.set()
+
+    def spent(self, spent: Spent) -> None:
+        if spent != Spent():
+            self.total += spent
+            self._told.spent += spent
+            self._has_news.set()
+            if self._take is not None:
+                self._take(spent)
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        return await self._ask(question, is_answer) if self._ask else None
 
     @asynccontextmanager
     async def recording(self, record: Record, *, pause: float = _PAUSE_S) -> AsyncIterator[None]:
@@ -82,14 +107,17 @@ class RecordedProgress:
     async def _write(self, record: Record) -> None:
         self._has_news.clear()
         told, self._told = self._told, _Told()
+        writing = asyncio.ensure_future(record(told.as_update()))
         try:
-            await record(told.as_update())
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing})  # or what was spent could be written twice
+            raise
         except sqlite3.Error as error:
             logger.warning("an agent's progress could not be recorded: %s", error)
-            self._take_back(told)
-        except asyncio.CancelledError:
-            self._take_back(told)
-            raise
+        finally:
+            if not writing.done() or writing.cancelled() or writing.exception() is not None:
+                self._take_back(told)
 
     def _take_back(self, told: _Told) -> None:
         self._told.fill_from(told)

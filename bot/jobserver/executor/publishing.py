@@ -23,6 +23,7 @@ from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
+from bot.jobserver.usage import Spent
 
 _PUSHES = 3
 
@@ -83,7 +84,8 @@ class Publishing:
     async def propose(self, instruction: Instruction, change: Change) -> Outcome:
         """Opens or updates the pull request of a pushed change; where that fails, it is tried again by itself."""
         shown = await described(instruction, self.masking)
-        proposal = _proposal(shown, change, await asyncio.to_thread(self.masking.all, change.result.summary))
+        summary = await asyncio.to_thread(self.masking.all, change.result.summary)
+        proposal = _proposal(shown, change, summary, await self.records.spent(instruction.job_id))
         owed = await self._owe(shown, proposal, change.checks)
         proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
@@ -91,6 +93,7 @@ class Publishing:
             summary=answer_with(change.result.summary, change.left_out, change.result.notes),
             reason=proposed.reason,
             question=change.result.question or None,
+            question_fields=change.result.question_fields,
             changes=change.changes,
             pull_request=proposed.details,
             revision=commit,
@@ -127,7 +130,7 @@ def _commit_of(change: Change) -> str:
     return change.commit
 
 
-def _proposal(instruction: Instruction, change: Change, summary: str) -> Proposal:
+def _proposal(instruction: Instruction, change: Change, summary: str, spent: Spent) -> Proposal:
     return Proposal(
         instruction.prompt,
         summary,
@@ -137,4 +140,5 @@ def _proposal(instruction: Instruction, change: Change, summary: str) -> Proposa
         change.left_out,
         change.checks,
         [file.name for file in instruction.attachments if file.instruction == instruction.number],
+        spent,
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from bot.jobserver.checks.interface import Checks
 from bot.jobserver.editors.interface import Editor
+from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.budget import Spending
 from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.interfaces import JobRepository
@@ -27,6 +29,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.proposals import ProposalStore
+from bot.jobserver.store.questions import QuestionStore
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.uploads import Uploads
 from bot.runtime.tasks import BackgroundTasks
@@ -64,8 +67,11 @@ async def running_jobs(
     folders, queue = JobFolders(data, neighbours.caches, neighbours.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(neighbours.pull_requests, ProposalStore(database, now=now))
-    executor = _executor(neighbours, queue, folders, proposing)
-    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs)
+    spending = Spending(settings.budget, now=now, today=await queue.tokens_today())
+    time_limit = settings.question_time_limit.total_seconds()
+    asking = Asking(QuestionStore(database), neighbours.masking.known, time_limit=time_limit)
+    executor = _executor(neighbours, queue, folders, proposing, (spending, asking))
+    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived)
     retained = JobRetention(database, now=now)
     retention = Retention(
         retained,
@@ -88,7 +94,11 @@ async def running_jobs(
 
 
 def _executor(
-    neighbours: Neighbours, queue: InstructionQueue, folders: JobFolders, proposing: Proposing
+    neighbours: Neighbours,
+    queue: InstructionQueue,
+    folders: JobFolders,
+    proposing: Proposing,
+    terms: tuple[Spending, Asking],
 ) -> InstructionExecutor:
     repository, masking = neighbours.repository, neighbours.masking
     editing = Editing(
@@ -99,6 +109,7 @@ def _executor(
         folders,
         PartialWorkKeeping(repository, queue, folders, masking),
         masking,
+        *terms,
         neighbours.takes_faults,
     )
     publishing = Publishing(repository, neighbours.pull_requests, queue, proposing, masking)

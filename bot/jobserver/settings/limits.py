@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from bot.jobserver.settings.budget import Budget, BudgetSetting
 from bot.jobserver.settings.values import Allowances, Duration, Patterns
 from bot.runtime.settings import Settings
 
@@ -36,6 +37,11 @@ class LimitSettings(Settings):
         2_000.0,
         gt=0,
         description="how much all files together may take that came with prompts, in megabytes; more are refused",
+    )
+    budget: BudgetSetting = Field(
+        Budget(),
+        description="how many tokens a job may take of its model before its thread is asked, and all jobs of a day, "
+        "such as job=2M day=20M",
     )
     keep_for: Duration = Field(
         timedelta(days=90),

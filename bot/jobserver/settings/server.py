@@ -111,6 +111,11 @@ class JobServerSettings(
     time_limit: Duration = Field(
         timedelta(minutes=30), description="how long one run of the agent or command may take (seconds or ISO 8601)"
     )
+    question_time_limit: Duration = Field(
+        timedelta(minutes=5),
+        description="how long a run waits for the answer to its question; then the job ends with it, and the answer "
+        "goes on from there (seconds or ISO 8601)",
+    )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="author of the commits, as Name <address>")
     committer: Identity | None = Field(None, description="committer; by default the author")
     archive_after: Duration = Field(

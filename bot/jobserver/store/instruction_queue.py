@@ -6,6 +6,7 @@ from datetime import datetime
 
 import aiosqlite
 
+from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.models import JobDetails
 from bot.jobserver.store.attachments import attachments_until
 from bot.jobserver.store.database import Database
@@ -16,6 +17,7 @@ from bot.jobserver.store.job_rows import (
     read_details,
     write_details,
 )
+from bot.jobserver.store.questions import end_questions, give_back_replies
 from bot.jobserver.store.records import (
     EarlierInstruction,
     Instruction,
@@ -25,6 +27,8 @@ from bot.jobserver.store.records import (
     branch_name,
     requester_from_row,
 )
+from bot.jobserver.store.usage import read_spent, record_spent, spent_since_asked, tokens_of_day
+from bot.jobserver.usage import Spent
 
 _WAITING = "state IN ('queued', 'running')"
 """In the words of the index, without which SQLite would not take it."""
@@ -50,6 +54,7 @@ class InstructionQueue:
             await connection.execute(
                 f"UPDATE instructions SET state = 'queued' WHERE {_WAITING} AND state = 'running'"  # noqa: S608 - ours
             )
+            await give_back_replies(connection)
             rows = await connection.execute_fetchall(
                 f"SELECT job_id FROM instructions WHERE {_WAITING} GROUP BY job_id ORDER BY min(number)"  # noqa: S608
             )
@@ -98,6 +103,32 @@ class InstructionQueue:
             await connection.execute(
                 "UPDATE jobs SET session = coalesce(?, session) WHERE id = ?", (update.session, job_id)
             )
+            if update.spent is not None:
+                await record_spent(connection, job_id, update.spent, self._now())
+
+    async def spent(self, job_id: str) -> Spent:
+        """Returns what a job has taken of its model."""
+        async with self._database.transaction() as connection:
+            return await read_spent(connection, job_id)
+
+    async def spent_since_asked(self, instruction: Instruction) -> int:
+        """Returns the tokens that its job took since a person let it go on, as this instruction does if it can."""
+        async with self._database.transaction() as connection:
+            return await spent_since_asked(connection, instruction)
+
+    async def record_budget_end(self, job_id: str, error: BudgetUsedUpError) -> None:
+        """Records that a person was asked, and that a session does not know of an instruction it was not told."""
+        async with self._database.transaction() as connection:
+            if error.question:
+                now = as_text(self._now())
+                await connection.execute("UPDATE jobs SET asked_at = coalesce(asked_at, ?) WHERE id = ?", (now, job_id))
+            if not error.was_heard:
+                await connection.execute("UPDATE jobs SET session = NULL WHERE id = ?", (job_id,))
+
+    async def tokens_today(self) -> int:
+        """Returns what all jobs took of their models on this day, in UTC."""
+        async with self._database.transaction() as connection:
+            return await tokens_of_day(connection, self._now())
 
     async def use_next_branch(self, instruction: Instruction) -> Instruction:
         """Gives the job another branch, and returns its instruction with that."""
@@ -115,7 +146,8 @@ class InstructionQueue:
         """Records what the editor said, before it is pushed: a restart may have to tell it."""
         async with self._database.transaction() as connection:
             known = await read_details(connection, instruction.job_id)
-            told = known.model_copy(update={"summary": details.summary, "question": details.question})
+            words = ("summary", "question", "question_fields")
+            told = known.model_copy(update={name: getattr(details, name) for name in words})
             await write_details(connection, instruction.job_id, told)
 
     async def record_pushed(self, instruction: Instruction, commit: str) -> None:
@@ -154,6 +186,7 @@ class InstructionQueue:
                 await forget_partial_work(connection, instruction.job_id)
             known = await read_details(connection, instruction.job_id)
             await write_details(connection, instruction.job_id, _final_details(known, ended.details))
+            await end_questions(connection, instruction)
             await end_if_idle(connection, instruction.job_id, as_text(self._now()))
 
 
@@ -197,6 +230,7 @@ def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierI
         commit=row["commit_id"],
         summary=told.summary or "",
         question=told.question or "",
+        question_fields=told.question_fields,
     )
 
 
@@ -213,6 +247,8 @@ def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
         summary=new.summary,
         reason=new.reason,
         question=new.question,
+        question_fields=new.question_fields,
+        examples=new.examples,
         plan=known.plan,
         changes=new.changes or known.changes,
         pull_request=new.pull_request or known.pull_request,

@@ -11,6 +11,7 @@ from bot.jobserver.models import (
     AgentJob,
     AttachedFile,
     CheckResult,
+    Cost,
     Extra,
     JobDetails,
     PartialWork,
@@ -19,7 +20,10 @@ from bot.jobserver.models import (
     Requester,
     Source,
     Status,
+    Usage,
 )
+from bot.jobserver.questions import Question, QuestionField
+from bot.jobserver.usage import Money, Spent
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class Instruction:
 
     `session`: the agent's own id of the job's conversation. `partial`: the commit of what an
     instruction before got done before it failed. `attempts`: how often it was begun, this time included.
-    `commit`, `summary`, `question`: what was pushed for it, and what the editor said, before an interruption.
+    `commit`, `summary`, `question`, `question_fields`: what was pushed for it, and what the editor said, before an
+    interruption.
     `attachments`: the files that came with it and with those before, the oldest first.
     """
 
@@ -95,15 +100,24 @@ class Instruction:
     commit: str | None = None
     summary: str = ""
     question: str = ""
+    question_fields: tuple[QuestionField, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueuedReply:
+    """A message of a job that waits behind an instruction, and may answer its question."""
+
+    number: int
+    prompt: str
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How an instruction ended. `failure`: why it failed. `commit`: what was pushed.
 
-    Of `details`, the summary, reason and question replace those of the job; changes, pull request and revision do where
-    they are there; the plan stays as it was told last.
+    Of `details`, the summary, reason, question and examples replace those of the job; changes, pull request and
+    revision do where they are there; the plan stays as it was told last.
     """
 
     failure: str | None = None
@@ -138,6 +152,7 @@ class ProgressUpdate:
     plan: tuple[PlanStep, ...] | None = None
     activity: str | None = None
     session: str | None = None
+    spent: Spent | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +170,9 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
     if row["partial_commit"] and row["status"] != Status.ACTIVE:
         told["partial_work"] = PartialWork(files=row["partial_files"])
     if row["status"] == Status.ACTIVE:
-        told |= {"summary": None, "question": None}  # told with the end: what was changed is still being pushed
+        # What it said is told with the end: what was changed is still being pushed.
+        told |= {"summary": None, "question": None, "question_fields": (), "examples": (), **_open_question(row)}
+    told["usage"] = usage_from_row(row)
     details = details.model_copy(update=told)
     return AgentJob(
         id=row["id"],
@@ -167,6 +184,18 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
         archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
         details=details if details != JobDetails() else None,
     )
+
+
+def question_as_json(question: Question) -> str:
+    """Returns a question that is open as it is kept."""
+    return JobDetails(question=question.words, question_fields=question.fields).model_dump_json(exclude_defaults=True)
+
+
+def _open_question(row: aiosqlite.Row) -> dict[str, object]:
+    if row["open_question"] is None:
+        return {}
+    told = JobDetails.model_validate_json(row["open_question"])
+    return {"question": told.question, "question_fields": told.question_fields}
 
 
 def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
@@ -181,6 +210,19 @@ def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
 def _is_pending(details: JobDetails) -> bool:
     """Whether the newest change has no pull request yet: that of an earlier branch, which has ended, is not its."""
     return details.pull_request is not None and details.pull_request.state is ProposalState.PENDING
+
+
+def usage_from_row(row: aiosqlite.Row) -> Usage | None:
+    spent = spent_from_row(row)
+    if spent == Spent():
+        return None
+    cost = Cost(amount=spent.money.amount, currency=spent.money.currency) if spent.money else None
+    return Usage(tokens_sent=spent.sent, tokens_answered=spent.answered, cost=cost)
+
+
+def spent_from_row(row: aiosqlite.Row) -> Spent:
+    money = Money(row["money"], row["currency"]) if row["currency"] else None
+    return Spent(row["tokens_sent"], row["tokens_answered"], money)
 
 
 def requester_from_row(row: aiosqlite.Row) -> Requester | None:

@@ -87,4 +87,26 @@ ALTER TABLE jobs ADD COLUMN partial_files INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX jobs_with_partial_work ON jobs (id) WHERE partial_commit IS NOT NULL;
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK)
+# What a job took of its model: tokens, and money where it was told. `spending` has the tokens of all jobs by day.
+# `asked_at`: when its budget was used up, and whether it may go on was asked; `tokens_agreed`: what it had taken when
+# somebody let it go on.
+_USAGE = """
+ALTER TABLE jobs ADD COLUMN tokens_sent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN tokens_answered INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN money REAL NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN currency TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN tokens_agreed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN asked_at TEXT;
+CREATE TABLE spending (
+    day TEXT PRIMARY KEY, tokens INTEGER NOT NULL
+) STRICT
+"""
+
+# What an agent asks while it works, as JSON; `answers`: the running instruction whose question a message answers.
+_QUESTIONS = """
+ALTER TABLE jobs ADD COLUMN open_question TEXT;
+ALTER TABLE instructions ADD COLUMN answers INTEGER;
+CREATE INDEX instructions_that_answer ON instructions (answers) WHERE answers IS NOT NULL;
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK, _USAGE, _QUESTIONS)

@@ -15,8 +15,6 @@ from bot.errors import (
     ChatOverBudget,
     ChatRejected,
     ChatUnreachable,
-    JobApiError,
-    JobApiUnreachable,
 )
 from bot.runtime.backoff import Backoff
 from bot.slack_ports import Groups, SlackReading
@@ -83,13 +81,3 @@ async def if_told(asked: Awaitable[T]) -> T | None:
         raise NotToBeHadNow(f"Slack: {error}", error.retry_after) from None
     except ChatError as error:
         raise NotToBeHadNow(f"Slack: {error}") from None
-
-
-async def if_taken(given: Awaitable[T]) -> T | None:
-    """What a job API answers; None where it will not have something. Raises NotToBeHadNow."""
-    try:
-        return await given
-    except JobApiUnreachable as error:
-        raise NotToBeHadNow(str(error), error.retry_after) from None
-    except JobApiError:
-        return None

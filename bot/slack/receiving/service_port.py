@@ -5,7 +5,8 @@ from typing import Protocol
 from bot.domain.actions import Action
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.requests import MessageVersion, Person, Reply
+from bot.domain.requests import MessageVersion, Reply
+from bot.domain.written import Written
 
 
 class ServicePort(Protocol):
@@ -28,8 +29,8 @@ class ServicePort(Protocol):
     async def act(self, action: Action) -> bool:
         """Records what a button, a word or a reaction asks for. False where what it is about is not known."""
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
-        """Records a follow-up that was written elsewhere than in the job's thread. False where that is not known."""
+    async def follow_up(self, written: Written) -> bool:
+        """Records a follow-up that is no message of the job's thread. False where that is not known."""
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records that a channel has another id, since a time in seconds."""

@@ -26,7 +26,8 @@ _AUTOLINK = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9+.-]{0,31}:)")
 _LABELLED = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9+.-]{0,30}:[^<>|\n]{0,3000}\|)")
 _ANCHOR = re.compile(r"<(?=a\s)", re.IGNORECASE)
 _MARKUP = re.compile(r"[\[\]\\`<>|]|&#?\w{1,40};")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"^ {0,3}(`{3,100}(?!`)|~{3,100}(?!~))")
+"""A longer one is left open: to close it would double the text."""
 _CONTAINERS = " \t>*+-.)0123456789"
 """What may stand before a paragraph on its line: the signs of quotations and lists."""
 

@@ -37,6 +37,13 @@ CHOOSE_PROJECT = "choose_project"
 CHOOSE_PROJECT_BUTTONS = tuple(f"{CHOOSE_PROJECT}_{number}" for number in range(1, 6))
 """The same as a button each, where there are few projects: in one row no two buttons may have the same id."""
 
+SEND_EXAMPLES = tuple(f"send_example_{number}" for number in range(1, 6))
+"""`<the thread's id>/<the prompt>`, which is what the button says."""
+SEND_ANSWERS = tuple(f"send_answer_{number}" for number in range(1, 6))
+CHOOSE_ANSWER = "choose_answer"
+"""The same, of a list: that value is in `selected_option`."""
+FILL_IN_ANSWER = "fill_in_answer"
+"""`<the thread's id>/<the fields>` (bot.slack.rendering.answer_forms): opens a modal with them."""
 ASK_FOR_PROJECT = "ask_for_project"
 """The id of a thread whose project is to be chosen."""
 
@@ -55,7 +62,6 @@ class MenuItem(StrEnum):
 
 MAX_VALUE, MAX_OPTION_VALUE = 2_000, 150
 """Slack's limits for the value of a button, and of a menu's option."""
-MAX_SECTION = 3_000
 MAX_REASON = 1_000
 """How much of a reason in others' words is shown."""
 MAX_TEXT = 3_500
@@ -85,7 +91,7 @@ def plain_text(text: str) -> Block:
 
 
 def section(text: str) -> Block:
-    """Returns a paragraph, at most MAX_SECTION wide."""
+    """Returns a paragraph, at most 3,000 wide (Slack's limit)."""
     return {"type": "section", "text": mrkdwn(text)}
 
 

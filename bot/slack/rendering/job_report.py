@@ -18,8 +18,10 @@ from bot.domain.job_details import (
 from bot.domain.notices.posts import QuestionAsked
 from bot.domain.threads import Thread, ThreadOrigin
 from bot.slack.rendering.agent_markdown import defused
+from bot.slack.rendering.answer_forms import answer_choices, fits_a_button
 from bot.slack.rendering.blocks import (
     MAX_TEXT,
+    SEND_EXAMPLES,
     SHOW_ANSWER,
     Block,
     Message,
@@ -45,19 +47,22 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     answer = shortened(report.answer.text, SHOWN_ANSWER) if report.answer else ""
     if defused(answer).strip():
         parts.append((shorten(answer, 1_500), markdown(defused(answer))))
-    asked = _question(thread, report.question)
+    choices = answer_choices(thread, report.question_fields) if report.question else []
+    asked = _question(thread, report.question, choices)
     texts = [_failed_checks(report.failed_checks), asked]
     parts += [(text, section(text)) for text in texts if text]
     buttons = [each for block in message.blocks if block["type"] == "actions" for each in block["elements"]]
     buttons += _show_all(thread, report.answer)
     blocks = [block for block in message.blocks if block["type"] != "actions"] + [block for _, block in parts]
-    row = [actions(*buttons)] if buttons else []
-    return Message(_text(message.text, [text for text, _ in parts]), (*blocks, *row))
+    rows = [actions(*row) for row in (choices, _examples(thread, report.examples), buttons) if row]
+    return Message(_text(message.text, [text for text, _ in parts]), (*blocks, *rows))
 
 
 def question_asked(thread: Thread, message: QuestionAsked) -> Message:
     """What the agent wants to know, to whoever asked it for something."""
-    return paragraph(f"{person(message.person_id or thread.requester_id)} {_question(thread, message.question)}")
+    choices = answer_choices(thread, message.fields)
+    asked = _question(thread, message.question, choices)
+    return paragraph(f"{person(message.person_id or thread.requester_id)} {asked}", *choices)
 
 
 def reply_here(thread: Thread) -> Markup:
@@ -88,10 +93,19 @@ def _show_all(thread: Thread, answer: Answer | None) -> list[Block]:
     )
 
 
-def _question(thread: Thread, question: str) -> str:
+def _examples(thread: Thread, prompts: tuple[str, ...]) -> list[Block]:
+    """Buttons that say all that they send."""
+    pairs = zip(SEND_EXAMPLES, filter(fits_a_button, prompts), strict=False)
+    return [button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
+
+
+def _question(thread: Thread, question: str, choices: list[Block]) -> str:
     if not question:
         return ""
-    return words.AGENT_ASKS(question=_quoted(question, _MAX_QUESTION), reply=reply_here(thread))
+    quoted, reply = _quoted(question, _MAX_QUESTION), reply_here(thread)
+    if choices:
+        return words.AGENT_ASKS_TO_CHOOSE(question=quoted, reply=reply)
+    return words.AGENT_ASKS(question=quoted, reply=reply)
 
 
 def count_changed(changes: Changes | None) -> Markup:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import assert_never
 
+from bot.domain.job_details import FieldKind, QuestionField
 from bot.domain.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.runtime.misleading_characters import displayable
+from bot.slack.rendering.answer_forms import options_of
 from bot.slack.rendering.blocks import Block, context_block, plain_text
 from bot.slack.rendering.text import ELLIPSIS, one_line, width
 from bot.slack.rendering.words import forms as words
@@ -14,7 +17,11 @@ MAX_INPUT = 3_000
 """The largest bound that Slack takes for an input; without one, people can type more."""
 MAX_PROMPT = 30_000
 """Characters of a prompt; more of it is refused at its field."""
+MAX_ANSWER = 1_000
+"""Characters of an answer in a line."""
 _MAX_OPTION = 75
+_MAX_SHOWN_OPTIONS = 10
+"""Of radio buttons and check boxes; what is more becomes a list."""
 
 
 class Input(StrEnum):
@@ -27,6 +34,11 @@ class Input(StrEnum):
     SCOPE = "scope"
     CONTEXT = "context"
     """Of several; each has a number and the scope behind it."""
+    ANSWER = "answer"
+    """Of several, each with a number behind it, as the next two."""
+    REQUIRED_ANSWER = "required_answer"
+    OTHER_ANSWER = "other_answer"
+    """In own words, in place of the choice of that number."""
 
 
 class Telling(StrEnum):
@@ -96,6 +108,36 @@ def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Bl
     """Returns a choice whose change comes at once."""
     element = {"type": "radio_buttons", "action_id": block_id, "options": [*options], "initial_option": chosen}
     return _input(block_id, label, element) | {"dispatch_action": True}
+
+
+def answer_input(number: int, field: QuestionField, *, alone: bool) -> list[Block]:
+    """Returns the input for a field of a question, and one for own words where they will do. A form takes a line for
+    each answer; `alone`: there is no other field, and the answer may have several lines.
+    """
+    block_id = f"{Input.REQUIRED_ANSWER if field.required else Input.ANSWER}/{number}"
+    element = _answer_element(field) | {"action_id": block_id}
+    made = _input(block_id, field.title, element, optional=field.own_words or not field.required)
+    if not field.own_words:
+        return [made]
+    other = f"{Input.OTHER_ANSWER}/{number}"
+    element = {"type": "plain_text_input", "action_id": other, "multiline": alone, "max_length": MAX_ANSWER}
+    return [made, _input(other, words.OTHER_ANSWER, element, optional=True)]
+
+
+def _answer_element(field: QuestionField) -> Block:
+    options = [option(label, label) for label in options_of(field)]
+    few = len(options) <= _MAX_SHOWN_OPTIONS
+    match field.kind:
+        case FieldKind.CHOICE | FieldKind.YES_OR_NO:
+            return {"type": "radio_buttons" if few else "static_select", "options": options}
+        case FieldKind.CHOICES:
+            return {"type": "checkboxes" if few else "multi_static_select", "options": options}
+        case FieldKind.NUMBER:
+            return {"type": "number_input", "is_decimal_allowed": True}
+        case FieldKind.TEXT:
+            return {"type": "plain_text_input", "max_length": MAX_ANSWER}
+        case _:
+            assert_never(field.kind)
 
 
 def option(label: str, value: str) -> Block:

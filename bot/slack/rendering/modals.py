@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bot.domain.job_details import QuestionField
 from bot.domain.preferences import Preference
 from bot.domain.thread_context import ContextNotes
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
@@ -11,6 +12,7 @@ from bot.slack.rendering.modal_inputs import (
     MAX_INPUT,
     MAX_PROMPT,
     Input,
+    answer_input,
     channel_input,
     choice_input,
     fitting,
@@ -33,6 +35,7 @@ class Callback(StrEnum):
     NEW_JOB = "new_job"
     HAND_OVER = "hand_over"
     FOLLOW_UP = "follow_up"
+    ANSWER = "answer"
     SETTINGS = "settings"
 
 
@@ -114,6 +117,13 @@ def follow_up_modal(place: ModalPlace, drafted: Drafted) -> View:
     """The modal in which to steer a job."""
     blocks = [prompt_input(words.WHAT_NEXT, drafted.prompt, hint=words.PROMPT_HINT)]
     return _modal(Callback.FOLLOW_UP, words.FOLLOW_UP, words.SEND, place, blocks)
+
+
+def answer_modal(place: ModalPlace, fields: Sequence[QuestionField]) -> View:
+    """The modal in which to answer an agent's question: an input for each field, in their order."""
+    alone = len(fields) == 1
+    blocks = [block for number, field in enumerate(fields, 1) for block in answer_input(number, field, alone=alone)]
+    return _modal(Callback.ANSWER, words.YOUR_ANSWER, words.SEND, place, blocks)
 
 
 def settings_modal(preference: Preference, projects: Sequence[str]) -> View:

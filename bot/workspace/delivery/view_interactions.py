@@ -1,6 +1,8 @@
 """What people do in modals and on the Home tab, and what the app's acknowledgement does to the view."""
 
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 
 from bot.workspace.delivery.deliveries import Deliveries
 from bot.workspace.delivery.interactions import InteractionResult, failed_delivery
@@ -18,6 +20,7 @@ LONGEST = 40_000
 """How many characters a text may have where the app sets no limit. It may set 3,000 at most; without, Slack takes far
 more, and names no end. This one is a message's.
 """
+_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?", re.ASCII)
 MALFORMED = "dispatch_unknown_error"
 
 
@@ -140,10 +143,21 @@ def _wrong(element: Element, value: object) -> str | None:
         return MISSING if element.is_required else None
     if not isinstance(value, str):
         return None
+    if element.type == "number_input":
+        return _wrong_number(element, value)
     longest, shortest = element.body.get("max_length") or LONGEST, element.body.get("min_length")
     if len(value) > longest:
         return f"Enter no more than {longest} characters."
     return f"Enter at least {shortest} characters." if shortest is not None and len(value) < shortest else None
+
+
+def _wrong_number(element: Element, value: str) -> str | None:
+    if not _NUMBER.fullmatch(value) or ("." in value and not element.body.get("is_decimal_allowed")):
+        return "Enter a number." if element.body.get("is_decimal_allowed") else "Enter a whole number."
+    least, most = element.body.get("min_value"), element.body.get("max_value")
+    if least is not None and Decimal(value) < Decimal(least):
+        return f"Enter {least} or more."
+    return f"Enter {most} or less." if most is not None and Decimal(value) > Decimal(most) else None
 
 
 def _given_errors(view: View, errors: object) -> dict[str, str]:

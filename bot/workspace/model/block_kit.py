@@ -19,6 +19,7 @@ _INTERACTIVE = frozenset(
         "checkboxes",
         "conversations_select",
         "multi_static_select",
+        "number_input",
         "overflow",
         "plain_text_input",
         "radio_buttons",

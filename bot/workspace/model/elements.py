@@ -1,6 +1,6 @@
 """The elements of blocks that people use: where they are, and what those that keep a value have in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ class _Holder:
 
 _HOLDERS: Final[Mapping[str, _Holder]] = {
     "plain_text_input": _Holder("value", "initial_value"),
+    "number_input": _Holder("value", "initial_value"),
     "static_select": _Holder("selected_option", "initial_option", of_options=True),
     "radio_buttons": _Holder("selected_option", "initial_option", of_options=True),
     "checkboxes": _Holder("selected_options", "initial_options", of_options=True, several=True),
@@ -33,7 +34,6 @@ _HOLDERS: Final[Mapping[str, _Holder]] = {
     "channels_select": _Holder("selected_channel", "initial_channel"),
     "users_select": _Holder("selected_user", "initial_user"),
 }
-FindAny = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,21 @@ class PlainTextInput(Strict):
     focus_on_load: bool | None = None
 
 
+Number = Annotated[str, StringConstraints(pattern=r"^-?\d{1,30}(\.\d{1,30})?$")]
+
+
+class NumberInput(Strict):
+    type: Literal["number_input"]
+    is_decimal_allowed: bool
+    action_id: Id | None = None
+    initial_value: Number | None = None
+    min_value: Number | None = None
+    max_value: Number | None = None
+    dispatch_action_config: DispatchActionConfig | None = None
+    placeholder: PlaceholderText | None = None
+    focus_on_load: bool | None = None
+
+
 class Image(Strict):
     type: Literal["image"]
     alt_text: ShortText
@@ -159,4 +174,4 @@ class OtherElement(BaseModel):
 Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
 Action = Annotated[Button | Overflow | Choice | OtherElement, Field(discriminator="type")]
 Accessory = Annotated[Button | Overflow | Choice | Image | OtherElement, Field(discriminator="type")]
-InputElement = Annotated[PlainTextInput | Choice | OtherElement, Field(discriminator="type")]
+InputElement = Annotated[PlainTextInput | NumberInput | Choice | OtherElement, Field(discriminator="type")]

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pytest
+
 from bot.jobserver.agents import named
 from bot.jobserver.agents.named import Agent
 
@@ -11,18 +13,26 @@ KEY = "planted-key-of-the-model"
 
 @dataclass(frozen=True)
 class RealAgent:
-    """`variables` are what whoever runs the server would set, by the model's address; `model` is the setting."""
+    """`variables` are what whoever runs the server would set, by the model's address; `model` and `effort` the settings
+    of these names.
+    """
 
     agent: Agent
     variables: Callable[[str], Mapping[str, str]]
     model: str | None = None
+    effort: str | None = None
 
 
 REAL_AGENTS = {
-    "claude": RealAgent(named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}),
+    "claude": RealAgent(
+        named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}, model="opus", effort="max"
+    ),
     # The model's name is one that Codex knows: it adds a warning to its answers otherwise.
     "codex": RealAgent(
-        named.CODEX, lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY}, model="gpt-5.5"
+        named.CODEX,
+        lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY},
+        model="gpt-5.5",
+        effort="high",
     ),
     "gemini": RealAgent(named.GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
     "goose": RealAgent(
@@ -37,3 +47,13 @@ REAL_AGENTS = {
         model="anthropic/claude-sonnet-4-5",
     ),
 }
+_HEAVY = {"opencode"}
+"""Seven seconds of a core for each start."""
+
+
+def tried(*names: str) -> pytest.MarkDecorator:
+    """A test for each of these agents, by `name`; all where none is named."""
+    marks = {name: [pytest.mark.heavy, pytest.mark.timeout(300)] for name in _HEAVY}
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
+    )

@@ -1,8 +1,11 @@
 """An executor's ear, for tests of editors."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 
 from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question
+from bot.jobserver.usage import Spent
 
 
 class FakeProgress:
@@ -12,6 +15,11 @@ class FakeProgress:
         self.plans: list[tuple[PlanStep, ...]] = []
         self.activities: list[str] = []
         self.sessions: list[str] = []
+        self.total = Spent()
+        self.questions: list[Question] = []
+        self.has_asked = asyncio.Event()
+        self.reply: str | None = ""
+        """What is answered; empty: nothing in time, None: nothing ever."""
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
         self.plans.append(tuple(steps))
@@ -21,3 +29,13 @@ class FakeProgress:
 
     def session(self, session_id: str) -> None:
         self.sessions.append(session_id)
+
+    def spent(self, spent: Spent) -> None:
+        self.total += spent
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        self.questions.append(question)
+        self.has_asked.set()
+        if self.reply is None:
+            await asyncio.get_running_loop().create_future()
+        return self.reply if self.reply and is_answer(self.reply) else None

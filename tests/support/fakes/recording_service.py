@@ -8,7 +8,8 @@ from bot.domain.actions import Action
 from bot.domain.mentions import with_names
 from bot.domain.new_jobs import NewJob
 from bot.domain.preferences import Preference
-from bot.domain.requests import MessageVersion, Person, Reply
+from bot.domain.requests import MessageVersion, Reply
+from bot.domain.written import Written
 
 _WORDS = frozenset({"start", "receive"})
 
@@ -56,8 +57,8 @@ class RecordingService:
         await self._keep("act", action)
         return self.knows
 
-    async def follow_up(self, person: Person, thread_id: str, text: str, *, source_key: str) -> bool:
-        await self._keep("follow_up", person, thread_id, text, source_key)
+    async def follow_up(self, written: Written) -> bool:
+        await self._keep("follow_up", written)
         return self.knows
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:

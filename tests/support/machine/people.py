@@ -14,6 +14,7 @@ from bot.domain.new_jobs import NewJob
 from bot.domain.reply_rules import may_ask
 from bot.domain.requests import Person, Reply, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads import ThreadOrigin
+from bot.domain.written import Written
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")
@@ -73,9 +74,9 @@ class PeopleMachine(Machine):
         """Slack brings a message, perhaps again."""
         service = self.processes[at].service
         if message.thread_id:
-            work: Coroutine[Any, Any, object] = service.follow_up(
-                message.person, message.thread_id, message.words, source_key=message.key
-            )
+            way_in = WayIn.BUTTON if message.pressed else WayIn.MODAL
+            written = Written(message.person, message.thread_id, message.words, message.key, way_in)
+            work: Coroutine[Any, Any, object] = service.follow_up(written)
         elif message.way_in in {WayIn.REPLY, WayIn.WORD} or (message.root not in {"", message.ts}):
             work = (
                 service.start(_job(message)) if message.way_in is WayIn.SHORTCUT else service.receive(message.reply())

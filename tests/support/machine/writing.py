@@ -64,13 +64,14 @@ class Writing(PeopleMachine):
         self.answer_of(at, service.receive(thanks) if thanks.thread_ts else service.thank(thanks))
 
     @precondition(lambda self: self.outside.cards() and len(self.people.messages) < MOST)
-    @rule(which=st.integers(0, 9), person=PERSON, at=AT)
-    def reply_in_a_modal(self, which: int, person: Person, at: int) -> None:
+    @rule(which=st.integers(0, 9), person=PERSON, presses=st.booleans(), at=AT)
+    def reply_in_a_modal(self, *, which: int, person: Person, presses: bool, at: int) -> None:
+        """Somebody types a follow-up, or presses a button that says one."""
         card = self.card(which)
         mark, key = self.next_mark()
         root = card.thread_ts or card.ts
         message = Message(mark, key, person, WayIn.REPLY, card.channel_id, f"Change [{mark}.0]", root=root)
-        message.thread_id = card.key.removesuffix("/card")
+        message.thread_id, message.pressed = card.key.removesuffix("/card"), presses
         self.written(message, at)
 
     @precondition(lambda self: self.people.messages)

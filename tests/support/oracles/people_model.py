@@ -26,7 +26,7 @@ class Message:
 
     `ts` is empty where it is no message of Slack's, `root` where its job's card begins a thread. `project` is the one
     that it has to be for, as far as that is known by what it says and where; `said` the one that it names; `likely` the
-    one that it is for if there is no job in its thread.
+    one that it is for if there is no job in its thread. With `thread_id` it was typed into a modal, or `pressed`.
     """
 
     mark: str
@@ -38,6 +38,7 @@ class Message:
     ts: str = ""
     root: str = ""
     thread_id: str = ""
+    pressed: bool = False
     mentions: bool = False
     word: ThreadWord | None = None
     said: str = ""

@@ -25,7 +25,8 @@ class Part:
 @dataclass(frozen=True)
 class ModelRequest:
     """What an agent sent. `tools`: what the model may call, with the JSON schema of the arguments, or None for a tool
-    that takes plain text. `answer_schema`: the JSON schema that the answer has to follow.
+    that takes plain text. `answer_schema`: the JSON schema that the answer has to follow. `effort`: how much the model
+    is to think, where that is told.
     """
 
     parts: Sequence[Part]
@@ -33,6 +34,7 @@ class ModelRequest:
     answer_schema: Mapping[str, Any] | None = None
     stream: bool = False
     key: str = ""
+    effort: str = ""
 
     def holds(self, text: str) -> bool:
         return any(text in part.text for part in self.parts)
@@ -73,9 +75,6 @@ class Hang:
     """No answer, until the agent gives up or the server is stopped."""
 
 
-Step: TypeAlias = Say | WriteFile | RunCommand | Refuse | Hang
-
-
 @dataclass(frozen=True)
 class ToolCall:
     """A call of a tool that the agent announced. `takes_text`: it gets the argument `input` as it is, not as JSON."""
@@ -83,6 +82,9 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any]
     takes_text: bool = False
+
+
+Step: TypeAlias = Say | WriteFile | RunCommand | ToolCall | Refuse | Hang
 
 
 Reply: TypeAlias = Say | ToolCall

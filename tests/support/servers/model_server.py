@@ -12,7 +12,18 @@ from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from aiohttp import web
-from support.servers.model_script import Hang, ModelRequest, Refuse, Reply, RunCommand, Say, Script, Step, WriteFile
+from support.servers.model_script import (
+    Hang,
+    ModelRequest,
+    Refuse,
+    Reply,
+    RunCommand,
+    Say,
+    Script,
+    Step,
+    ToolCall,
+    WriteFile,
+)
 from support.servers.model_tools import tool_call
 from support.servers.model_wire import anthropic, chat_completions, gemini, responses
 
@@ -98,7 +109,7 @@ class ModelServer:
         self, wire: _Format, http: web.Request, request: ModelRequest, step: Step
     ) -> web.StreamResponse:
         match step:
-            case Say():
+            case Say() | ToolCall():
                 return await _send(wire, http, request, step)
             case WriteFile() | RunCommand():
                 return await _send(wire, http, request, tool_call(step, request))

@@ -7,6 +7,7 @@ SCRIPT is a Python file that is given `agent` and defines what to do in a turn, 
     def turn(agent, text): ...            the end of a turn: its stop reason, or the whole result
     def started(agent): ...               before anything is read
     capabilities = {...}                  of `initialize`
+    options = [...]                       what can be chosen for a session, as `configOptions`
 
 Everything it receives is kept in HOME/received.jsonl, and its sessions in HOME/sessions.json, so that tests can look
 and a later process can go on.
@@ -121,6 +122,7 @@ class Agent:
             "session/load": self._load,
             "session/resume": self._resume,
             "session/prompt": self._prompt,
+            "session/set_config_option": self._set_option,
         }
         if method in self.script.get("overrides", {}):
             return self.script["overrides"][method](self, params)
@@ -138,20 +140,30 @@ class Agent:
         sessions = self._sessions()
         self.session_id = f"session-{len(sessions) + 1}"
         self._save(sessions | {self.session_id: []})
-        return {"sessionId": self.session_id}
+        return {"sessionId": self.session_id, **self._options()}
 
     def _load(self, params: Message) -> Message:
         self._resume(params)
         for prompt in self.memory():
             self.update("user_message_chunk", content={"type": "text", "text": prompt})
             self.say("an old answer")
-        return {}
+        return self._options()
 
     def _resume(self, params: Message) -> Message:
         if params["sessionId"] not in self._sessions():
             raise Refused(-32002, "Resource not found")
         self.session_id = params["sessionId"]
-        return {}
+        return self._options()
+
+    def _options(self) -> Message:
+        return {"configOptions": self.script["options"]} if "options" in self.script else {}
+
+    def _set_option(self, params: Message) -> Message:
+        for option in self.script["options"]:
+            if option["id"] == params["configId"]:
+                option["currentValue"] = params["value"]
+        self.update("config_option_update", **self._options())
+        return self._options()
 
     def _prompt(self, params: Message) -> Any:
         text = "".join(block.get("text", "") for block in params["prompt"])

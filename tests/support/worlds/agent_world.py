@@ -13,6 +13,7 @@ from support.fakes.fake_progress import FakeProgress
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
+from bot.jobserver.agents.options import Wanted
 from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
 from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
@@ -83,11 +84,12 @@ def agent_world(
     sandbox: Sandbox | None = None,
     limits: RunLimits = ENOUGH,
     passed: dict[str, str] | None = None,
+    wanted: Wanted | None = None,
     **traits: Any,
 ) -> AgentWorld:
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
-    launch = AgentLaunch(scripted(root, script, **traits), passed or {})
+    launch = AgentLaunch(scripted(root, script, **traits), passed or {}, wanted=wanted or Wanted())
     editor = AgentEditor(launch, sandbox or NoSandbox(), limits, OpenEgress(), time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
 

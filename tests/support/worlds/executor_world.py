@@ -10,7 +10,9 @@ from support.fakes.job_ports import FakePullRequests, FixedValues, NoChecks, NoL
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.checks.interface import Checks
+from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.budget import Spending
 from bot.jobserver.executor.editing import Editing
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
@@ -29,10 +31,12 @@ from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.budget import Budget
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
+from bot.jobserver.store.questions import QuestionStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
@@ -63,6 +67,9 @@ class ExecutorWorld:
         *,
         allowed: AllowedPaths,
         secrets: Secrets,
+        budget: Budget,
+        spent_today: int,
+        question_time_limit: float,
     ) -> None:
         self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
         self.data = tmp_path / "data"
@@ -86,6 +93,7 @@ class ExecutorWorld:
         self.proposals = ProposalStore(database, now=self.now)
         proposing = Proposing(self.pull_requests, self.proposals)
         self.retries = ProposalRetries(proposing)
+        self.asking = Asking(QuestionStore(database), masking.known, time_limit=question_time_limit)
         executor = InstructionExecutor(
             Editing(
                 self.repository,
@@ -95,11 +103,25 @@ class ExecutorWorld:
                 self.folders,
                 PartialWorkKeeping(self.repository, self.queue, self.folders, masking),
                 masking,
+                Spending(budget, now=self.now, today=spent_today),
+                self.asking,
             ),
             Publishing(self.repository, self.pull_requests, self.queue, proposing, masking),
             SecretGuard(scan if secrets.are_looked_for else NoLeaks()),
         )
-        self.runner = JobRunner(self.queue, executor, max_concurrent_jobs=2, retry_pause=0.01)
+        self._executor = executor
+        self.runner = self._new_runner()
+
+    def _new_runner(self) -> JobRunner:
+        return JobRunner(
+            self.queue, self._executor, max_concurrent_jobs=2, arrived=self.asking.arrived, retry_pause=0.01
+        )
+
+    async def restarted(self) -> None:
+        """Begins anew with what is in the tables, as the server does."""
+        await self.runner.stop()
+        self.runner = self._new_runner()
+        await self.runner.start()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
@@ -160,6 +182,9 @@ async def executing(
     checks: Checks | None = None,
     allowed: AllowedPaths | None = None,
     secrets: Secrets | None = None,
+    *,
+    budget: Budget | None = None,
+    question_time_limit: float = 60.0,
 ) -> AsyncIterator[ExecutorWorld]:
     async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
         world = ExecutorWorld(
@@ -169,6 +194,9 @@ async def executing(
             checks or NoChecks(),
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
+            budget=budget or Budget(),
+            spent_today=await InstructionQueue(database, now=lambda: datetime.now(UTC)).tokens_today(),
+            question_time_limit=question_time_limit,
         )
         try:
             yield world

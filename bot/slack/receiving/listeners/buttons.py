@@ -10,8 +10,11 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.actions import Action
-from bot.domain.requests import Person, RequestKind
+from bot.domain.job_details import digest
+from bot.domain.requests import Person, RequestKind, WayIn
+from bot.domain.written import Written
 from bot.runtime.json_fields import first_item_at, object_at, text_at
+from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
@@ -51,7 +54,8 @@ FROM_MENU = {
 }
 RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *WITH_ARGUMENTS, blocks.CARD_MENU)
 LINKS = (blocks.OPEN_PULL_REQUEST,)
-ACTIONS = (*RECORDED, *LINKS)
+SAYING_FOLLOW_UPS = (*blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS, blocks.CHOOSE_ANSWER)
+ACTIONS = (*RECORDED, *SAYING_FOLLOW_UPS, *LINKS)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,13 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
     for action_id in RECORDED:
         app.action(action_id)(on_click)
+
+    async def on_follow_up(body: dict[str, Any], ack: AsyncAck) -> None:
+        await handle_follow_up(body, dependencies)
+        await ack()
+
+    for action_id in SAYING_FOLLOW_UPS:
+        app.action(action_id)(on_follow_up)
     for action_id in LINKS:
         app.action(action_id)(on_link)
 
@@ -90,6 +101,32 @@ async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None
     recorder, call = dependencies.recorder, _act(action, click, dependencies)
     if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
+
+
+async def handle_follow_up(body: dict[str, Any], dependencies: Dependencies) -> None:
+    """Records what a button or an option says as a follow-up, as if its person had written it."""
+    click = read_click(body, dependencies)
+    thread_id, _, prompt = click.value.partition("/") if click else ("", "", "")
+    if click is None or not (thread_id and prompt):
+        return
+    written = Written(click.person, thread_id, displayable(prompt), _once_a_person(body, click), WayIn.BUTTON)
+    recorder, call = dependencies.recorder, _follow_up(written, click, dependencies)
+    if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
+        recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
+
+
+def _once_a_person(body: dict[str, Any], click: Click) -> str:
+    """Who presses a button twice has it once; another person's press is theirs."""
+    message_ts = text_at(body, "container", "message_ts") or text_at(body, "message", "ts")
+    if not message_ts:
+        return click.source_key
+    said = click.action_id if click.action_id != blocks.CHOOSE_ANSWER else f"{click.action_id}/{digest(click.value)}"
+    return f"said/{workspace_id(body)}/{click.channel_id}/{message_ts}/{said}/{click.person.id}"
+
+
+async def _follow_up(written: Written, click: Click, dependencies: Dependencies) -> None:
+    if not await dependencies.service.follow_up(written) and click.channel_id:
+        dependencies.recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
 
 
 async def _act(action: Action, click: Click, dependencies: Dependencies) -> None:

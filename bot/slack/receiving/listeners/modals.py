@@ -14,21 +14,32 @@ from bot.domain.preferences import Preference
 from bot.domain.requests import Attachments, Person, RequestContext, WayIn
 from bot.domain.slack_files import SlackFile
 from bot.domain.threads import ThreadOrigin
+from bot.domain.written import Written
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
-from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, shown_view, text_in, texts_in, view_id
+from bot.slack.receiving.payloads.views import (
+    answers_in,
+    channel_in,
+    choice_in,
+    place_of,
+    shown_view,
+    text_in,
+    texts_in,
+    view_id,
+)
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
+from bot.slack.rendering.answer_forms import decoded_fields
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, Scope, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
-from bot.slack.rendering.words.forms import CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
+from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
@@ -54,12 +65,14 @@ class ModalListeners:
         app.view(Callback.NEW_JOB)(self._on(self._new_job))
         app.view(Callback.HAND_OVER)(self._on(self._hand_over))
         app.view(Callback.FOLLOW_UP)(self._on(self._follow_up))
+        app.view(Callback.ANSWER)(self._on(self._answer))
         app.view(Callback.SETTINGS)(self._on(self._settings))
         for callback in Callback:
             app.view_closed(callback)(_acknowledge)  # what was typed is kept already
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
         app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
+        app.action(blocks.FILL_IN_ANSWER)(self._on_answer_button)
         app.action(blocks.HAND_OVER)(self._on_hand_over_button)
 
     def _on(self, submitted: Submitted) -> Any:
@@ -99,13 +112,30 @@ class ModalListeners:
         text = _prompt_in(body)
         if errors := _prompt_errors(text):
             return _errors(errors)
+        written = Written(person, place.thread_id, text, _source_key(body))
+        return await self._followed_up(written, body, place, Input.PROMPT)
+
+    async def _answer(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+        """Sends the answers as a message, as the job API takes them: a line each, named by its title unless alone."""
+        answers = answers_in(body)
+        missing = [each.block_id for each in answers if each.is_required and not each.text]
+        if not any(each.text for each in answers):
+            missing = missing or [answers[0].block_id if answers else Input.ANSWER]
+        if missing:
+            return _errors(dict.fromkeys(missing, ANSWER_MISSING))
+        lines = [each.text if len(answers) == 1 else f"{each.title}: {each.text}" for each in answers if each.text]
+        written = Written(person, place.thread_id, displayable("\n".join(lines)), _source_key(body))
+        return await self._followed_up(written, body, place, answers[0].block_id)
+
+    async def _followed_up(self, written: Written, body: dict[str, Any], place: ModalPlace, at: str) -> Answer:
+        """Records a follow-up; what went wrong is said at the input with the block id `at`."""
         known: list[bool] = []
 
         async def record() -> None:
-            known.append(await self.service.follow_up(person, place.thread_id, text, source_key=_source_key(body)))
+            known.append(await self.service.follow_up(written))
 
-        answer = await self._recorded(record(), body, person, place, place.channel_id)
-        return answer if answer or all(known) else _errors({Input.PROMPT: NO_RECORD})
+        answer = await self._recorded(record(), body, written.person, place, place.channel_id, at=at)
+        return answer if answer or all(known) else _errors({at: NO_RECORD})
 
     async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
         quiet = choice_in(body, Input.TELLING) == Telling.QUIET
@@ -116,15 +146,23 @@ class ModalListeners:
         return _errors({Input.TELLING: NOT_RECORDED_HERE}) if outcome is RecordingOutcome.FAILED else {}
 
     async def _recorded(
-        self, call: Coroutine[Any, Any, None], body: dict[str, Any], person: Person, place: ModalPlace, channel_id: str
+        self,
+        call: Coroutine[Any, Any, None],
+        body: dict[str, Any],
+        person: Person,
+        place: ModalPlace,
+        channel_id: str,
+        *,
+        at: str = Input.PROMPT,
     ) -> Answer:
         """Records it. The text is forgotten once that is done, and stays where it is if not."""
         outcome = await self.recorder.record_interaction(call, person, channel_id)
         if outcome is RecordingOutcome.FAILED:
-            return _errors({Input.PROMPT: NOT_RECORDED_HERE})
+            return _errors({at: NOT_RECORDED_HERE})
         if outcome is RecordingOutcome.LATE:
             return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
-        self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
+        if at == Input.PROMPT:
+            self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
         return {}
 
     # -- what people do before they submit ----------------------------------------------------------------------------
@@ -146,6 +184,14 @@ class ModalListeners:
         channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
         place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
         self.opener.follow_up(text_at(body, "trigger_id"), actor(body, self.identity), place)
+        await ack()
+
+    async def _on_answer_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        thread_id, _, encoded = text_at(first_item_at(body, "actions"), "value").partition("/")
+        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
+        if fields := decoded_fields(encoded):
+            place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
+            self.opener.answer(text_at(body, "trigger_id"), actor(body, self.identity), place, fields)
         await ack()
 
     async def _on_hand_over_button(self, body: dict[str, Any], ack: AsyncAck) -> None:

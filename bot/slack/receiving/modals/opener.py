@@ -4,11 +4,12 @@ All of it happens behind the acknowledgement, which waits for neither Slack nor 
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.command_options import NO_OPTIONS, Options
+from bot.domain.job_details import QuestionField
 from bot.domain.preferences import Preference
 from bot.domain.requests import Person, RequestKind
 from bot.errors import ChatError, StoreError
@@ -23,6 +24,7 @@ from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import (
     Drafted,
     View,
+    answer_modal,
     follow_up_modal,
     hand_over_modal,
     loading_modal,
@@ -80,6 +82,14 @@ class ModalOpener:
 
         async def view() -> View:
             return follow_up_modal(place, await self._drafted(person, place))
+
+        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
+
+    def answer(self, trigger_id: str, person: Person, place: ModalPlace, fields: Sequence[QuestionField]) -> None:
+        """Opens the modal in which to answer an agent's question."""
+
+        async def view() -> View:
+            return answer_modal(place, fields)
 
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
 

@@ -56,6 +56,10 @@ RECORD_DAMAGED = Template(
     "job with {slash}."
 )
 AGENT_ASKS = Template("The agent asks:\n{question}\n{reply} to answer.")
+AGENT_ASKS_TO_CHOOSE = Template("The agent asks:\n{question}\n{reply} to answer, or choose:")
+YES, NO = "Yes", "No"
+ANSWER = "Answer…"
+CHOOSE_ANSWER = "Choose an answer"
 REPLY = Markup("Reply here")
 MENTION = Markup("Mention Pagehand here")
 SHOW_ALL = "Show all"

@@ -14,10 +14,11 @@ _USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
     """Reads a request; what is beside the messages is no part of the conversation."""
-    schema = body.get("output_config", {}).get("format", {}).get("schema")
+    config = body.get("output_config", {})
+    schema = config.get("format", {}).get("schema")
     tools = {tool["name"]: tool.get("input_schema") for tool in body.get("tools", ())}
     parts = [part for message in body["messages"] for part in _parts(message)]
-    return ModelRequest(parts, tools, schema, bool(body.get("stream")), key)
+    return ModelRequest(parts, tools, schema, bool(body.get("stream")), key, config.get("effort", ""))
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Part]:

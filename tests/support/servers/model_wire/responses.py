@@ -18,7 +18,8 @@ def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     tools = {tool["name"]: tool.get("parameters") for tool in body.get("tools", ()) if "name" in tool}
     schema = body.get("text", {}).get("format", {}).get("schema")
-    return ModelRequest([_part(item) for item in items], tools, schema, bool(body.get("stream")), key)
+    effort = (body.get("reasoning") or {}).get("effort", "")
+    return ModelRequest([_part(item) for item in items], tools, schema, bool(body.get("stream")), key, effort)
 
 
 def _part(item: Mapping[str, Any]) -> Part:

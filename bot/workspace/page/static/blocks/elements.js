@@ -21,6 +21,7 @@ const RENDERERS = {
   checkboxes: choiceList,
   multi_static_select: choiceList,
   plain_text_input: textInput,
+  number_input: textInput,
 };
 
 /**

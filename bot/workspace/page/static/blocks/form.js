@@ -3,6 +3,7 @@
 /** By element: the field of Slack's `state.values` that holds its value, the one that the app sets it with, and "nothing". */
 const FIELDS = {
   plain_text_input: ["value", "initial_value", null],
+  number_input: ["value", "initial_value", null],
   static_select: ["selected_option", "initial_option", null],
   radio_buttons: ["selected_option", "initial_option", null],
   checkboxes: ["selected_options", "initial_options", []],
@@ -84,9 +85,12 @@ export const lengthOf = (text) => [...(text ?? "")].length;
 
 function problemOf(element, optional, value) {
   if (value === null || value.length === 0) return optional ? "" : "Please complete this required field.";
+  if (element.type === "number_input") return isNumber(value, element) ? "" : "Please enter a number.";
   if (element.type !== "plain_text_input") return "";
   const surplus = lengthOf(value) - (element.max_length ?? Infinity);
   if (surplus > 0) return `This is ${surplus} ${surplus === 1 ? "character" : "characters"} too long.`;
   const least = element.min_length ?? 0;
   return lengthOf(value) < least ? `Please write at least ${least} characters.` : "";
 }
+
+const isNumber = (value, { is_decimal_allowed: decimal }) => (decimal ? /^-?\d+(\.\d+)?$/ : /^-?\d+$/).test(value);

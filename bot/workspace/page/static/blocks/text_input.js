@@ -17,7 +17,7 @@ export function textInput(part, block, { form, act }, label) {
   };
   const input = part.multiline
     ? h("textarea", { ...props, rows: 4, spellcheck: "true" })
-    : h("input", { ...props, type: "text" });
+    : h("input", { ...props, type: "text", inputmode: part.type === "number_input" ? "decimal" : undefined });
   const counter = part.max_length ? new Counter(part.max_length) : null;
   const tell = (how) => act(part, block, form.value(block, part), how);
   input.value = form.value(block, part) ?? "";

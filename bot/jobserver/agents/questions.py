@@ -1,0 +1,82 @@
+"""What an agent asks in one turn, one question after another."""
+
+import asyncio
+from functools import partial
+
+from acp.schema import (
+    AcceptElicitationResponse,
+    CancelElicitationResponse,
+    CreateElicitationResponse,
+    CreateFormSessionElicitationRequest,
+    DeclineElicitationResponse,
+)
+
+from bot.jobserver.agents.elicitation import Form, form_content, read_form
+from bot.jobserver.agents.text import Redactor
+from bot.jobserver.agents.time_limit import TimeLimit
+from bot.jobserver.editors.interface import Progress
+from bot.jobserver.questions import Question
+
+_MOST_ASKED = 20
+
+
+class Questions:
+    """`unanswered` is what nobody answered in time, and the job is to end with."""
+
+    def __init__(self, progress: Progress, redact: Redactor, time_limit: TimeLimit) -> None:
+        self._progress = progress
+        self._redact = redact
+        self._time_limit = time_limit
+        self._one_by_one = asyncio.Lock()
+        self._open: set[asyncio.Task[str | None]] = set()
+        self._asked = 0
+        self._is_withdrawn = False
+        self.unanswered: Question | None = None
+
+    async def ask(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
+        """Waits for a person's answer. What is not shown to people, and what an agent asks once nobody answered, is
+        declined.
+        """
+        form = read_form(request)
+        async with self._one_by_one:
+            self._asked += 1
+            if self._is_withdrawn:
+                return CancelElicitationResponse(action="cancel")
+            if form is None or self.unanswered or self._asked > _MOST_ASKED:
+                return DeclineElicitationResponse(action="decline")
+            with self._time_limit.standing_still():
+                return await self._answered(form)
+
+    async def withdraw(self) -> None:
+        """Answers what is open, so that the agent hears it before it is told to stop."""
+        self._is_withdrawn = True
+        for asking in self._open:
+            asking.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _answered(self, form: Form) -> CreateElicitationResponse:
+        question = _question(form, self._redact)
+        asking = asyncio.ensure_future(self._progress.ask(question, partial(_is_answer, form)))
+        self._open.add(asking)
+        try:
+            reply = await asking
+        except asyncio.CancelledError:
+            if not self._is_withdrawn:
+                raise
+            return CancelElicitationResponse(action="cancel")
+        finally:
+            asking.cancel()
+            self._open.discard(asking)
+        content = form_content(form, reply) if reply is not None else None
+        if content is None:
+            self.unanswered = question
+            return DeclineElicitationResponse(action="decline")
+        return AcceptElicitationResponse(action="accept", content=content)
+
+
+def _question(form: Form, redact: Redactor) -> Question:
+    return Question(redact(form.in_words()), tuple(field.shown.with_words(redact) for field in form.fields))
+
+
+def _is_answer(form: Form, reply: str) -> bool:
+    return form_content(form, reply) is not None

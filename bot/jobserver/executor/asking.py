@@ -1,0 +1,70 @@
+"""What an agent asks while it works: shown with its job, and answered by the job's next message."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import Protocol
+
+from bot.jobserver.executor.foreign_text import bounded_question
+from bot.jobserver.executor.masked_texts import Mask, masked_question
+from bot.jobserver.questions import Question
+from bot.jobserver.store.records import Instruction, QueuedReply
+
+logger = logging.getLogger(__name__)
+
+
+class QuestionRecords(Protocol):
+    """What is kept of questions. Implemented by store.questions."""
+
+    async def record_question(self, job_id: str, question: Question | None) -> None: ...
+
+    async def next_reply(self, instruction: Instruction) -> QueuedReply | None: ...
+
+    async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool: ...
+
+
+class Asking:
+    """Asks for all jobs. `time_limit`: seconds that a question waits, and holds one of the places to work."""
+
+    def __init__(self, records: QuestionRecords, mask: Mask, *, time_limit: float) -> None:
+        self._records = records
+        self._mask = mask
+        self._time_limit = time_limit
+        self._arrived: dict[str, asyncio.Event] = {}
+
+    def arrived(self, job_id: str) -> None:
+        """Is told that a job got a message."""
+        if event := self._arrived.get(job_id):
+            event.set()
+
+    async def ask(self, instruction: Instruction, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        """Returns the message that answers; None where none came in time, or the next one is another instruction.
+
+        The message that answered is the instruction's from then on; till the instruction has ended, a restart puts it
+        back into the queue. The question stays with the job until it is answered, or the instruction ends.
+        """
+        try:
+            return await self._ask(instruction, bounded_question(masked_question(question, self._mask)), is_answer)
+        except TimeoutError:
+            return None
+        except sqlite3.Error as error:
+            logger.warning("job %s: a question could not be asked: %s", instruction.job_id, error)
+            return None
+
+    async def _ask(self, instruction: Instruction, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        arrived = self._arrived[instruction.job_id] = asyncio.Event()
+        try:
+            await self._records.record_question(instruction.job_id, question)
+            async with asyncio.timeout(self._time_limit):
+                while True:
+                    arrived.clear()
+                    reply = await self._records.next_reply(instruction)
+                    if reply is None:
+                        await arrived.wait()
+                    elif not is_answer(reply.prompt):
+                        return None
+                    elif await self._records.use_reply(instruction, reply):
+                        return reply.prompt
+        finally:
+            del self._arrived[instruction.job_id]

@@ -1,0 +1,104 @@
+"""An agent's question with choices: what fits is offered as buttons, a list or a modal; the rest is words."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.job_details import FieldKind, JobReport, QuestionField
+from bot.domain.notices.messages import Notice, NoticeMessage
+from bot.domain.notices.posts import JobFinished, QuestionAsked
+from bot.domain.threads import Thread
+from bot.slack.rendering.answer_forms import answer_choices, decoded_fields, encoded_fields
+from bot.slack.rendering.blocks import CHOOSE_ANSWER, FILL_IN_ANSWER, MAX_OPTION_VALUE, MAX_VALUE, SEND_ANSWERS
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.modals import answer_modal
+from bot.slack.rendering.notices import messages
+from bot.slack.rendering.text import width
+from bot.workspace.wire.views import checked_view
+
+THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
+LABELS = st.text(st.characters(exclude_categories=("C", "Z")) | st.just("😀"), min_size=1, max_size=75)
+
+
+def choice(*labels: str) -> QuestionField:
+    return QuestionField("Which page?", FieldKind.CHOICE, labels)
+
+
+@st.composite
+def fields(draw: st.DrawFn) -> QuestionField:
+    kind = draw(st.sampled_from(FieldKind))
+    several = kind in {FieldKind.CHOICE, FieldKind.CHOICES}
+    most = draw(st.sampled_from([1, 5, 6, 100]))
+    options = draw(st.lists(LABELS, min_size=1, max_size=most, unique=True)) if several else []
+    own_words, required = draw(st.booleans()), draw(st.booleans())
+    return QuestionField(draw(LABELS), kind, tuple(options), own_words=several and own_words, required=required)
+
+
+def shown(message: NoticeMessage) -> list[dict[str, Any]]:
+    (made,) = messages(THREAD, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
+    return [element for block in made.blocks if block["type"] == "actions" for element in block["elements"]]
+
+
+def test_a_few_choices_are_buttons_that_say_what_they_send() -> None:
+    made = shown(QuestionAsked("Which page?", "U0ANA", (choice("Install", "Set up"),)))
+    assert [(each["text"]["text"], each["action_id"], each["value"]) for each in made] == [
+        ("Install", SEND_ANSWERS[0], "th1/Install"),
+        ("Set up", SEND_ANSWERS[1], "th1/Set up"),
+    ]
+
+
+def test_yes_or_no_are_buttons() -> None:
+    made = answer_choices(THREAD, [QuestionField("Sure?", FieldKind.YES_OR_NO)])
+    assert [each["value"] for each in made] == ["th1/Yes", "th1/No"]
+
+
+def test_many_choices_are_a_list() -> None:
+    (made,) = answer_choices(THREAD, [choice(*(f"Page {number}" for number in range(100)))])
+    assert (made["action_id"], len(made["options"])) == (CHOOSE_ANSWER, 100)
+    assert made["options"][99]["value"] == "th1/Page 99"
+
+
+def test_several_fields_or_choices_are_filled_in_in_a_modal() -> None:
+    asked = (choice("A", "B"), QuestionField("Why?", FieldKind.TEXT))
+    for each in (asked, (QuestionField("Pages", FieldKind.CHOICES, ("A", "B")),)):
+        (made,) = answer_choices(THREAD, each)
+        assert made["action_id"] == FILL_IN_ANSWER
+        assert decoded_fields(made["value"].partition("/")[2]) == each
+
+
+def test_a_question_for_words_or_a_number_has_no_button() -> None:
+    for kind in (FieldKind.TEXT, FieldKind.NUMBER):
+        assert answer_choices(THREAD, [QuestionField("Why?", kind)]) == []
+    assert shown(QuestionAsked("Why?", "U0ANA")) == []
+
+
+def test_what_does_not_fit_is_left_to_words() -> None:
+    """Labels as wide as a button shows, of characters that count twice; more fields than a button holds."""
+    assert answer_choices(THREAD, [choice("😀" * 75)]) == []
+    assert answer_choices(THREAD, [choice(*(f"{number:075}" for number in range(100)))]) == []
+    assert answer_choices(THREAD, [QuestionField("x" * 200, FieldKind.TEXT)] * 10) == []
+
+
+def test_an_end_that_asks_has_the_choices_before_its_other_buttons() -> None:
+    report = JobReport(question="Which?", question_fields=(choice("A"),), examples=("Fix it",))
+    assert [each["value"] for each in shown(JobFinished(report=report))][:2] == ["th1/A", "th1/Fix it"]
+    old = JobReport(question_fields=(choice("A"),))
+    assert shown(JobFinished(report=old)) == []
+
+
+@given(st.lists(fields(), max_size=10))
+def test_whatever_is_asked_slack_takes_what_is_offered(asked: list[QuestionField]) -> None:
+    made = answer_choices(THREAD, asked)
+    for element in made:
+        assert width(element.get("value", "")) <= MAX_VALUE
+        assert all(width(option["value"]) <= MAX_OPTION_VALUE for option in element.get("options", ()))
+    if made and made[0]["action_id"] == FILL_IN_ANSWER:
+        checked_view(answer_modal(ModalPlace("C1", thread_id="th1"), asked), "modal")
+        assert decoded_fields(encoded_fields(asked)) == tuple(asked)
+
+
+@given(st.text(max_size=50) | st.sampled_from(['[["t","colour",[],false,false]]', '[["t"]]', "[[]]", '{"t":1}']))
+def test_a_value_that_is_none_of_ours_holds_no_fields(text: str) -> None:
+    assert decoded_fields(text) == ()
