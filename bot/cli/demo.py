@@ -9,32 +9,41 @@ from pathlib import Path
 
 import click
 
+from bot.cli.demo_agent import agent_offer
 from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import CHANNEL, DemoError, Ports, running_demo
+from bot.cli.demo_services import CHANNEL, Demo, DemoError, Ports, running_demo
 from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
+from bot.runtime.process_signals import ending_signals
 
 EXAMPLE = 'Replace "colour" with "color" in the guides'
+FOR_AGENTS = "Make the intro of the README shorter"
 
 
-def browse(keep: str | None, ports: Ports) -> None:
-    """Runs the demo for a browser, until Ctrl-C; its data is in `keep`, or lost. Raises PagehandError."""
+def browse(keep: str | None, ports: Ports, agent: str) -> None:
+    """Runs the demo for a browser, until Ctrl-C, with an agent if one is named; its data is in `keep`, or lost.
+
+    Raises PagehandError.
+    """
     with _prepared(keep) as directory:
-        asyncio.run(_browse(directory, ports))
+        asyncio.run(_browse(directory, ports, agent))
 
 
-def run_once(keep: str | None, ports: Ports, prompt: str, replies: tuple[str, ...], *, limit: float) -> None:
+def run_once(
+    keep: str | None, ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float
+) -> None:
     """Does the whole loop within `limit` seconds, and prints it. Raises DemoError, PagehandError."""
     with _prepared(keep) as directory:
-        asyncio.run(_run_once(directory, ports, prompt, replies, limit))
+        asyncio.run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
 
 
 @contextmanager
 def _prepared(keep: str | None) -> Iterator[Path]:
     """Prepares the process for a demo; gives the directory for its data."""
     # What a platform sends to stop a process shall clean up as Ctrl-C does, also where a shell's job ignores that.
+    for number in ending_signals():
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     configure_logging("WARNING", [])
     try:
         with _data_directory(keep) as directory:
@@ -54,11 +63,12 @@ def _data_directory(keep: str | None) -> Iterator[Path]:
         yield Path(directory)
 
 
-async def _browse(directory: Path, ports: Ports) -> None:
-    async with running_demo(directory, ports) as demo:
+async def _browse(directory: Path, ports: Ports, agent: str) -> None:
+    async with running_demo(directory, ports, agent) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
-        click.echo(f"In #{CHANNEL}, type:\n\n    /docs {EXAMPLE}\n")
-        click.echo("Then reply in the card's thread to steer the job, and click the pull request.\n")
+        click.echo(f"In #{CHANNEL}, type:\n\n    /docs {FOR_AGENTS if agent else EXAMPLE}\n")
+        click.echo("Then reply in the card's thread to steer the job, and click the pull request.")
+        click.echo(_about_the_editor(demo))
         click.echo(
             "Or mention @Pagehand in a thread, hand over a message from its menu, open Pagehand's Home; or act as"
         )
@@ -68,7 +78,15 @@ async def _browse(directory: Path, ports: Ports) -> None:
     click.echo("\nEnded.")
 
 
-async def _run_once(directory: Path, ports: Ports, prompt: str, replies: tuple[str, ...], limit: float) -> None:
-    async with running_demo(directory, ports) as demo:
+def _about_the_editor(demo: Demo) -> str:
+    if demo.merge_key:
+        return f"To merge it, log in on its page with {demo.merge_key}\n"
+    return f"The built-in editor makes exact changes.\n{agent_offer()}\n"
+
+
+async def _run_once(
+    directory: Path, ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float
+) -> None:
+    async with running_demo(directory, ports, agent) as demo:
         link = await run_scenario(demo, prompt, replies, click.echo, limit=limit)
         click.echo(f"\nPull request: {link}")

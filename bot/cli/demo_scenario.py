@@ -37,7 +37,7 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
                 await person.say(CHANNEL, reply, thread_ts=ts)
                 thread = await _end_of_round(demo, ts, number, printer)
     except TimeoutError:
-        raise DemoError(f"No pull request after {limit:.0f} seconds.") from None
+        raise DemoError(f"No pull request within {limit:g} s. --limit allows more.") from None
     link = thread.state.job.pr_link if thread.state.job else None
     if not link:
         raise DemoError("The job ended without a pull request.")

@@ -1,6 +1,7 @@
 """The whole loop on one machine: a workspace, a job server with a small documentation repository, and the bot."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ import yaml
 from pydantic import SecretStr
 
 from bot.app import App
+from bot.cli.demo_agent import reviewer_key, settings_with_agent
 from bot.config import Config, load
 from bot.edges import Edges, open_edges
 from bot.errors import PagehandError
@@ -44,13 +46,16 @@ class Ports(NamedTuple):
 
 @dataclass
 class Demo:
-    """What runs. `url` is the workspace's page, `repository` the git repository that the agent works on."""
+    """What runs. `url` is the workspace's page, `repository` the git repository that jobs work on, `merge_key` the
+    key with which to log in at the pull requests' pages; empty where nobody has to.
+    """
 
     workspace: WorkspaceServer
     app: App
     edges: Edges
     url: str
     repository: Path
+    merge_key: str
 
 
 def manifest() -> AppConfig:
@@ -61,12 +66,16 @@ def manifest() -> AppConfig:
 
 
 @asynccontextmanager
-async def running_demo(directory: Path, ports: Ports) -> AsyncIterator[Demo]:
-    """Runs the demo with its data in `directory`. Raises PagehandError, JobServerError; OSError for a port in use."""
+async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncIterator[Demo]:
+    """Runs the demo with its data in `directory`, and with an agent by its name or command, else the built-in editor.
+
+    Raises PagehandError, JobServerError.
+    """
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
-        job_server, job_api_url = await _start_job_server(directory, repository, key, ports.job_server)
+        settings = _job_server_settings(directory, repository, key, agent)
+        job_server, job_api_url = await _start_job_server(settings, ports.job_server)
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
         stack.push_async_callback(workspace.stop)
@@ -76,33 +85,44 @@ async def running_demo(directory: Path, ports: Ports) -> AsyncIterator[Demo]:
         app = App(config, edges)
         stack.push_async_callback(app.stop)
         await app.start()
-        yield Demo(workspace, app, edges, url, repository)
+        yield Demo(workspace, app, edges, url, repository, reviewer_key(settings))
 
 
-async def _start_job_server(directory: Path, repository: Path, key: str, port: int | None) -> tuple[JobServer, str]:
-    settings = JobServerSettings(
-        port=JOB_SERVER_PORT if port is None else port,
-        api_key=SecretStr(key),
-        project_id=PROJECT,
-        repository=str(repository),
-        data_directory=directory / "jobserver",
-    )
-    server = JobServer(settings, everybody=YOU)
+def _job_server_settings(directory: Path, repository: Path, key: str, agent: str) -> JobServerSettings:
+    given: dict[str, object] = {
+        "api_key": SecretStr(key),
+        "project_id": PROJECT,
+        "repository": str(repository),
+        "data_directory": directory / "jobserver",
+    }
+    if agent:
+        return settings_with_agent(agent, **given)
+    return JobServerSettings.from_environment({}, (), **given)
+
+
+async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
+    # An agent might reach pages on which everybody may merge.
+    everybody = "" if settings.runs_programs else YOU
+    usual = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
+    server = JobServer(usual, everybody=everybody)
     try:
         return server, await server.start()
     except JobServerError:
         if port is not None:
             raise
-    server = JobServer(settings.model_copy(update={"port": 0}), everybody=YOU)
+    server = JobServer(settings.model_copy(update={"port": 0}), everybody=everybody)
     return server, await server.start()
 
 
 async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
     try:
         return await workspace.start(port=WORKSPACE_PORT if port is None else port)
-    except OSError:
+    except OSError as error:
         if port is not None:
-            raise
+            words = (
+                f"cannot listen on port {port}: {os.strerror(error.errno or 0)}. Choose another --port, or leave it out"
+            )
+            raise DemoError(words) from None
     return await workspace.start()
 
 

@@ -62,6 +62,9 @@ def worker() -> None:
 @click.option(
     "--reply", "replies", multiple=True, metavar="TEXT", help="With --once: reply with this when the job ends."
 )
+@click.option(
+    "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
+)
 @click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep the data there.")
 @click.option("--port", type=PORT, help="Port of the page; a free one by default.")
 @click.option("--job-server-port", type=PORT, help="Port of the job server; a free one by default.")
@@ -69,6 +72,7 @@ def worker() -> None:
 def demo(  # noqa: PLR0917 - click passes options by name
     prompt: str | None,
     replies: tuple[str, ...],
+    agent: str,
     keep: str | None,
     port: int | None,
     job_server_port: int | None,
@@ -79,19 +83,22 @@ def demo(  # noqa: PLR0917 - click passes options by name
     \b
     pagehand demo                               opens a workspace for your browser
     pagehand demo --once 'Fix the spelling'     does it all at once, and prints the thread
+    pagehand demo --agent claude                with an agent in the sandbox: claude, codex, gemini, opencode, goose
     """
-    if replies and not prompt:
+    if replies and prompt is None:
         raise click.UsageError("--reply goes with --once.")
+    if prompt is not None and not prompt.strip():
+        raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):
         require_extra("demo")
         from bot.cli.demo import browse, run_once
         from bot.cli.demo_services import Ports
 
         ports = Ports(port, job_server_port)
-        if prompt:
-            run_once(keep, ports, prompt, replies, limit=limit)
+        if prompt is not None:
+            run_once(keep, ports, agent, prompt, replies, limit=limit)
         else:
-            browse(keep, ports)
+            browse(keep, ports, agent)
 
 
 @main.command()

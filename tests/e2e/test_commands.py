@@ -610,16 +610,17 @@ async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> N
     async with town(shell) as here:
         here.workspace.faults.delay(60.0, method="auth.test", count=None)
         given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
-        runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(2)]
+        runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(3)]
         await here.workspace.changes.wait_for(lambda: len(here.workspace.web_api.calls) == len(runs), PATIENCE)
-        ends = zip(runs, (signal.SIGTERM, signal.SIGINT), strict=True)
-        assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0]
+        ends = zip(runs, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), strict=True)
+        assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
 
 
 # the job server and the demo
 
 
-async def test_the_job_server_ends_on_sigterm(shell: Shell) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_the_job_server_ends_when_it_is_asked_to(shell: Shell, number: signal.Signals) -> None:
     make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     prefix = "PAGEHAND_JOBSERVER_"
     given = {f"{prefix}REPOSITORY": "handbook.git", f"{prefix}API_KEY": JOB_KEY, f"{prefix}PORT": "0"}
@@ -629,7 +630,7 @@ async def test_the_job_server_ends_on_sigterm(shell: Shell) -> None:
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {JOB_KEY}"}) as client:
         async with client.post(f"{url}/v2/agent/docs/job", json={"prompt": "Fix the spelling"}) as answer:
             assert answer.ok
-        assert await server.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+        assert await server.end(number, within=STOP_WITHIN) == 0
 
 
 async def test_a_job_server_that_cannot_start_says_why(shell: Shell) -> None:
@@ -643,6 +644,17 @@ async def test_a_job_server_that_cannot_start_says_why(shell: Shell) -> None:
     assert (code, in_demo) == (1, 1)
     assert said.startswith("The job server stopped: the repository nowhere cannot be used: ")
     assert f"Pagehand stopped: cannot listen on 127.0.0.1, port {port}: Address already in use" in demo_said
+
+
+async def test_what_the_demo_cannot_use_is_told(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        (code, said), (in_vain, vain_said) = await asyncio.gather(
+            shell.run("demo", "--port", port), shell.run("demo", "--once", " ")
+        )
+    assert (code, in_vain) == (1, 2)
+    assert f"cannot listen on port {port}: Address already in use. Choose another --port, or leave it out" in said
+    assert "Error: --once needs a task, such as --once 'Fix the spelling'." in vain_said
 
 
 ONCE = (
@@ -674,7 +686,7 @@ async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     assert said.splitlines()[-1] == "Pagehand stopped: The job ended without a pull request."
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_the_demo_cleans_up(shell: Shell, number: signal.Signals) -> None:
     shown, busy = await asyncio.gather(shell.start("demo"), shell.start(*ONCE))
     await asyncio.gather(shown.prints("Ctrl-C ends the demo."), busy.prints("Active: the agent is at work"))
