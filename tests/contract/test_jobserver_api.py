@@ -109,7 +109,7 @@ async def test_a_prompt_that_is_not_understood_changes_nothing(world: JobServerW
     job = await world.done(f"{REPLACE} and make everything nicer")
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert world.branches() == {"main"}
-    assert "The built-in editor can" in world.log(job["id"])
+    assert '"make everything nicer" was not understood' in world.log(job["id"])
 
 
 async def test_a_follow_up_without_changes_keeps_the_link(world: JobServerWorld) -> None:
@@ -270,7 +270,9 @@ async def test_the_openapi_document_describes_what_is_answered(world: JobServerW
         ("/v2/agent/{projectId}/job/{id}", "get"),
         ("/v2/agent/{projectId}/file/{sha256}", "put"),
     }
-    assert (await world.client.get("/health")).json() == {"status": "ok"}
+    health = (await world.client.get("/health")).json()
+    assert health["status"] == "ok"
+    assert health["mirror"] in {"being made", "made"}
 
 
 async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> None:

@@ -23,7 +23,7 @@ from bot.domain.actions import Action
 from bot.domain.members import Member
 from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswer
-from bot.domain.requests import OPEN_STATES, Attachments, Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests import NOT_SENT_YET, Attachments, Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.slack_files import FileContent, SlackFile
 from bot.errors import JobApiUncertain, StoreUnavailable
 from bot.ports import Store, Transaction
@@ -188,7 +188,7 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     await run_on(after.world(restored))
     assert not after.taken() - outside.taken(), copy
     assert not after.repeated(), copy
-    assert not await requests_in(restored, *OPEN_STATES), copy
+    assert not await requests_in(restored, *NOT_SENT_YET, RequestState.SENDING), copy
     await restored.close()
 
 
@@ -254,7 +254,7 @@ async def take_over(url: str, outside: Outside) -> None:
     assert said.startswith("In doubt: ")
     restored = await open_store(url, clock=after.clock)
     await run_on(after.world(restored, "three"))
-    left = await requests_in(restored, *OPEN_STATES)
+    left = await requests_in(restored, *NOT_SENT_YET, RequestState.SENDING)
     await restored.close()
     assert not after.taken() - outside.taken()
     assert not after.repeated()

@@ -22,9 +22,10 @@ LINKS = [
 
 
 def headings(page: str) -> set[str]:
-    """The fragments that lead to a page's headings, as GitHub makes them."""
+    """The fragments that lead to a page's headings, as GitHub makes them, and to anchors of its own."""
     titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    anchors = re.findall(r'<a id="([\w-]+)"></a>', page)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | set(anchors)
 
 
 def test_there_is_a_page_for_each_part() -> None:

@@ -65,6 +65,12 @@ def words(message: NoticeMessage) -> str:
             f"The job failed:\n>Out of credit.\n{KEPT.format('3 files')}",
         ),
         (
+            JobFailed(JobReport(reason="The budget is used up.", question="May it go on?", partial_files=3)),
+            "The job failed:\n>The budget is used up.\n"
+            + KEPT.format("3 files")
+            + "\nThe agent asks:\n>May it go on?\nReply here to answer.",
+        ),
+        (
             JobFailed(JobReport(partial_files=1), LINK),
             f"The job failed without giving a reason.\n{KEPT.format('1 file')}\nWhat was done so far: <{LINK}>",
         ),

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.editors.builtin.attachments import GivenFile, find_given, link_at_end
-from bot.jobserver.editors.builtin.prompt_parser import AddAttachment, FixSpelling, parse
+from bot.jobserver.editors.builtin.edits import AddAttachment, FixSpelling
+from bot.jobserver.editors.builtin.prompt_parser import parse
 from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.executor.attachments import safe_names
 

@@ -6,6 +6,7 @@ import sqlite3
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.models import PlanStep
 from bot.jobserver.store.records import ProgressUpdate
+from bot.jobserver.usage import Money, Spent
 
 HOUR = 3600.0
 READ, WRITE = (PlanStep(title="Read"),), (PlanStep(title="Write"),)
@@ -48,6 +49,27 @@ async def test_what_could_not_be_written_is_written_with_the_next() -> None:
         await asyncio.wait_for(recorder.recorded.wait(), 10)
     assert recorder.updates == [ProgressUpdate(plan=READ, session="s-1")]
     assert progress.session_id == "s-1"
+
+
+async def test_what_was_spent_is_added_and_written_once() -> None:
+    """Also where the writing is under way at the end."""
+    updates: list[ProgressUpdate] = []
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow(update: ProgressUpdate) -> None:
+        began.set()
+        await may_end.wait()
+        updates.append(update)
+
+    progress = RecordedProgress()
+    async with progress.recording(slow, pause=0):
+        progress.spent(Spent(10, 1))
+        await asyncio.wait_for(began.wait(), 10)
+        progress.spent(Spent(20, 2))
+        progress.spent(Spent(30, 3, Money(0.5, "USD")))
+        asyncio.get_running_loop().call_soon(may_end.set)
+    assert [update.spent for update in updates] == [Spent(10, 1), Spent(50, 5, Money(0.5, "USD"))]
+    assert progress.total == Spent(60, 6, Money(0.5, "USD"))
 
 
 async def test_nothing_told_is_nothing_written_and_what_is_no_id_is_no_session() -> None:

@@ -102,7 +102,10 @@ def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
-    assert {*buttons.ACTIONS, blocks.FOLLOW_UP, blocks.HAND_OVER} == made
+    assert {*buttons.ACTIONS, blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER} == made | {
+        *blocks.SEND_EXAMPLES,
+        *blocks.SEND_ANSWERS,
+    }
 
 
 def test_the_shortcuts_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:

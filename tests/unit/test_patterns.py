@@ -90,7 +90,7 @@ def from_the_start(name: str) -> bool:
     """Whether a pattern is only ever used with `match` or `fullmatch`."""
     module, _, constant = name.rpartition(".")
     source = inspect.getsource(importlib.import_module(module)) if constant.isidentifier() else ""
-    uses = set(re.findall(rf"\b{constant}\.(\w+)\(", source)) if source else {""}
+    uses = set(re.findall(rf"\b{constant}\.(\w+)", source)) if source else {""}
     return bool(uses) and uses <= {"match", "fullmatch"}
 
 
