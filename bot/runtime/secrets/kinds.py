@@ -25,5 +25,4 @@ class SecretKind(StrEnum):
     URL_PASSWORD = "password in a URL"  # noqa: S105 - what is masked, not a password
     HEADER = "authorization header"
     COMMAND = "password in a command"
-    KUBERNETES = "Kubernetes secret"
     ASSIGNMENT = "password or key"
