@@ -13,7 +13,7 @@ LINE_ENDS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85",
 def formatted(message: str, *values: object, name: str = "bot", exception: BaseException | None = None) -> str:
     fault = (type(exception), exception, exception.__traceback__) if exception else None
     record = logging.LogRecord(name, logging.INFO, "", 0, message, values, fault)
-    record.created, record.msecs = 0, 0  # two records of one text are equal, whenever they were made
+    vars(record).update(created=0.0, msecs=0.0)  # two records of one text are equal, whenever they were made
     return SecretMaskingFormatter(["planted-secret"]).format(record)
 
 
