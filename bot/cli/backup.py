@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bot.app.settings.config import database_url
 from bot.cli.restored import put_in_doubt
-from bot.config import database_url
 from bot.store.database.backup import backup
 
 

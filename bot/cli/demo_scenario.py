@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from bot.cli.demo_services import CHANNEL, Demo, DemoError
-from bot.domain.message_text import unescape
-from bot.domain.threads import Thread
+from bot.domain.context.message_text import unescape
+from bot.domain.threads.thread import Thread
 from bot.runtime.misleading_characters import without_misleading
 from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import yaml
 from pydantic import SecretStr
 
-from bot.app import App
+from bot.app.application import App
+from bot.app.edges import Edges, open_edges
+from bot.app.settings.config import Config, load
 from bot.cli.demo_agent import reviewer_key, settings_with_agent
-from bot.config import Config, load
-from bot.edges import Edges, open_edges
 from bot.errors import PagehandError
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository

@@ -12,10 +12,10 @@ from typing import TextIO
 
 import click
 
+from bot.app.settings.config import passwords_in
 from bot.cli.forget import existing_database
-from bot.config import passwords_in
-from bot.domain.audit import RecordedEntry
-from bot.ports import Store
+from bot.domain.requests.audit import RecordedEntry
+from bot.ports.ports import Store
 from bot.runtime.logging import configure_logging
 from bot.store.store import open_store
 

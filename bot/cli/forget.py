@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from bot.config import database_url, passwords_in
-from bot.ports import HasRetention, Store, Transaction
+from bot.app.settings.config import database_url, passwords_in
+from bot.ports.ports import HasRetention, Store, Transaction
+from bot.ports.upkeep_store import Deleted, HasChannelIds, Step
 from bot.runtime.logging import configure_logging
 from bot.store.database.traces import clear_traces
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
-from bot.upkeep_store_ports import Deleted, HasChannelIds, Step
 
 logger = logging.getLogger(__name__)
 

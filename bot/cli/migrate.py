@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 
+from bot.app.settings.config import database_url
 from bot.cli.database_location import lost_file_fault, mounted_file_systems
-from bot.config import database_url
 from bot.errors import ConfigError
 from bot.store.schema.migration import migrate
 

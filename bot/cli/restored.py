@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from bot.config import database_url
+from bot.app.settings.config import database_url
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.poll_pace import Polling, next_poll_in
-from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.settle import Uncertain, settle
+from bot.domain.requests.request import Request, RequestKind, RequestState
+from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
 from bot.scheduler.request_results import record_result
 from bot.store.database.in_use import is_in_use
 from bot.store.database.url import existing_file

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 
-from bot import app
+from bot.app import application
+from bot.app.roles import Role
+from bot.app.settings.config import database_url, load
 from bot.cli.database_location import lost_file_fault, mounted_file_systems, unshared_file_fault
-from bot.config import database_url, load
 from bot.errors import ConfigError
-from bot.roles import Role
 from bot.runtime.logging import configure_logging
 
 
@@ -18,7 +18,7 @@ def run_bot(command: str, environ: Mapping[str, str]) -> None:
     role = Role(command)
     config = load(environ, further=_location_faults(role, environ))
     configure_logging(config.log_level, config.secrets)
-    asyncio.run(app.run(config, role))
+    asyncio.run(application.run(config, role))
 
 
 def _location_faults(role: Role, environ: Mapping[str, str]) -> Iterator[str]:

@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 
 from bot import __version__
-from bot.domain.jobs import Job
-from bot.domain.requests import Requester, UploadedFile
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobApiUnreadable
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.rate_limit_gate import RateLimitGate
@@ -30,7 +30,7 @@ from bot.jobs.wire import (
     printable_line,
     prompt_body,
 )
-from bot.polling_ports import SeenJob
+from bot.ports.polling import SeenJob
 
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     LONGEST_EXAMPLE,
     LONGEST_LABEL,
     LONGEST_TITLE,

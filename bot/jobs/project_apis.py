@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.jobs import Job
-from bot.domain.requests import Requester, UploadedFile
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import NoSuchProject
-from bot.polling_ports import SeenJob
-from bot.ports import JobApi
+from bot.ports.polling import SeenJob
+from bot.ports.ports import JobApi
 
 
 class OpenJobApi(JobApi, Protocol):

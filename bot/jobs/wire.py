@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from bot.domain.jobs import Job
-from bot.domain.requests import Requester, UploadedFile
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import Hide, details_from
 from bot.runtime.misleading_characters import without_misleading

@@ -1,6 +1,6 @@
 """Slack's errors in the domain's words."""
 
-from bot.domain.deliver import (
+from bot.domain.notices.deliver import (
     DeliveryFailure,
     DeliveryRejected,
     DeliveryUncertain,

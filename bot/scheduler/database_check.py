@@ -6,9 +6,9 @@ import asyncio
 import logging
 
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports import Store
+from bot.ports.ports import Store
+from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.recording_health import RecordingHealth
-from bot.upkeep_store_ports import LongOpenJobs
 
 logger = logging.getLogger(__name__)
 

@@ -13,28 +13,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from bot.domain.fetched_parts import PATIENCE
+from bot.domain.context.fetched_parts import PATIENCE
+from bot.domain.context.slack_files import FileProblem
+from bot.domain.context.thread_context import notes_of
+from bot.domain.jobs.observe import JobApiUnavailable
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import ContextCut
-from bot.domain.observe import JobApiUnavailable
-from bot.domain.poll_pace import Polling
-from bot.domain.request_files import FileOutcome, SettledFile, with_files
-from bot.domain.requests import Request, RequestState
-from bot.domain.settle import BACKOFF, Settlement, settle
-from bot.domain.slack_files import FileProblem
-from bot.domain.thread_context import notes_of
-from bot.domain.threads import Thread
+from bot.domain.requests.files import FileOutcome, SettledFile, with_files
+from bot.domain.requests.request import Request, RequestState
+from bot.domain.requests.settle import BACKOFF, Settlement, settle
+from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
-from bot.parts_store_ports import ClaimedFile
-from bot.ports import HasRequestParts, JobApi, Store
+from bot.ports.parts_store import ClaimedFile
+from bot.ports.ports import HasRequestParts, JobApi, Store
+from bot.ports.slack import Files
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
 from bot.scheduler.request_claims import SenderTransaction
 from bot.scheduler.request_results import record_result, show_state
 from bot.scheduler.worker import WorkerSettings
-from bot.slack_ports import Files
 
 READ_SECONDS = 30.0
 """For reading one file from Slack."""

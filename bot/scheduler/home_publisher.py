@@ -5,16 +5,16 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
-from bot.domain.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
-from bot.domain.requests import RequestState
-from bot.domain.threads import Thread
+from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
-from bot.people_store_ports import ClaimedHome
-from bot.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
+from bot.ports.people_store import ClaimedHome
+from bot.ports.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
+from bot.ports.slack import Members, Views
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.work import NOTHING
 from bot.scheduler.worker import Worker, WorkerSettings
-from bot.slack_ports import Members, Views
 
 logger = logging.getLogger(__name__)
 

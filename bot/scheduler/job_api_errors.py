@@ -2,8 +2,8 @@
 
 from http import HTTPStatus
 
-from bot.domain.jobs import Problem
-from bot.domain.observe import JobApiUnavailable
+from bot.domain.jobs.job import Problem
+from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
 
 

@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TypeVar
 
-from bot.domain.observe import JobApiUnavailable
+from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
-from bot.ports import Store
+from bot.ports.ports import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.job_api_errors import unavailable

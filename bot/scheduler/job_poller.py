@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from bot.domain.jobs import Problem
-from bot.domain.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
-from bot.domain.poll_pace import Polling, pace_of
-from bot.domain.telling import PostModes, everything
-from bot.domain.threads import Thread
-from bot.domain.unchanged_looks import means_nothing_for_good
+from bot.domain.jobs.job import Problem
+from bot.domain.jobs.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.poll_pace import Polling, pace_of
+from bot.domain.jobs.unchanged_looks import means_nothing_for_good
+from bot.domain.notices.telling import PostModes, everything
+from bot.domain.threads.thread import Thread
 from bot.errors import (
     JobApiError,
     JobApiNotAllowed,
@@ -25,8 +25,8 @@ from bot.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.polling_ports import ClaimedPoll, JobReader, KnownPoll, PollResult, SeenJob, UnchangedPoll
-from bot.ports import HasNow, HasPolls, Store
+from bot.ports.polling import ClaimedPoll, JobReader, KnownPoll, PollResult, SeenJob, UnchangedPoll
+from bot.ports.ports import HasNow, HasPolls, Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.job_api_worker import JobApiWorker

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
-from bot.domain.deliver import (
+from bot.domain.notices.deliver import (
     MAX_ATTEMPTS,
     MAX_FAULTS,
     DeliveryFailure,
@@ -29,23 +29,23 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Delivery
-from bot.domain.reactions import RemoveReaction, after_call, next_call
-from bot.domain.reply_rules import ALL_REPLIES, ReplyTerms
+from bot.domain.notices.reactions import RemoveReaction, after_call, next_call
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
-from bot.early_replies import record_early
+from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
     ChatUncertain,
 )
-from bot.following_jobs import replace_followed
-from bot.ports import Chat, Store
+from bot.ports.ports import Chat, Store
+from bot.ports.store import ClaimedNotice
 from bot.scheduler.chat_errors import delivery_failure
 from bot.scheduler.undelivered import OutboxTransaction, give_up
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.work import left_by_delivering
 from bot.scheduler.worker import Worker, WorkerSettings
-from bot.store_ports import ClaimedNotice
+from bot.service.early_replies import record_early
+from bot.service.following_jobs import replace_followed
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")

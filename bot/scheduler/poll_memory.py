@@ -6,7 +6,7 @@ It is kept in the memory of one process, and may be forgotten at any time: that 
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.domain.poll_pace import PollPace
+from bot.domain.jobs.poll_pace import PollPace
 
 T = TypeVar("T")
 

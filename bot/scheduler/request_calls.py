@@ -4,20 +4,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from bot.domain.discarding import Discarded, DiscardStep, NotDiscarded, discard_step
-from bot.domain.jobs import ARCHIVED, Job
-from bot.domain.mentions import keeping_names, mentioned, with_names
-from bot.domain.merging import as_one
+from bot.domain.context.mentions import keeping_names, mentioned, with_names
+from bot.domain.context.thread_context import ContextText, compose
+from bot.domain.jobs.discarding import Discarded, DiscardStep, NotDiscarded, discard_step
+from bot.domain.jobs.job import ARCHIVED, Job
+from bot.domain.jobs.stopping import STOP_WORDS, Cancelled, NothingToStop, StopStep, stop_step
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.projects import JobApiAbilities
-from bot.domain.requests import RejectionReason, Request, RequestContext, Requester, RequestKind, UploadedFile
-from bot.domain.settle import Accepted, Rejected, SendOutcome
-from bot.domain.stopping import STOP_WORDS, Cancelled, NothingToStop, StopStep, stop_step
-from bot.domain.thread_context import ContextText, compose
-from bot.domain.threads import Thread
+from bot.domain.requests.merging import as_one
+from bot.domain.requests.request import RejectionReason, Request, RequestContext, Requester, RequestKind, UploadedFile
+from bot.domain.requests.settle import Accepted, Rejected, SendOutcome
+from bot.domain.threads.thread import Thread
 from bot.errors import JobGone
-from bot.ports import JobApi, People, Requesters
-from bot.store_ports import ClaimedRequest
+from bot.ports.ports import JobApi, People, Requesters
+from bot.ports.store import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]
 """Records what a request, by its id, says from now on."""

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
 
-from bot.domain import stopping
-from bot.domain.merging import MOST_MERGED, merged_with
+from bot.domain.jobs import stopping
+from bot.domain.jobs.observe import open_round
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
+from bot.domain.jobs.stopping import StopStep, stop_step
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.observe import open_round
-from bot.domain.poll_pace import Polling, next_poll_in
-from bot.domain.request_files import files_reach
-from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.stopping import StopStep, stop_step
-from bot.domain.thread_reading import continues
-from bot.domain.threads import Thread, ThreadState
-from bot.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.store_ports import ClaimedRequest
+from bot.domain.requests.files import files_reach
+from bot.domain.requests.merging import MOST_MERGED, merged_with
+from bot.domain.requests.request import Request, RequestKind, RequestState
+from bot.domain.threads.reading import continues
+from bot.domain.threads.thread import Thread, ThreadState
+from bot.ports.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports.store import ClaimedRequest
 
 
 class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):

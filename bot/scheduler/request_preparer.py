@@ -10,20 +10,18 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from bot.action_terms import ActionTerms
-from bot.actions import carry_out, writer_of
-from bot.audit_trail import note
-from bot.domain.audit import AuditAction
-from bot.domain.fetched_parts import ThreadPart
-from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
-from bot.domain.preferences import Preference
+from bot.domain.context.fetched_parts import ThreadPart
+from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import ReplyMode, Route, Routed, route
-from bot.domain.reply_rules import mode_of
-from bot.domain.requests import Request, RequestKind, RequestState, WayIn
-from bot.domain.thread_reading import part_of_thread, seconds_for_others
-from bot.domain.threads import Thread
-from bot.ports import JobApi, People, Store, Transaction
-from bot.replies import SETTLING
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.reading import part_of_thread, seconds_for_others
+from bot.domain.threads.reply_rules import mode_of
+from bot.domain.threads.thread import Thread
+from bot.ports.ports import JobApi, People, Store, Transaction
+from bot.ports.slack import SlackReading
+from bot.ports.store import ClaimedRequest
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.found_out import FoundOut
 from bot.scheduler.preparing.outcomes import (
@@ -49,9 +47,11 @@ from bot.scheduler.preparing.slack_reading import (
 from bot.scheduler.preparing.together import SharedThread, Together
 from bot.scheduler.work import ANYTHING, Work, left_by_preparing
 from bot.scheduler.worker import Worker, WorkerSettings
-from bot.slack_ports import SlackReading
-from bot.stops import stop_unsent
-from bot.store_ports import ClaimedRequest
+from bot.service.action_terms import ActionTerms
+from bot.service.actions import carry_out, writer_of
+from bot.service.audit_trail import note
+from bot.service.replies import SETTLING
+from bot.service.stops import stop_unsent
 
 AWAITING_START = 1.0
 """Seconds till a word in a thread is looked at again where another job is about to follow there."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests import Request, RequestKind, RequestState
-from bot.domain.settle import Settlement
-from bot.domain.threads import Thread, ThreadState
-from bot.replies import catch_up
+from bot.domain.requests.request import Request, RequestKind, RequestState
+from bot.domain.requests.settle import Settlement
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.scheduler.request_claims import SenderTransaction
-from bot.start_endings import reaction_notice, refuse_follow_ups
+from bot.service.replies import catch_up
+from bot.service.start_endings import reaction_notice, refuse_follow_ups
 
 
 async def show_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:

@@ -5,15 +5,15 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.domain.discarding import Discarded
-from bot.domain.merging import as_one
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.discarding import Discarded
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.jobs.stopping import Cancelled
+from bot.domain.notices.telling import PostModes, everything
 from bot.domain.projects import JobApiAbilities
-from bot.domain.requests import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
-from bot.domain.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
-from bot.domain.stopping import Cancelled
-from bot.domain.telling import PostModes, everything
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.requests.merging import as_one
+from bot.domain.requests.request import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
+from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import (
     JobApiError,
     JobApiFailed,
@@ -23,7 +23,8 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports import JobApi, People, Requesters, Store
+from bot.ports.ports import JobApi, People, Requesters, Store
+from bot.ports.store import ClaimedRequest
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls
@@ -31,7 +32,6 @@ from bot.scheduler.request_claims import ClaimSettings, SenderTransaction, asker
 from bot.scheduler.request_results import give_back, record_result
 from bot.scheduler.work import NOTHING, left_by_sending
 from bot.scheduler.worker import WorkerSettings
-from bot.store_ports import ClaimedRequest
 
 logger = logging.getLogger(__name__)
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.permissions import PermissionRules
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
-from bot.domain.reply_rules import ReplyTerms
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.ports import Chat, Clock, JobApi, People, Requesters, Store
+from bot.domain.threads.reply_rules import ReplyTerms
+from bot.ports.ports import Chat, Clock, JobApi, People, Requesters, Store
+from bot.ports.slack import SlackReading, Views
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
@@ -28,7 +29,6 @@ from bot.scheduler.retention import Retention
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.work import Work
 from bot.scheduler.worker import Worker, WorkerSettings
-from bot.slack_ports import SlackReading, Views
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""

@@ -3,9 +3,9 @@
 import logging
 from typing import Protocol
 
-from bot.domain.deliver import GiveUp
-from bot.domain.jobs import Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
+from bot.domain.notices.deliver import GiveUp
 from bot.domain.notices.messages import (
     CardChanged,
     CardNotPosted,
@@ -17,15 +17,15 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
-from bot.domain.reply_rules import ReplyTerms
-from bot.domain.threads import Thread
-from bot.early_replies import record_early
-from bot.following_jobs import give_back
-from bot.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
-from bot.start_endings import StartEnding, end_start
-from bot.starts import RequestTransaction
-from bot.store_ports import ClaimedNotice
-from bot.upkeep_store_ports import HasSlackCalls
+from bot.domain.threads.reply_rules import ReplyTerms
+from bot.domain.threads.thread import Thread
+from bot.ports.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
+from bot.ports.store import ClaimedNotice
+from bot.ports.upkeep_store import HasSlackCalls
+from bot.service.early_replies import record_early
+from bot.service.following_jobs import give_back
+from bot.service.start_endings import StartEnding, end_start
+from bot.service.starts import RequestTransaction
 
 logger = logging.getLogger(__name__)
 

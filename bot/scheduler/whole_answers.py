@@ -3,11 +3,11 @@
 import asyncio
 from dataclasses import replace
 
-from bot.domain.job_details import JobDetails, digest
+from bot.domain.jobs.details import JobDetails, digest
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobGone
-from bot.ports import JobApi
+from bot.ports.ports import JobApi
 
 PATIENCE = 8.0
 """Seconds that somebody waits for it: the notice is claimed meanwhile."""

@@ -5,8 +5,8 @@ transaction, too. Whatever is left besides is found within the claim interval.
 from enum import StrEnum
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import RequestKind
-from bot.store_ports import ClaimedNotice, ClaimedRequest
+from bot.domain.requests.request import RequestKind
+from bot.ports.store import ClaimedNotice, ClaimedRequest
 
 
 class Work(StrEnum):

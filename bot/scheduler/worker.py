@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports import Clock, Store, Transaction
+from bot.ports.ports import Clock, Store, Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.tasks import BackgroundTasks

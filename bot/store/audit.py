@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Double, RowMapping, bindparam, insert, select, tuple_
 
-from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
-from bot.domain.requests import Person
+from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.requests.request import Person
 from bot.store.schema.people_tables import audit
 from bot.store.session import Session
 

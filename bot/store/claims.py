@@ -27,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.requests import RequestState
+from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import NoticeState, notices, polls, request_files, requests, threads

@@ -4,12 +4,12 @@ from uuid import uuid4
 
 from sqlalchemy import Double, bindparam, delete, func, insert, literal, select
 
-from bot.domain.requests import Person, Reply
+from bot.domain.requests.request import Person, Reply
+from bot.ports.upkeep_store import LongOpenJobs
 from bot.store.claims import LIMIT
 from bot.store.schema.rows import early_reply_values
 from bot.store.schema.tables import early_replies, polls, threads
 from bot.store.session import Session
-from bot.upkeep_store_ports import LongOpenJobs
 
 _FILLING = "x" * 8_000
 """As much as a few rows that people cause, so that SQLite's log has to have room for those."""

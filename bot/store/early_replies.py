@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Executable, bindparam, delete, exists, func, select, true
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import Reply
+from bot.domain.requests.request import Reply
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect

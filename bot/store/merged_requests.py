@@ -21,7 +21,7 @@ from sqlalchemy import (
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import RequestRejected, RequestSummary
-from bot.domain.requests import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
 from bot.store.claims import FREE, read_each
 from bot.store.notices import Notices

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Executable, case, or_
 
-from bot.domain.requests import MessageVersion
+from bot.domain.requests.request import MessageVersion
 from bot.store.schema.tables import message_versions
 from bot.store.session import InsertInto, Session, for_each_dialect
 

@@ -23,16 +23,16 @@ from sqlalchemy import (
 )
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests.request import RequestKind, RequestState
 from bot.domain.slack_limits import Budget, CallKind, SlackLimits
-from bot.domain.threads import FollowUpCounts
+from bot.domain.threads.thread import FollowUpCounts
+from bot.ports.store import ClaimedNotice
 from bot.store.claims import candidates, claim_candidates, claim_of, claiming, due, first_of_thread
 from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
 from bot.store.thread_replies import HAS_REPLIES
-from bot.store_ports import ClaimedNotice
 
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 

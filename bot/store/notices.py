@@ -27,9 +27,10 @@ from sqlalchemy import (
 from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
-from bot.domain.reactions import ReactionProgress
+from bot.domain.notices.reactions import ReactionProgress
+from bot.domain.notices.telling import overtakes_held
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.domain.telling import overtakes_held
+from bot.ports.store import ClaimedNotice
 from bot.store.claims import FREE
 from bot.store.notice_claims import NoticeClaims
 from bot.store.schema.column_types import CleanText
@@ -41,7 +42,6 @@ from bot.store.schema.rows import (
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 from bot.store.slack_calls import SlackCalls
-from bot.store_ports import ClaimedNotice
 
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
 _CARD_NOT_POSTED = and_(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Double, Executable, bindparam, case, delete, or_, select, update
 
-from bot.domain.preferences import Preference
-from bot.people_store_ports import ClaimedHome
+from bot.domain.people.preferences import Preference
+from bot.ports.people_store import ClaimedHome
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.people_tables import drafts, homes, preferences
 from bot.store.session import InsertInto, Session, for_each_dialect

@@ -8,9 +8,9 @@ from sqlalchemy import Double, Select, bindparam, select, update
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, CARD_PROGRESSED, NewNotice
 from bot.domain.notices.posts import RecordDamaged
-from bot.domain.threads import Thread, shows_another_state
+from bot.domain.threads.thread import Thread, shows_another_state
 from bot.errors import UnreadableRow
-from bot.polling_ports import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
+from bot.ports.polling import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
 from bot.store.notices import Notices
 from bot.store.schema.rows import thread_from

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, or_, select, update
 
-from bot.domain.requests import RequestState
-from bot.domain.threads import ThreadState
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import ThreadState
 from bot.errors import UnreadableRow
+from bot.ports.upkeep_store import Step
 from bot.store.schema.rows import state_values, thread_from
 from bot.store.schema.tables import notices, requests, threads
 from bot.store.session import Session
-from bot.upkeep_store_ports import Step
 
 _OVER = requests.c.state.in_((RequestState.ACCEPTED, RequestState.REJECTED, RequestState.WITHDRAWN))
 _QUOTES = or_(requests.c.context.is_not(None), requests.c.fetched.is_not(None), requests.c.attachments != "")

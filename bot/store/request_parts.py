@@ -1,4 +1,4 @@
-"""What goes along with requests: parts that were fetched, and files to upload. `bot.parts_store_ports` says more."""
+"""What goes along with requests: parts that were fetched, and files to upload. `bot.ports.parts_store` says more."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,12 +18,12 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.fetched_parts import FetchedParts
-from bot.domain.request_files import FileOutcome, SettledFile
-from bot.domain.requests import RejectionReason, RequestContext, RequestState
-from bot.domain.slack_files import FileProblem, SlackFile
+from bot.domain.context.fetched_parts import FetchedParts
+from bot.domain.context.slack_files import FileProblem, SlackFile
+from bot.domain.requests.files import FileOutcome, SettledFile
+from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.errors import UnreadableRow
-from bot.parts_store_ports import ClaimedFile
+from bot.ports.parts_store import ClaimedFile
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.messages import json_text
 from bot.store.schema.rows import context_json, thread_from

@@ -2,7 +2,7 @@
 
 from sqlalchemy import ColumnElement, FromClause, Select, and_, bindparam, exists, func, not_, or_, select
 
-from bot.domain.requests import SENT_KINDS, RequestKind
+from bot.domain.requests.request import SENT_KINDS, RequestKind
 from bot.store.claims import LIMIT, NOW, due
 from bot.store.merged_requests import start_is_pending
 from bot.store.request_parts import files_are_settled

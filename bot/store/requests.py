@@ -19,13 +19,8 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.requests import (
-    NOT_SENT_YET,
-    Request,
-    Requester,
-    RequestKind,
-    RequestState,
-)
+from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
+from bot.ports.store import ClaimedRequest
 from bot.store.claims import FREE, NOW, claim_candidates, claim_of, claiming
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
@@ -49,7 +44,6 @@ from bot.store.schema.rows import (
 from bot.store.schema.tables import requests, threads
 from bot.store.session import for_each_dialect
 from bot.store.turns import Share, find_shares, in_turn
-from bot.store_ports import ClaimedRequest
 
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100

@@ -20,7 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests.request import RequestKind, RequestState
+from bot.ports.upkeep_store import Deleted, HeldRequest
 from bot.store.schema.channel_tables import channel_ids
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.slack_tables import slack_calls
@@ -33,7 +34,6 @@ from bot.store.schema.tables import (
     threads,
 )
 from bot.store.session import Session
-from bot.upkeep_store_ports import Deleted, HeldRequest
 
 _BEFORE = bindparam("before", type_=Double)
 _OPEN = [

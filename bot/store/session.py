@@ -35,7 +35,7 @@ from sqlalchemy import CursorResult, Executable, RowMapping, Select, Table, bind
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.domain.requests import RequestState
+from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
 from bot.store.database.unit_of_work import ThreadConnection
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads

@@ -7,8 +7,8 @@ from typing import TypeVar
 from sqlalchemy import and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.domain.audit import AuditEntry
-from bot.ports import Clock, Store, Transaction
+from bot.domain.requests.audit import AuditEntry
+from bot.ports.ports import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.store.audit import log_entries
 from bot.store.database.engine import engine_for, in_one_thread

@@ -3,7 +3,7 @@
 from sqlalchemy import case, false, or_, select
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import RequestKind, WayIn
+from bot.domain.requests.request import RequestKind, WayIn
 from bot.store.schema.tables import notices, requests, threads
 
 _POSTED = notices.alias("posted")

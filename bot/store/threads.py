@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Double, Integer, Select, Text, bindparam, func, insert, select, update
 
-from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session, for_each_dialect

@@ -27,10 +27,10 @@ from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds.finished_jobs import fill
 from support.worlds.store_world import JOB, LEASE, a_post, a_thread, add, changed, claim_polls, save_polls, unchanged
 
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person, Reply, RequestState, WayIn
-from bot.domain.threads import ThreadState
-from bot.ports import Store, Transaction
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, RequestState, WayIn
+from bot.domain.threads.thread import ThreadState
+from bot.ports.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate

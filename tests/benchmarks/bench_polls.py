@@ -27,10 +27,10 @@ from support.servers.instant_servers import instant_servers
 from support.worlds.active_jobs import fill_with_active_jobs
 from support.worlds.store_world import JOB
 
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.poll_pace import Polling
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings

@@ -34,10 +34,10 @@ from support.worlds.store_world import (
     unchanged,
 )
 
-from bot.domain.requests import RequestState
-from bot.domain.threads import Thread, ThreadState
-from bot.polling_ports import ClaimedPoll, PollResult
-from bot.ports import Transaction
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import Thread, ThreadState
+from bot.ports.polling import ClaimedPoll, PollResult
+from bot.ports.ports import Transaction
 from bot.store import notice_claims, request_turns
 from bot.store import polls as poll_queue
 from bot.store.database.engine import engine_for

@@ -23,15 +23,15 @@ from sqlalchemy import insert, text
 from support.servers.postgres import postgres_server
 from support.worlds.store_world import JOB, a_follow_up, a_thread
 
-from bot.domain.requests import RequestState
-from bot.domain.threads import ThreadState
-from bot.ports import Transaction
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import ThreadState
+from bot.ports.ports import Transaction
+from bot.ports.store import ClaimedRequest
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.schema.rows import request_values, thread_values
 from bot.store.schema.tables import requests, threads
 from bot.store.store import open_store
-from bot.store_ports import ClaimedRequest
 
 OTHERS, AT_A_TIME, LIMIT = 20, 5_000, 8
 STATES = (RequestState.RECEIVED, RequestState.WAITING)

@@ -10,7 +10,7 @@ from aiohttp import web
 from slack_sdk.errors import SlackApiError
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
@@ -22,10 +22,10 @@ from bot.domain.notices.messages import (
     StatusRequested,
 )
 from bot.domain.notices.posts import JobFinished, JobStarted
-from bot.domain.reactions import AddReaction, RemoveReaction
-from bot.domain.surfaces import Surface
-from bot.domain.telling import Telling
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin, ThreadState
+from bot.domain.notices.reactions import AddReaction, RemoveReaction
+from bot.domain.notices.telling import Telling
+from bot.domain.threads.surfaces import Surface
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatBusy,
     ChatError,

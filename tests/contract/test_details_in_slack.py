@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.home import HomeContent
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     Answer,
     ChangeKind,
     Changes,
@@ -22,11 +21,12 @@ from bot.domain.job_details import (
     Progress,
     StepStatus,
 )
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import AnswerRequested, Notice
 from bot.domain.notices.posts import JobFinished
-from bot.domain.requests import Requester
-from bot.domain.threads import ThreadState
+from bot.domain.people.home import HomeContent
+from bot.domain.requests.request import Requester
+from bot.domain.threads.thread import ThreadState
 from bot.slack.sending.requesters import SlackRequesters
 
 LINK = "https://git.example/team/guides/pull/7"

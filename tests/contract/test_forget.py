@@ -18,19 +18,13 @@ from support.worlds.store_world import (
 )
 
 from bot.cli.forget import forget_all
+from bot.domain.context.slack_files import ForwardedMessage
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, PostNotDelivered
 from bot.domain.notices.posts import RequestRejected, RequestSummary
-from bot.domain.requests import (
-    Attachments,
-    RejectionReason,
-    RequestContext,
-    RequestKind,
-    RequestState,
-)
-from bot.domain.slack_files import ForwardedMessage
-from bot.domain.threads import ThreadState, UnexplainedRejection
-from bot.ports import Store, Transaction
+from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
+from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.ports.ports import Store, Transaction
 
 PLANTED = "planted words of Ana"
 OF_HERS = RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, PLANTED)

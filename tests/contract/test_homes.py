@@ -10,22 +10,22 @@ from support.fakes.ports import FakeClock
 from support.worlds.slack_world import slack_world
 from support.worlds.store_world import a_start, a_thread
 
-from bot.domain.home import HomeContent, PartHealth
-from bot.domain.jobs import Job
-from bot.domain.members import Member
-from bot.domain.mentions import mention
-from bot.domain.preferences import Preference
-from bot.domain.requests import Request, RequestState
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.context.mentions import mention
+from bot.domain.jobs.job import Job
+from bot.domain.people.home import HomeContent, PartHealth
+from bot.domain.people.members import Member
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.request import Request, RequestState
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
+from bot.ports.slack import Members, Views
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
 from bot.slack.sending.members import SlackMembers
 from bot.slack.sending.user_directory import UserDirectory
-from bot.slack_ports import Members, Views
 
 STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "status 500"))
 

@@ -17,9 +17,9 @@ from aiohttp import web
 from pydantic import SecretStr, ValidationError
 
 import bot
-from bot.domain.job_details import JobDetails
-from bot.domain.jobs import Job
-from bot.domain.requests import Requester
+from bot.domain.jobs.details import JobDetails
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester
 from bot.errors import (
     ConfigError,
     JobApiBusy,
@@ -36,7 +36,7 @@ from bot.errors import (
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.wire import MAX_WORDS
-from bot.ports import JobApi
+from bot.ports.ports import JobApi
 
 KEY = "mk_admin_planted-key/7f3a"
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'

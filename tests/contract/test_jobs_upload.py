@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, make_bare, running
 
-from bot.domain.requests import UploadedFile
+from bot.domain.requests.request import UploadedFile
 from bot.errors import (
     JobApiBusy,
     JobApiError,

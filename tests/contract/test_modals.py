@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.actions import Action
-from bot.domain.job_details import FieldKind, QuestionField
-from bot.domain.preferences import Preference
-from bot.domain.requests import Attachments, Person, RequestContext, RequestKind, WayIn
-from bot.domain.slack_files import SlackFile
-from bot.domain.threads import ThreadOrigin
-from bot.domain.written import Written
+from bot.domain.context.slack_files import SlackFile
+from bot.domain.jobs.details import FieldKind, QuestionField
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Attachments, Person, RequestContext, RequestKind, WayIn
+from bot.domain.requests.written import Written
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.answer_forms import encoded_fields
 from bot.slack.rendering.blocks import Block

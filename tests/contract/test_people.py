@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs import Problem
-from bot.domain.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
+from bot.domain.context.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
+from bot.domain.jobs.job import Problem
 from bot.domain.notices.messages import (
     EarlierWords,
     Notice,
@@ -28,8 +28,8 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.requests import RejectionReason, RequestKind
-from bot.domain.threads import Thread
+from bot.domain.requests.request import RejectionReason, RequestKind
+from bot.domain.threads.thread import Thread
 from bot.slack.sending.user_directory import display_name
 from bot.workspace.model.app_config import AppConfig
 

@@ -10,8 +10,8 @@ from support.servers.fake_job_api import KEY, FakeJobApiServer, refusing
 from support.worlds.jobserver_world import KEY as SERVER_KEY
 from support.worlds.jobserver_world import make_bare, running, until
 
-from bot.domain.jobs import Job
-from bot.domain.requests import Requester
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester
 from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
 from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis

@@ -18,9 +18,9 @@ from pydantic import SecretStr
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.requests import RequestKind, WayIn
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import ThreadOrigin
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.requests.request import RequestKind, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes

@@ -19,14 +19,14 @@ from support.worlds.direct_lines import ADD, NEW_JOB, answer, write_line
 from support.worlds.fault_world import JobApiOutside
 
 from bot.cli.restored import doubt_all, put_restored_in_doubt
-from bot.domain.actions import Action
-from bot.domain.members import Member
-from bot.domain.new_jobs import NewJob
+from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.domain.notices.messages import ActionAnswer
-from bot.domain.requests import NOT_SENT_YET, Attachments, Person, Reply, RequestKind, RequestState, WayIn
-from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.people.members import Member
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import NOT_SENT_YET, Attachments, Person, Reply, RequestKind, RequestState, WayIn
 from bot.errors import JobApiUncertain, StoreUnavailable
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 

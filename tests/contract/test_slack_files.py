@@ -9,7 +9,7 @@ from aiohttp import web
 from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.slack_files import FileContent, FileMode, SlackFile
+from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
 from bot.errors import ChatBusy, ChatMissingScope, ChatRejected, ChatUncertain
 from bot.slack.message_parts.files import files_of, read_file
 from bot.slack.sending.files import SlackFiles

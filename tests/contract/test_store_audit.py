@@ -10,13 +10,13 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
 
 from bot.cli.export import Period, entries
-from bot.domain.audit import AuditAction, AuditEntry, RecordedEntry
-from bot.domain.preferences import Preference
-from bot.domain.requests import MessageVersion, Person, RequestState
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
+from bot.ports.upkeep_store import Deleted
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
-from bot.upkeep_store_ports import Deleted
 
 ANA = Person("UANA", "T1")
 ASKED = AuditEntry(AuditAction.ASKED, ANA, "C1", "t1", "job-1", "docs", "command")

@@ -30,10 +30,10 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.notices.messages import Reaction, ReactionChanged
-from bot.domain.requests import RequestState
-from bot.domain.threads import FollowUpCounts, ThreadState
-from bot.polling_ports import ClaimedPoll, KnownPoll, UnchangedPoll
-from bot.ports import Store
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import FollowUpCounts, ThreadState
+from bot.ports.polling import ClaimedPoll, KnownPoll, UnchangedPoll
+from bot.ports.ports import Store
 
 
 async def test_a_start_waits_for_its_card(store: Store) -> None:

@@ -28,8 +28,8 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.requests import Person, Reply, RequestState
-from bot.ports import Store, Transaction
+from bot.domain.requests.request import Person, Reply, RequestState
+from bot.ports.ports import Store, Transaction
 
 OWNERS = ("one", "two", "three")
 

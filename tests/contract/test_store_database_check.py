@@ -7,14 +7,14 @@ from sqlalchemy import text
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import JOB, Sql, a_thread, add
 
-from bot.domain.threads import ThreadState
-from bot.ports import Store, Transaction
+from bot.domain.threads.thread import ThreadState
+from bot.ports.ports import Store, Transaction
+from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
 from bot.store import database_check
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
-from bot.upkeep_store_ports import LongOpenJobs
 
 
 async def test_a_probe_leaves_nothing_behind(store: Store, sql: Sql) -> None:

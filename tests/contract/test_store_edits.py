@@ -19,8 +19,8 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.requests import Attachments, MessageVersion, Person, Reply, Request, RequestState
-from bot.ports import Store
+from bot.domain.requests.request import Attachments, MessageVersion, Person, Reply, Request, RequestState
+from bot.ports.ports import Store
 from bot.service import Service
 
 REPLY = "1700000002.000100"

@@ -8,10 +8,10 @@ from support.fakes.ports import FakeClock
 from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.store_world import Opener, Sql
 
-from bot.domain.new_jobs import NewJob
-from bot.domain.permissions import PermissionRules
-from bot.domain.requests import WayIn
-from bot.ports import Store, Transaction
+from bot.domain.people.permissions import PermissionRules
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
+from bot.ports.ports import Store, Transaction
 
 HOUR = 3600.0
 

@@ -24,11 +24,11 @@ from support.worlds.store_world import (
     settle,
 )
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests import Person, RequestState, WayIn
-from bot.domain.threads import ThreadState
-from bot.ports import Store, Transaction
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, RequestState, WayIn
+from bot.domain.threads.thread import ThreadState
+from bot.ports.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state

@@ -25,15 +25,15 @@ from support.worlds.store_world import (
     settle,
 )
 
-from bot.domain.jobs import Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
 from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, RequestSummary
-from bot.domain.requests import RejectionReason, RequestKind, RequestState
-from bot.domain.threads import ThreadState, UnexplainedRejection
+from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
+from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.errors import StoreError
-from bot.ports import Store, Transaction
+from bot.ports.ports import Store, Transaction
 
 HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000

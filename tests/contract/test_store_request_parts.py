@@ -5,13 +5,13 @@ import asyncio
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, settle, watched
 
-from bot.domain.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.request_files import FileOutcome, with_files
-from bot.domain.requests import RejectionReason, RequestState, UploadedFile
-from bot.domain.slack_files import FileMode, FileProblem, QuotedFile, SlackFile
-from bot.domain.thread_messages import LinkPreview, ThreadMessage
-from bot.parts_store_ports import ClaimedFile
-from bot.ports import Store, Transaction
+from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
+from bot.domain.context.slack_files import FileMode, FileProblem, QuotedFile, SlackFile
+from bot.domain.context.thread_messages import LinkPreview, ThreadMessage
+from bot.domain.requests.files import FileOutcome, with_files
+from bot.domain.requests.request import RejectionReason, RequestState, UploadedFile
+from bot.ports.parts_store import ClaimedFile
+from bot.ports.ports import Store, Transaction
 
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"

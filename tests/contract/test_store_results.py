@@ -27,9 +27,9 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
-from bot.domain.reactions import ReactionProgress
-from bot.ports import Store
-from bot.store_ports import ClaimedNotice
+from bot.domain.notices.reactions import ReactionProgress
+from bot.ports.ports import Store
+from bot.ports.store import ClaimedNotice
 
 LASTING = [CARD, a_reaction("m", "eyes")]
 

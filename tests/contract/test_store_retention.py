@@ -3,10 +3,10 @@
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import CARD, Sql, a_follow_up, a_post, a_start, a_thread, add, an_answer
 
-from bot.domain.requests import Person, Reply, RequestState
-from bot.domain.threads import ThreadState
-from bot.ports import Store, Transaction
-from bot.upkeep_store_ports import Deleted
+from bot.domain.requests.request import Person, Reply, RequestState
+from bot.domain.threads.thread import ThreadState
+from bot.ports.ports import Store, Transaction
+from bot.ports.upkeep_store import Deleted
 
 
 async def remove(store: Store, before: float, limit: int = 10) -> int:

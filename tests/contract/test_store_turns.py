@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import insert
 from support.worlds.store_world import LEASE, a_follow_up, add, settle, watched
 
-from bot.domain.requests import RequestState
-from bot.ports import Store
+from bot.domain.requests.request import RequestState
+from bot.ports.ports import Store
+from bot.ports.store import ClaimedRequest
 from bot.store.database.engine import engine_for
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
-from bot.store_ports import ClaimedRequest
 
 FLOOD = 5_000
 _RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing

@@ -11,7 +11,9 @@ from support.fakes.ports import FakeClock
 from support.worlds.core_world import CoreWorld
 from support.worlds.store_world import a_post, get_thread, upgrade_to
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.observe import JobObserved, decide
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import (
@@ -46,12 +48,10 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
-from bot.domain.observe import JobObserved, decide
-from bot.domain.poll_pace import Polling
-from bot.domain.requests import RejectionReason, RequestKind
-from bot.domain.threads import ThreadState, UnexplainedRejection
+from bot.domain.requests.request import RejectionReason, RequestKind
+from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.errors import UnreadableRow
-from bot.ports import Store
+from bot.ports.ports import Store
 from bot.store.database.engine import engine_for
 from bot.store.migrations.messages_of_0004 import message_text
 from bot.store.schema.migration import migrate

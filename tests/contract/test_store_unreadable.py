@@ -20,9 +20,9 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery, RequestRejected, RequestSummary, UnknownNotice
-from bot.domain.requests import Person, RejectionReason, Reply
+from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
-from bot.ports import Store
+from bot.ports.ports import Store
 from bot.service import Service
 
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]

@@ -6,17 +6,17 @@ import pytest
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import ANA, CoreWorld
 
+from bot.app.startup import known_ids, newest_id
 from bot.cli.forget import _forget_batch
-from bot.domain.actions import Action
-from bot.domain.new_jobs import NewJob
-from bot.domain.permissions import PermissionRules
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, followed
-from bot.domain.requests import MessageVersion, Person, Reply, RequestKind, WayIn
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session
-from bot.startup import known_ids, newest_id
 
 AT = [f"170000000{number}.000200" for number in range(1, 9)]
 

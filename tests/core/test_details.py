@@ -4,10 +4,10 @@ import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.job_details import JobDetails, PlanStep, StepStatus, digest
+from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus, digest
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested
 from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
-from bot.domain.requests import RequestKind
+from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUncertain, JobApiUnreachable
 
 LINK = "https://git.example/1"

@@ -6,17 +6,17 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, write_line
 
-from bot.domain.actions import Action
-from bot.domain.command_options import Options
-from bot.domain.job_details import JobDetails
+from bot.domain.commands.options import Options
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.slack_files import SlackFile
+from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
-from bot.domain.permissions import Refusal
+from bot.domain.notices.telling import InConversation
+from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
-from bot.domain.requests import Attachments, Reply, RequestKind
-from bot.domain.slack_files import SlackFile
-from bot.domain.telling import InConversation
-from bot.domain.thread_words import ThreadWord
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Attachments, Reply, RequestKind
 from bot.scheduler.retention import DAY, HELD_DAYS, Retention
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

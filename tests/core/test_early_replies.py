@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.new_jobs import NewJob
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import StatusRequested
 from bot.domain.notices.questions import HelpRequested
-from bot.domain.requests import Reply, WayIn
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import ThreadOrigin
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Reply, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected
 
 ROOT = "1700000000.000900"

@@ -9,7 +9,7 @@ from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersio
 from bot.domain.notices.messages import ActionAnswered, ReplyEdited
 from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import Project, Projects
-from bot.domain.requests import RequestKind
+from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUnreachable
 
 US = f"<@{BOT}>"

@@ -10,11 +10,11 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.permissions import PermissionRules, Refusal
-from bot.domain.requests import Person, Reply
+from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.requests.request import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.ports.store import ClaimedRequest
 from bot.scheduler.retention import DAY
-from bot.store_ports import ClaimedRequest
 
 TS = "1700000005.000100"
 AT = [f"170000000{n}.000200" for n in range(6, 10)]

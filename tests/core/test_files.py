@@ -10,12 +10,12 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.jobs import Job
+from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
+from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.jobs.job import Job
 from bot.domain.notices.posts import ContextCut
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
-from bot.domain.slack_files import FileContent, FileMode, SlackFile
-from bot.domain.thread_messages import ThreadMessage
+from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
 from bot.scheduler.preparing.parts import FetchLimits
 from bot.scheduler.preparing.preparer_settings import PreparerSettings

@@ -7,13 +7,13 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import ThreadState
+from bot.domain.requests.request import Requester, UploadedFile
+from bot.domain.threads.thread import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
-from bot.store_ports import ClaimedRequest
+from bot.ports.store import ClaimedRequest
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
 DAY = 24 * 3600.0

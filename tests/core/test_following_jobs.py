@@ -5,21 +5,21 @@ was refused or given up changed nothing, and can be asked again.
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.actions import Action
-from bot.domain.jobs import Job
-from bot.domain.members import Member
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
-from bot.domain.permissions import PermissionRules, Refusal
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests import Person, Reply, RequestKind, RequestState, WayIn
-from bot.domain.thread_messages import ThreadMessage
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import Thread
-from bot.domain.written import Written
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests.written import Written
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.starts import job_of_reply
+from bot.service.starts import job_of_reply
 
 ROOT = "1699999000.000100"
 

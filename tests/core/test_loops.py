@@ -8,13 +8,13 @@ import pytest
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
 from bot.domain.notices.posts import JobFinished, RequestUncertain
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.permissions import Refusal
-from bot.domain.requests import Person, Reply, RequestKind, WayIn
-from bot.domain.threads import Thread
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
+from bot.domain.threads.thread import Thread
 from bot.errors import (
     ChatBusy,
     ChatNotAllowed,
@@ -30,7 +30,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports import Transaction
+from bot.ports.ports import Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS
 
 LINK = "https://example.org/pull/1"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
 from bot.domain.notices.posts import Delivery, JobFinished
-from bot.domain.requests import WayIn
-from bot.domain.threads import Thread
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatUncertain, ChatUnreachable
 
 LINK = "https://git.example/pull/1"

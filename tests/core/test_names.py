@@ -5,15 +5,15 @@ from typing import Any
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.commands import FollowUp, Start, parse_reply, parse_slash
-from bot.domain.mentions import PRIVATE_CHANNEL, with_names
-from bot.domain.new_jobs import NewJob
+from bot.domain.commands.commands import FollowUp, Start, parse_reply, parse_slash
+from bot.domain.context.mentions import PRIVATE_CHANNEL, with_names
+from bot.domain.context.slack_files import ForwardedMessage
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestRejected
-from bot.domain.requests import Attachments, Reply, Request, RequestState, WayIn
-from bot.domain.slack_files import ForwardedMessage
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Attachments, Reply, Request, RequestState, WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.starts import request_id
+from bot.service.starts import request_id
 
 AT = "1700000005.000100"
 

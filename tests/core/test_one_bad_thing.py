@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.deliver import MAX_FAULTS
+from bot.domain.notices.deliver import MAX_FAULTS
 from bot.domain.notices.messages import PostNotDelivered
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports import Store
+from bot.ports.ports import Store
 
 
 class Faulty:

@@ -5,21 +5,21 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.actions import Action
-from bot.domain.audit import AuditAction
-from bot.domain.channels import Channel
-from bot.domain.members import Member
-from bot.domain.new_jobs import NewJob
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.slack_files import FileContent, SlackFile
+from bot.domain.context.thread_messages import LinkPreview, ThreadMessage
 from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.notices.questions import ProjectAsked, RequestRefused
-from bot.domain.permissions import PermissionRules, Refusal
-from bot.domain.preferences import Preference
+from bot.domain.people.channels import Channel
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
-from bot.domain.requests import Attachments, Reply, RequestContext, RequestKind, WayIn
-from bot.domain.slack_files import FileContent, SlackFile
-from bot.domain.thread_messages import LinkPreview, ThreadMessage
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.requests.actions import Action
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Attachments, Reply, RequestContext, RequestKind, WayIn
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatMissingScope,
     ChatOverBudget,

@@ -7,9 +7,9 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import Person, Reply, Request, RequestContext, RequestState, UploadedFile
+from bot.domain.requests.request import Person, Reply, Request, RequestContext, RequestState, UploadedFile
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.ports import Transaction
+from bot.ports.ports import Transaction
 
 JOB = "job-1"
 T = 1_700_000_100

@@ -2,7 +2,7 @@
 
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
 from bot.errors import JobApiUnreachable, NoSuchProject
 from bot.runtime.health.report import ComponentStatus
 

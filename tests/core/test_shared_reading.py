@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.poll_pace import Polling
-from bot.domain.requests import Person, Reply
-from bot.domain.thread_messages import ThreadMessage
+from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.requests.request import Person, Reply
 from bot.errors import ChatUncertain
 from bot.scheduler.preparing.parts import FetchLimits
 from bot.scheduler.preparing.preparer_settings import PreparerSettings

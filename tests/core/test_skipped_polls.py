@@ -13,9 +13,9 @@ from support.scratch import IN_MEMORY
 from support.worlds.core_world import CoreWorld
 from support.worlds.store_world import watched
 
-from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.domain.jobs.details import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
-from bot.polling_ports import ClaimedPoll, KnownPoll
+from bot.ports.polling import ClaimedPoll, KnownPoll
 from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.poll_memory import PollMemory
 from bot.store.store import open_store

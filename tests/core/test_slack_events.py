@@ -7,11 +7,11 @@ import pytest
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.permissions import Refusal
-from bot.domain.requests import WayIn
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext

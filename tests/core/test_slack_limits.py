@@ -5,7 +5,7 @@ from support.worlds.core_world import CoreWorld
 
 from bot.domain.notices.messages import Reaction
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatBusy
 
 METHODS = {

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from support.fakes.slack_reading import FakeSlackReading
 from support.worlds.core_world import BEN, CoreWorld
 
-from bot.domain.members import Member
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Attachments, Person, WayIn
-from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.context.slack_files import FileContent, SlackFile
+from bot.domain.people.members import Member
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Attachments, Person, WayIn
 from bot.scheduler.request_preparer import MOST_UNDER_WAY
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.actions import Action
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
 from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
-from bot.domain.requests import Person, Requester, RequestKind, RequestState
-from bot.domain.stopping import STOP_WORDS
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Person, Requester, RequestKind, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 
 JOB, LINK = "job-1", "https://example.org/pull/1"

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.new_jobs import NewJob
 from bot.domain.notices.messages import CardChanged, PostNotDelivered
 from bot.domain.notices.posts import JobFinished
+from bot.domain.notices.telling import Telling, person_told
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
-from bot.domain.requests import WayIn
-from bot.domain.telling import Telling, person_told
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOrigin
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 
 LINK = "https://git.example/1"

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests import Requester, RequestKind, UploadedFile
-from bot.domain.threads import ThreadState
+from bot.domain.requests.request import Requester, RequestKind, UploadedFile
+from bot.domain.threads.thread import ThreadState
 from bot.errors import (
     JobApiBusy,
     JobApiError,

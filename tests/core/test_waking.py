@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.new_jobs import NewJob
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.projects import Project, Projects
-from bot.domain.requests import WayIn
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.scheduler.work import ANYTHING, Work
 

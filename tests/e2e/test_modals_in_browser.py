@@ -10,11 +10,11 @@ from playwright.async_api import Locator, Page, expect
 from support.worlds.browser_page import ANA, BEN, DOCS, Desk, messages
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.job_details import PlanStep, Progress, StepStatus
-from bot.domain.jobs import ACTIVE, Job
-from bot.domain.preferences import Preference
-from bot.domain.requests import Person, RequestContext, RequestKind
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.jobs.details import PlanStep, Progress, StepStatus
+from bot.domain.jobs.job import ACTIVE, Job
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.request import Person, RequestContext, RequestKind
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.home import HOME_DEFAULTS
 from bot.slack.rendering.message_context import MessageContext

@@ -7,10 +7,10 @@ import pytest
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.worlds.app_world import AppWorld, Instance, a_world
 
-from bot.domain.actions import Action
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import Person, RequestKind
-from bot.domain.stopping import STOP_WORDS
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Person, RequestKind
 
 
 @pytest.fixture

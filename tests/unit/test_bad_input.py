@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from support.fakes.slack_payloads import click, command, deletion, edit, event
 from support.worlds.listening_world import FORM, JSON, listening
 
-from bot.domain.actions import Action
-from bot.domain.command_options import NO_OPTIONS, split_options
-from bot.domain.message_text import BLANKS
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Person, Reply
+from bot.domain.commands.options import NO_OPTIONS, split_options
+from bot.domain.context.message_text import BLANKS
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply
 from bot.runtime.misleading_characters import without_misleading
 from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bot.domain.job_details import ChangeKind, Changes, FileChange, PlanStep, Progress, PullRequestState, StepStatus
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.details import ChangeKind, Changes, FileChange, PlanStep, Progress, PullRequestState, StepStatus
+from bot.domain.jobs.job import Job, Problem
 from bot.domain.projects import ProjectReason
-from bot.domain.requests import WayIn
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.requests.request import WayIn
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.card_facts import duration
 from bot.slack.rendering.cards import card

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.command_options import OptionFault, OptionName, Options, WrongOption, split_options
-from bot.domain.commands import (
+from bot.domain.commands.commands import (
     Aside,
     Blank,
     FollowUp,
@@ -21,10 +20,11 @@ from bot.domain.commands import (
     parse_slash,
     says_new,
 )
-from bot.domain.emoji import is_only_emoji
-from bot.domain.mentions import with_names
-from bot.domain.message_text import BLANKS, unescape
-from bot.domain.thread_words import ThreadWord, UnclearWord, Word, word_in
+from bot.domain.commands.emoji import is_only_emoji
+from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
+from bot.domain.context.mentions import with_names
+from bot.domain.context.message_text import BLANKS, unescape
 from bot.runtime.misleading_characters import without_misleading
 
 

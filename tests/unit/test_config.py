@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import database_url, load, passwords_in
+from bot.app.settings.config import database_url, load, passwords_in
 from bot.errors import ConfigError
 from bot.runtime.logging import SecretMaskingFormatter
 

@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.observe import (
+    Decision,
+    JobApiUnavailable,
+    JobNotFound,
+    JobObserved,
+    Observation,
+    decide,
+    open_round,
+)
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices.messages import NewNotice, NoticeMessage
 from bot.domain.notices.posts import (
     AccessDenied,
@@ -20,10 +30,8 @@ from bot.domain.notices.posts import (
     OutageStarted,
     PullRequestFound,
 )
-from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
-from bot.domain.poll_pace import Polling
 from bot.domain.projects import PostMode
-from bot.domain.threads import ThreadState
+from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"

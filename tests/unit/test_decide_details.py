@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     NO_DETAILS,
     SHOWN_ANSWER,
     Changes,
@@ -23,12 +23,12 @@ from bot.domain.job_details import (
     StepStatus,
     digest,
 )
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
+from bot.domain.jobs.observe import JobObserved, decide, open_round
+from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
 from bot.domain.notices.messages import NewNotice, NoticeMessage
 from bot.domain.notices.posts import JobFailed, JobFinished, PullRequestFound, QuestionAsked
-from bot.domain.observe import JobObserved, decide, open_round
-from bot.domain.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
-from bot.domain.threads import ThreadState
+from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.deliver import (
+from bot.domain.notices.deliver import (
     BACKOFF,
     DOUBT_SECONDS,
     MAX_ATTEMPTS,

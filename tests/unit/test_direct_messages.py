@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.store_world import a_follow_up, a_thread
 
-from bot.domain.command_options import NO_OPTIONS, Options
-from bot.domain.direct_messages import (
+from bot.domain.commands.options import NO_OPTIONS, Options
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.direct_messages import (
     IN_ONE_GO,
     job_in_hand,
     lines_with,
@@ -17,10 +19,8 @@ from bot.domain.direct_messages import (
     says_it_is_a_job,
     to_ask_about,
 )
-from bot.domain.jobs import Job, Problem
-from bot.domain.reply_rules import ReplyMeaning
-from bot.domain.requests import Person, Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.threads.reply_rules import ReplyMeaning
+from bot.domain.threads.thread import Thread, ThreadState
 
 NOW = 1_700_000_100.0
 AT_WORK, DONE, GONE = (

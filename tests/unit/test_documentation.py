@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bot.app.settings.config import Config
 from bot.cli.main import main
-from bot.config import Config
 from bot.jobserver.settings import JobServerSettings
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from support.oracles.ends_verdict import wrongly_told
 
 from bot.domain.notices.posts import JobFinished, JobStarted, Post, PullRequestFound
 from bot.domain.projects import PostMode
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 
 LINK = "https://git.example/pull/1"
 FINISHED = JobFinished(LINK, new=True, person_id="UANA")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bot.domain.command_options import OptionFault, OptionName, WrongOption
-from bot.domain.commands import LoneWord
+from bot.domain.commands.commands import LoneWord
+from bot.domain.commands.options import OptionFault, OptionName, WrongOption
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import CardNotPosted
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.ephemeral_texts import task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.help import help_text
 from bot.slack.rendering.message_context import MessageContext

@@ -2,7 +2,7 @@
 
 import gc
 
-from bot.domain.poll_pace import PollPace
+from bot.domain.jobs.poll_pace import PollPace
 from bot.runtime.garbage import leave_out_what_stays
 from bot.scheduler.poll_memory import KnownLook, PollMemory
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     Answer,
     Changes,
     FileChange,
@@ -14,10 +14,10 @@ from bot.domain.job_details import (
     PullRequestState,
     StepStatus,
 )
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
 from bot.domain.notices.posts import JobFailed, JobFinished, JobStopped, QuestionAsked
-from bot.domain.threads import Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     ChangeKind,
     Changes,
     CheckResult,
@@ -21,7 +21,7 @@ from bot.domain.job_details import (
     QuestionField,
     StepStatus,
 )
-from bot.domain.requests import Requester
+from bot.domain.requests.request import Requester
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
 from bot.jobs.wire import MAX_BODY, parse_job, prompt_body

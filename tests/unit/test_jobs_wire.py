@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
 from bot.jobs.wire import (
     MAX_BODY,

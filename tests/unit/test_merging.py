@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.merging import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
-from bot.domain.requests import Request, RequestContext, RequestKind, RequestState, UploadedFile
+from bot.domain.requests.merging import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
+from bot.domain.requests.request import Request, RequestContext, RequestKind, RequestState, UploadedFile
 
 FILE = UploadedFile("f1", "a.png", "image/png")
 

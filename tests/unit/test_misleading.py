@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.fakes.slack_payloads import command, edit, event
 from support.worlds.listening_world import listening
 
-from bot.domain.message_text import unescape
-from bot.domain.slack_files import FileContent, SlackFile, quoted
+from bot.domain.context.message_text import unescape
+from bot.domain.context.slack_files import FileContent, SlackFile, quoted
 from bot.jobs.wire import printable_line
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.rendering import render_page

@@ -41,7 +41,7 @@ from bot.domain.notices.questions import (
     RequestRefused,
     StopAsked,
 )
-from bot.domain.requests import RejectionReason, Request, RequestKind
+from bot.domain.requests.request import RejectionReason, Request, RequestKind
 from bot.store.schema.messages import KINDS as STORED_KINDS
 
 WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {

@@ -25,15 +25,15 @@ MOST = 8_000
 LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in ("_PAGE", "_SECTION")}
 """Hold two names of at most 151 characters side by side: the square of that at most, and for the rest linear."""
 SQUARE = 200_000
-WHOLE = "bot.domain.message_text:"
+WHOLE = "bot.domain.context.message_text:"
 """Its rules are compared with the whole of a reference."""
 AT_KEYWORDS = "bot.secrets:"
 """The rules for secrets are tried where their keywords stand; test_secret_masking repeats each keyword."""
 IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "credential_rules", "issuer_rules", "rules")}
 """Their patterns are all in RULES or SHAPES, or a constant."""
 OPERATORS_OWN = {
-    "bot.config",
-    "bot.settings_values",
+    "bot.app.settings.config",
+    "bot.app.settings.values",
     "bot.jobserver.settings.addresses",
     "bot.jobserver.settings.values",
     "bot.store.database.url",

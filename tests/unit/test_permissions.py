@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.channels import Channel
-from bot.domain.members import Member
-from bot.domain.permissions import (
+from bot.domain.people.channels import Channel
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import (
     LIMITED,
     RULES_OF,
     Allowed,
@@ -20,8 +20,8 @@ from bot.domain.permissions import (
     is_outsider,
     may,
 )
-from bot.domain.requests import Person, RequestKind, WayIn
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.threads.thread import Thread, ThreadState
 
 ANA, BEN = Person("UANA", "T1"), Person("UBEN", "T1")
 THREAD = Thread("th1", "T1", "C1", "UANA", "Do it", "docs", 0.0)

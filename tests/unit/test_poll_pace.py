@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs import Job
-from bot.domain.observe import JobObserved, decide, open_round
-from bot.domain.poll_pace import Polling
-from bot.domain.threads import ThreadState
+from bot.domain.jobs.job import Job
+from bot.domain.jobs.observe import JobObserved, decide, open_round
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()
 ENDED_AT = 1_000.0

@@ -17,7 +17,7 @@ from bot.domain.projects import (
     UnknownProject,
     route,
 )
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.question_notices import question

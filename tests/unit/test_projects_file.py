@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import Config, load
+from bot.app.settings.config import Config, load
 from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.oracles.promises import AskedFor, History, Poll, Promise, Said, Shown, Turn, broken
 
-from bot.domain.requests import RequestState
+from bot.domain.requests.request import RequestState
 
 KEPT = AskedFor("a", acknowledged=True, taken=1, state=RequestState.ACCEPTED)
 FIRST, SECOND = (

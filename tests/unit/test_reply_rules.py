@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs import Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.projects import ReplyMode
-from bot.domain.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
-from bot.domain.requests import Person, Reply
-from bot.domain.threads import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
+from bot.domain.requests.request import Person, Reply
+from bot.domain.threads.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
+from bot.domain.threads.thread import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
 PEOPLE = st.sampled_from(["UANA", "UBEN", "UCLEO", "UDORA"])
 MODES = st.sampled_from(ReplyMode)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.message_text import unescape
+from bot.domain.context.message_text import unescape
 from bot.slack.receiving.payloads.rich_text import MAX_ELEMENTS, message_text
 
 FLAT = "the flat text"

@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Reaction
@@ -17,11 +19,18 @@ from bot.domain.notices.posts import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
-from bot.domain.poll_pace import Polling
-from bot.domain.requests import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.settle import GIVE_UP_AFTER, Accepted, Rejected, SendOutcome, Settlement, Uncertain, settle, summary
-from bot.domain.threads import ThreadState
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.settle import (
+    GIVE_UP_AFTER,
+    Accepted,
+    Rejected,
+    SendOutcome,
+    Settlement,
+    Uncertain,
+    settle,
+    summary,
+)
+from bot.domain.threads.thread import ThreadState
 
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)

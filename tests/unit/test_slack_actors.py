@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain.permissions import is_outsider
-from bot.domain.requests import Person
-from bot.domain.threads import Thread
+from bot.domain.people.permissions import is_outsider
+from bot.domain.requests.request import Person
+from bot.domain.threads.thread import Thread
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.sending.identity import Identity
 

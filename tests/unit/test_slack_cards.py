@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     ChangeKind,
     Changes,
     FileChange,
@@ -20,7 +20,7 @@ from bot.domain.job_details import (
     PullRequestState,
     StepStatus,
 )
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
@@ -50,10 +50,10 @@ from bot.domain.notices.posts import (
     UnknownNotice,
 )
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.permissions import Refusal
+from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
-from bot.domain.requests import Doubt, RejectionReason, RequestKind, WayIn
-from bot.domain.threads import FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.help import help_text

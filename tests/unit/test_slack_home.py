@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.home import HomeContent, PartHealth, can_be_retried, waits_for_person
-from bot.domain.job_details import PlanStep, Progress, StepStatus
-from bot.domain.jobs import Job, Problem
-from bot.domain.preferences import Preference
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.jobs.details import PlanStep, Progress, StepStatus
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
+from bot.domain.people.preferences import Preference
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.workspace.wire.views import checked_view

@@ -10,12 +10,12 @@ from support.fakes.attachments import holding
 from support.fakes.slack_payloads import CHANGED_AT, command, deletion, edit, event
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
-from bot.domain.command_options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
-from bot.domain.mentions import mention
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import Attachments, Person, Reply, WayIn
-from bot.domain.slack_files import ForwardedMessage, SlackFile
-from bot.domain.thread_words import ThreadWord
+from bot.domain.commands.options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.mentions import mention
+from bot.domain.context.slack_files import ForwardedMessage, SlackFile
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Attachments, Person, Reply, WayIn
 from bot.errors import StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.message_context import MessageContext

@@ -10,13 +10,13 @@ from support.fakes.attachments import holding
 from support.fakes.slack_payloads import event
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import MessageVersion, Person, Reply, WayIn
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import ThreadOrigin
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Person, Reply, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreUnavailable
+from bot.service.starts import job_of_reply
 from bot.slack.receiving.slack_app import SlackApp
-from bot.starts import job_of_reply
 
 ANA = Person("U0ANA", "T1")
 TS = "1700000002.000100"

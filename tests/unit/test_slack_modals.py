@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.preferences import Preference
+from bot.domain.context.thread_context import ContextNotes
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS
-from bot.domain.thread_context import ContextNotes
 from bot.runtime.secrets.kinds import SecretKind
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
 from bot.slack.rendering.modal_inputs import cut

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from support.worlds.listening_world import FORM, JSON, ListeningWorld, listening
 
-from bot.domain.requests import Person, RequestKind
+from bot.domain.requests.request import Person, RequestKind
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.slack.sending.identity import Identity
 

@@ -4,10 +4,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.worlds.any_notices import any_messages
 
-from bot.domain.jobs import Job, Problem
+from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NoticeMessage
-from bot.domain.threads import ThreadState
+from bot.domain.threads.thread import ThreadState
 from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
 from bot.store.schema.messages import message_from, message_text
 from bot.store.schema.rows import _STATE, state_json

@@ -16,8 +16,7 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     QuestionAsked,
 )
-from bot.domain.surfaces import Surface, home_key, surface_of
-from bot.domain.telling import (
+from bot.domain.notices.telling import (
     Directly,
     InConversation,
     Telling,
@@ -26,7 +25,8 @@ from bot.domain.telling import (
     shown_in_channel,
     told_though_muted,
 )
-from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.domain.threads.surfaces import Surface, home_key, surface_of
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 
 LINK = "https://git.example/pull/7"
 END = JobFinished(LINK, new=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.thanks import is_only_thanks
+from bot.domain.commands.thanks import is_only_thanks
 
 THANKS = [
     *("thanks!", "Thank you", "THX", "great, thanks", "Thanks again :tada: \U0001f389", "ty <3"),

@@ -3,12 +3,20 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.job_details import Changes, FileChange, JobDetails, PlanStep, PullRequest, PullRequestState, StepStatus
-from bot.domain.jobs import Job, Problem
-from bot.domain.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide, open_round
-from bot.domain.poll_pace import PENDING_FOR, Polling, pace_of
-from bot.domain.threads import ThreadState
-from bot.domain.unchanged_looks import means_nothing_for_good
+from bot.domain.jobs.details import Changes, FileChange, JobDetails, PlanStep, PullRequest, PullRequestState, StepStatus
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.observe import (
+    Decision,
+    JobApiUnavailable,
+    JobNotFound,
+    JobObserved,
+    Observation,
+    decide,
+    open_round,
+)
+from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
+from bot.domain.jobs.unchanged_looks import means_nothing_for_good
+from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()
 STEPS = tuple(PlanStep(title, StepStatus.PENDING) for title in ("Read", "Write"))

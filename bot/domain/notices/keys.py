@@ -6,7 +6,7 @@ Databases hold these keys, and messages in Slack carry them: a key that changes 
 from hashlib import sha256
 from typing import NewType
 
-from bot.domain.requests import Reply, Request
+from bot.domain.requests.request import Reply, Request
 
 NoticeKey = NewType("NoticeKey", str)
 """Unique within a thread."""

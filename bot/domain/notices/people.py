@@ -48,7 +48,7 @@ from bot.domain.notices.questions import (
     StopAsked,
 )
 from bot.domain.notices.to_person import ToPerson
-from bot.domain.surfaces import Surface
+from bot.domain.threads.surfaces import Surface
 
 Change = Callable[[str], str]
 

@@ -1,7 +1,7 @@
 """The messages that go into a thread.
 
 Databases hold each message by its `kind` and fields: one that is renamed or changed needs a migration. Texts that
-people wrote hold marked mentions (bot.domain.mentions); `bot.domain.notices.people` says which those are.
+people wrote hold marked mentions (bot.domain.context.mentions); `bot.domain.notices.people` says which those are.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from bot.domain.job_details import JobReport, QuestionField
-from bot.domain.jobs import Problem
-from bot.domain.requests import Doubt, RejectionReason, RequestKind
+from bot.domain.jobs.details import JobReport, QuestionField
+from bot.domain.jobs.job import Problem
+from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 
 
 class Delivery(StrEnum):

@@ -6,10 +6,10 @@ As in `bot.domain.notices.posts`, what is renamed or changed here needs a migrat
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.to_person import ToPerson
-from bot.domain.permissions import Refusal
-from bot.domain.requests import RequestKind
-from bot.domain.thread_words import ThreadWord
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.request import RequestKind
 
 
 @dataclass(frozen=True)

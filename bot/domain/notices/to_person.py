@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.surfaces import Surface
+from bot.domain.threads.surfaces import Surface
 
 
 @dataclass(frozen=True)

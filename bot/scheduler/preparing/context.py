@@ -5,13 +5,13 @@ files.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.domain.fetched_parts import FetchedParts, ThreadPart
+from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
+from bot.domain.context.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
+from bot.domain.context.thread_context import ContextNotes, characters_of, context_text
+from bot.domain.context.thread_messages import people_in
 from bot.domain.notices.posts import ContextCut
-from bot.domain.requests import Request, RequestContext
-from bot.domain.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
-from bot.domain.thread_context import ContextNotes, characters_of, context_text
-from bot.domain.thread_messages import people_in
-from bot.ports import JobApi, People
+from bot.domain.requests.request import Request, RequestContext
+from bot.ports.ports import JobApi, People
 from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from bot.domain.fetched_parts import FetchedParts, ThreadPart
-from bot.domain.preferences import Preference
+from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import Route
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.slack_reading import PersonAndPlace

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.slack_files import FileMode, FileProblem, QuotedFile, SlackFile, quoted
-from bot.domain.thread_context import LIMITS
-from bot.domain.thread_messages import ThreadMessage
+from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
+from bot.domain.context.slack_files import FileMode, FileProblem, QuotedFile, SlackFile, quoted
+from bot.domain.context.thread_context import LIMITS
+from bot.domain.context.thread_messages import ThreadMessage
+from bot.ports.slack import SlackReading
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
 from bot.scheduler.preparing.together import SharedThread
-from bot.slack_ports import SlackReading
 
 MAX_QUOTED_BYTES = 64 * 1024
 """Of one file whose text goes along."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from bot.domain.permissions import PermissionRules
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.parts import FETCH_LIMITS, FetchLimits

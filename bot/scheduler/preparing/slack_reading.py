@@ -6,9 +6,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.domain.channels import Channel
-from bot.domain.members import Member
-from bot.domain.permissions import PermissionRules
+from bot.domain.people.channels import Channel
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import PermissionRules
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
@@ -16,8 +16,8 @@ from bot.errors import (
     ChatRejected,
     ChatUnreachable,
 )
+from bot.ports.slack import Groups, SlackReading
 from bot.runtime.backoff import Backoff
-from bot.slack_ports import Groups, SlackReading
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.domain.fetched_parts import ThreadPart
-from bot.domain.thread_messages import ThreadMessage
+from bot.domain.context.fetched_parts import ThreadPart
+from bot.domain.context.thread_messages import ThreadMessage
 
 TURN_SECONDS = 2.0
 """For which a reply waits at most for the one before it to be prepared."""

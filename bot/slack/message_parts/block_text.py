@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bot.domain.message_text import unescape_keeping_mentions
+from bot.domain.context.message_text import unescape_keeping_mentions
 from bot.runtime.json_fields import text_at
 from bot.runtime.misleading_characters import displayable
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from bot.domain.slack_files import MOST_FILES, FileMode, SlackFile
+from bot.domain.context.slack_files import MOST_FILES, FileMode, SlackFile
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.text import safe_url

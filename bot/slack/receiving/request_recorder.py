@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from enum import Enum, auto
 from typing import Any, TypeVar
 
-from bot.domain.requests import Person
+from bot.domain.requests.request import Person
 from bot.errors import ChatError, StoreUnavailable
 from bot.runtime.health.recording_health import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks

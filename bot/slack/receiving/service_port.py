@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from bot.domain.actions import Action
-from bot.domain.new_jobs import NewJob
-from bot.domain.preferences import Preference
-from bot.domain.requests import MessageVersion, Reply
-from bot.domain.written import Written
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply
+from bot.domain.requests.written import Written
 
 
 class ServicePort(Protocol):

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.domain.job_details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, QuestionField
-from bot.domain.threads import Thread
+from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, QuestionField
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import (
     CHOOSE_ANSWER,
     FILL_IN_ANSWER,

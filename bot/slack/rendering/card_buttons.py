@@ -1,9 +1,9 @@
 """What can be done about a job on its card. Pure."""
 
-from bot.domain.home import can_be_retried
-from bot.domain.job_details import PullRequestState
-from bot.domain.jobs import ARCHIVED, Problem
-from bot.domain.threads import Thread
+from bot.domain.jobs.details import PullRequestState
+from bot.domain.jobs.job import ARCHIVED, Problem
+from bot.domain.people.home import can_be_retried
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import (
     ASK_FOR_PROJECT,
     CARD_MENU,

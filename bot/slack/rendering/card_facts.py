@@ -1,8 +1,8 @@
 """The facts on a card beside the job's state: who, which project, where, since when, what was sent, what it changes."""
 
-from bot.domain.job_details import Progress, PullRequestState
-from bot.domain.jobs import Job, Problem
-from bot.domain.threads import FollowUpCounts, Thread, ThreadState
+from bot.domain.jobs.details import Progress, PullRequestState
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadState
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import NOTHING, Markup, day_and_time, joined, link, moment, one_line, person
 from bot.slack.rendering.words import card as words

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from bot.domain.job_details import Progress, PullRequestState, StepStatus
-from bot.domain.jobs import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
-from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
+from bot.domain.jobs.details import Progress, PullRequestState, StepStatus
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
 from bot.slack.rendering.blocks import MAX_TEXT, Message, actions, context_block, section
 from bot.slack.rendering.card_buttons import card_buttons, is_undecided
 from bot.slack.rendering.card_facts import asked, facts

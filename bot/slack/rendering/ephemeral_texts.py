@@ -3,8 +3,8 @@
 Nothing of this is a notice: no row is owed to anybody, and often it is said because none could be written.
 """
 
-from bot.domain.command_options import OptionName, WrongOption
-from bot.domain.thread_words import ThreadWord
+from bot.domain.commands.options import OptionName, WrongOption
+from bot.domain.commands.thread_words import ThreadWord
 from bot.slack.rendering.blocks import HAND_OVER, Message, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, escape

@@ -1,7 +1,7 @@
 """The help: what Pagehand does, and how to ask for it. Pure."""
 
-from bot.domain.commands import LoneWord
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.commands.commands import LoneWord
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, escape, joined
 from bot.slack.rendering.words import help as words

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from bot.domain.home import HomeContent, PartHealth, can_be_retried
-from bot.domain.preferences import Preference
+from bot.domain.people.home import HomeContent, PartHealth, can_be_retried
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import name_among
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, section
 from bot.slack.rendering.cards import state_line
 from bot.slack.rendering.message_context import MessageContext

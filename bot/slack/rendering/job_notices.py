@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from bot.domain.job_details import JobReport
+from bot.domain.jobs.details import JobReport
 from bot.domain.notices.posts import (
     AgentAskedToStop,
     JobEnd,
@@ -12,7 +12,7 @@ from bot.domain.notices.posts import (
     JobStopped,
     PullRequestFound,
 )
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, Message, link_button, paragraph
 from bot.slack.rendering.card_buttons import discard_button
 from bot.slack.rendering.job_report import count_changed, reason_quoted, reply_here, with_report

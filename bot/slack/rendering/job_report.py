@@ -3,7 +3,7 @@
 All of it is foreign text: escaped, or Markdown that was defused.
 """
 
-from bot.domain.job_details import (
+from bot.domain.jobs.details import (
     SHOWN_ANSWER,
     SHOWN_CHECKS,
     SHOWN_FILES,
@@ -16,7 +16,7 @@ from bot.domain.job_details import (
     shortened,
 )
 from bot.domain.notices.posts import QuestionAsked
-from bot.domain.threads import Thread, ThreadOrigin
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.answer_forms import answer_choices, fits_a_button
 from bot.slack.rendering.blocks import (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
-from bot.domain.job_details import FieldKind, QuestionField
-from bot.domain.preferences import Preference
+from bot.domain.jobs.details import FieldKind, QuestionField
+from bot.domain.people.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.answer_forms import options_of

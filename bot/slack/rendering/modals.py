@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.domain.job_details import QuestionField
-from bot.domain.preferences import Preference
-from bot.domain.thread_context import ContextNotes
+from bot.domain.context.thread_context import ContextNotes
+from bot.domain.jobs.details import QuestionField
+from bot.domain.people.preferences import Preference
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
 from bot.slack.rendering.modal_inputs import (
     MAX_INPUT,

@@ -56,8 +56,8 @@ from bot.domain.notices.questions import (
     RequestRefused,
     StopAsked,
 )
-from bot.domain.telling import Telling, person_told
-from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.domain.notices.telling import Telling, person_told
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import (
     job_notices,
     job_report,

@@ -6,7 +6,7 @@ from bot.domain.notices.messages import (
     CardNotPosted,
     PromptRequested,
 )
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import Message, markdown, paragraph, section
 from bot.slack.rendering.message_context import MessageContext

@@ -3,6 +3,7 @@
 from itertools import accumulate
 from typing import assert_never
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.questions import (
     HelpRequested,
     JobOrReplyAsked,
@@ -12,10 +13,9 @@ from bot.domain.notices.questions import (
     RequestRefused,
     StopAsked,
 )
-from bot.domain.permissions import Refusal
-from bot.domain.requests import RequestKind
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import Thread
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.request import RequestKind
+from bot.domain.threads.thread import Thread
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT,

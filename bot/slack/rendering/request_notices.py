@@ -1,6 +1,6 @@
 """What is said of a request that waits, was rejected, or may have been accepted; and of the job API's outages. Pure."""
 
-from bot.domain.jobs import Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.notices.posts import (
     AccessDenied,
     OutageEnded,
@@ -9,7 +9,7 @@ from bot.domain.notices.posts import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.domain.requests import Doubt, RejectionReason, RequestKind
+from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 from bot.slack.rendering.blocks import MAX_REASON, SEND_AGAIN, Block, Message, button, confirmation, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import NOTHING, Markup, moment, one_line, opening, person, pieces, quote

@@ -1,4 +1,4 @@
-"""What a channel is: bot.slack_ports.Channels over Slack's conversations.info."""
+"""What a channel is: bot.ports.slack.Channels over Slack's conversations.info."""
 
 import time
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.channels import Channel
+from bot.domain.people.channels import Channel
+from bot.ports.slack import Channels
 from bot.runtime.json_fields import text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
-from bot.slack_ports import Channels
 
 _KEPT = 300.0
 """Seconds for which a channel counts as known: so late is noticed that it was shared with another organization."""

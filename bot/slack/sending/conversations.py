@@ -1,4 +1,4 @@
-"""What was said in a thread: bot.slack_ports.Conversations over Slack's conversations.replies."""
+"""What was said in a thread: bot.ports.slack.Conversations over Slack's conversations.replies."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -6,13 +6,13 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
-from bot.ports import People
+from bot.domain.context.thread_messages import ThreadMessage, people_in, with_known_names
+from bot.ports.ports import People
+from bot.ports.slack import Conversations
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call
-from bot.slack_ports import Conversations
 
 _PAGE_SIZE, _MOST_PAGES = 200, 25
 """Slack tells a thread from its beginning, and advises pages of at most 200: of a longer thread than 5,000 messages,

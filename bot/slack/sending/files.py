@@ -1,4 +1,4 @@
-"""What is in files: bot.slack_ports.Files over Slack's files.info and the address where it keeps a file.
+"""What is in files: bot.ports.slack.Files over Slack's files.info and the address where it keeps a file.
 
 Source: docs.slack.dev, "Working with files": `url_private_download` wants the token in a header. Without the scope
 files:read, Slack sends a page to sign in at, with status 200, instead of the file.
@@ -12,15 +12,15 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.slack_files import FileContent, SlackFile
+from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatRejected, ChatUncertain
+from bot.ports.slack import Files
 from bot.runtime.http.retry_after import parse_retry_after
 from bot.slack.message_parts.files import read_file
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import CONNECT_SECONDS, call
-from bot.slack_ports import Files
 
 _SECONDS = 30.0
 _MOST_REDIRECTS = 3

@@ -1,4 +1,4 @@
-"""The user groups of the workspace: bot.slack_ports.Groups over Slack's usergroups.users.list."""
+"""The user groups of the workspace: bot.ports.slack.Groups over Slack's usergroups.users.list."""
 
 import asyncio
 import logging
@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatRejected
+from bot.ports.slack import Groups
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
-from bot.slack_ports import Groups
 
 logger = logging.getLogger(__name__)
 

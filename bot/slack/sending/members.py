@@ -1,12 +1,12 @@
-"""Who somebody is: bot.slack_ports.Members over Slack's users.info."""
+"""Who somebody is: bot.ports.slack.Members over Slack's users.info."""
 
 from dataclasses import replace
 
-from bot.domain.members import Member
+from bot.domain.people.members import Member
 from bot.errors import ChatRejected
+from bot.ports.slack import Members
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.user_directory import RIGHTS_KEPT, UserDirectory
-from bot.slack_ports import Members
 
 
 class SlackMembers(Members):

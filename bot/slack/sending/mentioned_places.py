@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.channels import Channel
-from bot.domain.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
+from bot.domain.context.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
+from bot.domain.people.channels import Channel
 from bot.errors import ChatRejected
+from bot.ports.slack import Channels
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
-from bot.slack_ports import Channels
 
 _KEPT = 300.0
 """Seconds for which a name counts as known."""

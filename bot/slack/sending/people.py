@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.mentions import is_person
+from bot.domain.context.mentions import is_person
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatUncertain, ChatUnreachable
-from bot.ports import People
+from bot.ports.ports import People
+from bot.ports.slack import Channels
 from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.mentioned_places import MentionedPlaces
 from bot.slack.sending.user_directory import UserDirectory
-from bot.slack_ports import Channels
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ Like a name, the thread's address is a courtesy: where it cannot be had in a mom
 import asyncio
 import logging
 
-from bot.domain.requests import Requester
+from bot.domain.requests.request import Requester
 from bot.errors import ChatError
-from bot.ports import People, Requesters
+from bot.ports.ports import People, Requesters
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.permalinks import Permalinks
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.members import Member
+from bot.domain.people.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.runtime.json_fields import object_at, text_at
 from bot.runtime.misleading_characters import displayable

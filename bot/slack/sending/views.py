@@ -1,4 +1,4 @@
-"""Modals and Homes: bot.slack_ports.Views over Slack's views.* methods."""
+"""Modals and Homes: bot.ports.slack.Views over Slack's views.* methods."""
 
 import asyncio
 import contextlib
@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.home import HomeContent
-from bot.domain.mentions import mentioned, with_names
-from bot.domain.threads import Thread
+from bot.domain.context.mentions import mentioned, with_names
+from bot.domain.people.home import HomeContent
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
-from bot.ports import People
+from bot.ports.ports import People
+from bot.ports.slack import Views
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
 from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.web_api import call
-from bot.slack_ports import Views
 
 _LINKS_PATIENCE = 3.0
 """Seconds for which a Home waits for the addresses of all of its threads."""

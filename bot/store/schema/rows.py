@@ -8,13 +8,13 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, Notice, Reaction, ReactionChanged
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import Attachments, Person, Reply, Request, RequestContext, Requester
-from bot.domain.thread_words import ThreadWord
-from bot.domain.threads import Thread, ThreadOptions, ThreadState
+from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext, Requester
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
 from bot.store.schema.messages import json_text, message_from, message_text
 from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads

@@ -26,8 +26,8 @@ from sqlalchemy import (
 )
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests import RequestKind, RequestState, WayIn
-from bot.domain.threads import ThreadOrigin
+from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText
 from bot.store.schema.metadata import metadata, time_check
 from bot.store.schema.people_tables import homes

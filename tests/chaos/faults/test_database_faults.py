@@ -17,8 +17,8 @@ from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.app_world import AppWorld, a_world, until
 from support.worlds.store_world import upgrade_to
 
-from bot.app import HealthTimings
-from bot.edges import open_edges
+from bot.app.application import HealthTimings
+from bot.app.edges import open_edges
 from bot.errors import SchemaMismatch
 from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.store.database.engine import engine_for

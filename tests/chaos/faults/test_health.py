@@ -12,9 +12,9 @@ from support.servers.fake_job_api import refusing
 from support.servers.free_ports import free_port
 from support.worlds.app_world import AppWorld
 
-from bot.app import App, HealthTimings
-from bot.edges import open_edges
-from bot.ports import Store, Transaction
+from bot.app.application import App, HealthTimings
+from bot.app.edges import open_edges
+from bot.ports.ports import Store, Transaction
 from bot.runtime.health import report
 
 pytestmark = pytest.mark.chaos

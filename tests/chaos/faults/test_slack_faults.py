@@ -7,8 +7,8 @@ from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation, refusing
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
+from bot.app.edge_timings import EdgeTimings
 from bot.domain.notices.messages import Reaction
-from bot.edge_timings import EdgeTimings
 from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.workspace.failure_injection import CallFault
 from bot.workspace.wire.envelopes import DisconnectReason

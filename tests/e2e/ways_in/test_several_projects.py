@@ -7,7 +7,7 @@ from support.servers.fake_job_api import Operation, refusing
 from support.worlds.card_menu import menu_choice
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
 
-from bot.domain.stopping import STOP_WORDS
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS
 
 FILE = """

@@ -4,7 +4,7 @@ import pytest
 from support.servers.fake_job_api import Operation, slow
 from support.worlds.ways_in_world import Job, OpenWorld, WaysInWorld
 
-from bot.domain.stopping import STOP_WORDS
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.slack.rendering.blocks import STOP_JOB
 
 CAN_CANCEL = {"JOB_API_CANCEL": "true"}

@@ -8,7 +8,7 @@ from enum import StrEnum
 from support.chaos.process_world import ProcessWorld
 from support.oracles.notice_keys import key_in_thread
 
-from bot.domain.requests import RequestKind
+from bot.domain.requests.request import RequestKind
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Change, Message
 

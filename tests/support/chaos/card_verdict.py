@@ -6,7 +6,7 @@ from support.chaos.process_world import ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.promises import Shown
 
-from bot.domain.requests import RequestKind, WayIn
+from bot.domain.requests.request import RequestKind, WayIn
 
 
 def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:

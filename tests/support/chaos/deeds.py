@@ -10,7 +10,8 @@ from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
 
-from bot.domain.requests import RequestKind, WayIn
+from bot.domain.requests.request import RequestKind, WayIn
+from bot.service.starts import request_id
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT_BUTTONS,
@@ -22,7 +23,6 @@ from bot.slack.rendering.blocks import (
     SEND_HELD,
     STOP_JOB,
 )
-from bot.starts import request_id
 from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.people import Actor

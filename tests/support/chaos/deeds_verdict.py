@@ -9,12 +9,12 @@ from support.chaos.process_world import ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.promises import Broken, Promise
 
-from bot.domain.audit import AuditAction
-from bot.domain.home import JOBS_A_PAGE, HomeContent
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import ActionAnswer
-from bot.domain.requests import RequestKind, RequestState, WayIn
-from bot.domain.stopping import STOP_WORDS
-from bot.domain.threads import Thread
+from bot.domain.people.home import JOBS_A_PAGE, HomeContent
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.answers import ANSWERS

@@ -14,9 +14,9 @@ from support.chaos.process_world import ProcessWorld
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, broken
 
-from bot.domain.requests import RequestKind, RequestState
+from bot.domain.requests.request import RequestKind, RequestState
+from bot.service.starts import request_id
 from bot.slack.rendering.blocks import DISCARD_HELD, SEND_AGAIN, SEND_HELD
-from bot.starts import request_id
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError

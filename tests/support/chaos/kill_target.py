@@ -30,14 +30,14 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from support.fakes.slack_limits import ANY_NUMBER, faster
 
-from bot import app
-from bot.config import load
+from bot.app import application
+from bot.app.edges import Edges
+from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.edges import Edges
-from bot.ports import Chat, JobApi, Store, Transaction
+from bot.ports.ports import Chat, JobApi, Store, Transaction
+from bot.ports.slack import Channels, Conversations, Files, Members
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
-from bot.slack_ports import Channels, Conversations, Files, Members
 
 T = TypeVar("T")
 
@@ -186,7 +186,7 @@ def run(environment: Mapping[str, str]) -> None:
 
     config = load(environment)
     configure_logging(config.log_level, config.secrets)
-    asyncio.run(app.run(config, decorate=decorate))
+    asyncio.run(application.run(config, decorate=decorate))
 
 
 # -- the fork server --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import RejectionReason, RequestState, WayIn
+from bot.domain.requests.request import RejectionReason, RequestState, WayIn
 from bot.workspace.model.entities import Message
 
 _ENDS = ("/completed", "/failed", "/stopped")

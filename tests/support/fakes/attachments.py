@@ -1,7 +1,7 @@
 """What a message holds besides words, by the names alone."""
 
-from bot.domain.requests import Attachments
-from bot.domain.slack_files import ForwardedMessage, SlackFile
+from bot.domain.context.slack_files import ForwardedMessage, SlackFile
+from bot.domain.requests.request import Attachments
 
 
 def holding(*names: str, forwarded: bool = False) -> Attachments:

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeVar
 
-from bot.domain.job_details import JobDetails
-from bot.domain.jobs import Job
+from bot.domain.jobs.details import JobDetails
+from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.people import asked_on, person_of
-from bot.domain.reactions import AddReaction, ReactionCall
-from bot.domain.requests import Requester, UploadedFile
-from bot.domain.telling import PrivatePlace, private_place
-from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.domain.notices.reactions import AddReaction, ReactionCall
+from bot.domain.notices.telling import PrivatePlace, private_place
+from bot.domain.requests.request import Requester, UploadedFile
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
-from bot.polling_ports import SeenJob
+from bot.ports.polling import SeenJob
 
 M = TypeVar("M")
 

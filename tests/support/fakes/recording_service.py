@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.actions import Action
-from bot.domain.mentions import with_names
-from bot.domain.new_jobs import NewJob
-from bot.domain.preferences import Preference
-from bot.domain.requests import MessageVersion, Reply
-from bot.domain.written import Written
+from bot.domain.context.mentions import with_names
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply
+from bot.domain.requests.written import Written
 
 _WORDS = frozenset({"start", "receive"})
 

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.domain.channels import Channel
-from bot.domain.members import Member
-from bot.domain.slack_files import FileContent, SlackFile
-from bot.domain.thread_messages import ThreadMessage
+from bot.domain.context.slack_files import FileContent, SlackFile
+from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.people.channels import Channel
+from bot.domain.people.members import Member
 from bot.errors import ChatError, ChatRejected
-from bot.slack_ports import SlackReading
+from bot.ports.slack import SlackReading
 
 
 @dataclass

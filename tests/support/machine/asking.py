@@ -5,8 +5,8 @@ from hypothesis.stateful import precondition, rule
 from support.machine.people import ALL_PROJECTS, PEOPLE, PeopleMachine, Place
 from support.oracles.people_model import Message
 
-from bot.domain.requests import Person, WayIn
-from bot.domain.thread_words import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.requests.request import Person, WayIn
 
 MOST = 10
 """Messages in one run."""

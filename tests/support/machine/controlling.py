@@ -6,11 +6,11 @@ from support.machine.asking import AT, PERSON
 from support.machine.people import ALL_PROJECTS, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.notices.questions import JobOrReplyAsked, ProjectAsked, ReplyHeld
-from bot.domain.requests import Person, RequestKind
-from bot.domain.thread_words import ThreadWord
+from bot.domain.requests.request import Person, RequestKind
 
 MOST = 14
 """Presses in one run."""

@@ -14,14 +14,14 @@ from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.job_details import JobDetails
+from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
-from bot.domain.permissions import PermissionRules
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
-from bot.domain.requests import RequestKind, WayIn
-from bot.domain.threads import Thread
-from bot.starts import request_id
+from bot.domain.requests.request import RequestKind, WayIn
+from bot.domain.threads.thread import Thread
+from bot.service.starts import request_id
 
 
 class Controls(Asking, Writing, ShortWords, Controlling, Membership):

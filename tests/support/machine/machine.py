@@ -13,9 +13,9 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.machine.databases import Database
 from support.worlds.fault_world import Crash, Outside, Process
 
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.errors import StoreUnavailable
-from bot.ports import Transaction
+from bot.ports.ports import Transaction
 from bot.store.store import open_store
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from hypothesis.stateful import rule
 from support.machine.people import PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
-from bot.domain.members import Member
-from bot.domain.requests import Person
+from bot.domain.people.members import Member
+from bot.domain.requests.request import Person
 
 
 class Membership(PeopleMachine):

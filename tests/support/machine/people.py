@@ -9,12 +9,12 @@ from support.machine.machine import Machine
 from support.oracles.people_model import Message, People, Press, Version
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.actions import Action
-from bot.domain.new_jobs import NewJob
-from bot.domain.reply_rules import may_ask
-from bot.domain.requests import Person, Reply, RequestContext, RequestKind, RequestState, WayIn
-from bot.domain.threads import ThreadOrigin
-from bot.domain.written import Written
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.requests.written import Written
+from bot.domain.threads.reply_rules import may_ask
+from bot.domain.threads.thread import ThreadOrigin
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")

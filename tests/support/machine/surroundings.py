@@ -7,7 +7,7 @@ from support.oracles.promises import check, said_too_often
 from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
-from bot.domain.job_details import JobDetails, PlanStep, StepStatus
+from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus
 
 DETAILS = (
     None,

@@ -6,7 +6,7 @@ from support.machine.asking import AT, MOST, PERSON
 from support.machine.people import PeopleMachine, Place
 from support.oracles.people_model import Message, Version
 
-from bot.domain.requests import Person, Reply, WayIn
+from bot.domain.requests.request import Person, Reply, WayIn
 
 MOST_THANKS = 3
 """Thanks in one run."""

@@ -9,10 +9,10 @@ from support.oracles.core_verdict import Model, Verdict
 from support.oracles.people_model import Message, People, Press, between
 from support.worlds.fault_world import Call, Outside
 
-from bot.domain.actions import Action
-from bot.domain.requests import RequestKind, RequestState
-from bot.domain.threads import Thread
-from bot.starts import request_id
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import RequestKind, RequestState
+from bot.domain.threads.thread import Thread
+from bot.service.starts import request_id
 
 Row = Mapping[str, Any]
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

@@ -15,12 +15,12 @@ from support.oracles.people_model import Message, Press, Version, between
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
-from bot.domain.actions import Action
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import Reply, RequestKind, RequestState
-from bot.domain.stopping import STOP_WORDS
-from bot.domain.thread_words import ThreadWord
-from bot.starts import request_id
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Reply, RequestKind, RequestState
+from bot.service.starts import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
 """How the keys end of what explains nothing."""

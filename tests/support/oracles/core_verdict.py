@@ -11,13 +11,13 @@ from support.oracles.ends_verdict import wrongly_told
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.worlds.fault_world import Outside
 
-from bot.domain.jobs import Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery
-from bot.domain.permissions import is_outsider
-from bot.domain.requests import SENT_KINDS, Person, RejectionReason, RequestState
-from bot.domain.threads import Thread, ThreadState
+from bot.domain.people.permissions import is_outsider
+from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.store.schema.messages import message_from
 
 Row = Mapping[str, Any]

@@ -8,7 +8,7 @@ from support.fakes.ports import Posted
 from bot.domain.notices.messages import Notice
 from bot.domain.notices.posts import JobActiveAgain, JobEnd, JobStarted, PullRequestFound
 from bot.domain.projects import PostMode
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 from support.oracles.control_history import ControlHistory
 from support.oracles.people_model import Message, Press
 
-from bot.domain.actions import Action
-from bot.domain.direct_messages import IN_ONE_GO
-from bot.domain.requests import RequestKind, RequestState, WayIn
-from bot.starts import request_id
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.domain.threads.direct_messages import IN_ONE_GO
+from bot.service.starts import request_id
 
 _ANSWERS = {RequestKind.SEND_HELD, RequestKind.DISCARD_HELD}
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bot.domain.actions import Action
-from bot.domain.command_options import Options
-from bot.domain.requests import Attachments, Person, Reply, WayIn
-from bot.domain.slack_files import ForwardedMessage
-from bot.domain.thread_words import ThreadWord
+from bot.domain.commands.options import Options
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.slack_files import ForwardedMessage
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Attachments, Person, Reply, WayIn
 
 
 @dataclass

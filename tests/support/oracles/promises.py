@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import permutations
 from math import inf
 
-from bot.domain.requests import RequestState
+from bot.domain.requests.request import RequestState
 
 
 class Promise(StrEnum):

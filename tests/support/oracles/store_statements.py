@@ -30,15 +30,16 @@ from support.worlds.store_world import (
     unchanged,
 )
 
-from bot.domain.audit import AuditAction, AuditEntry
-from bot.domain.fetched_parts import FetchedParts
+from bot.domain.context.fetched_parts import FetchedParts
+from bot.domain.context.slack_files import FileProblem, SlackFile
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, PostNotDelivered, Reaction
 from bot.domain.notices.posts import RecordDamaged
-from bot.domain.preferences import Preference
-from bot.domain.reactions import ReactionProgress
-from bot.domain.request_files import FileOutcome
-from bot.domain.requests import (
+from bot.domain.notices.reactions import ReactionProgress
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.audit import AuditAction, AuditEntry
+from bot.domain.requests.files import FileOutcome
+from bot.domain.requests.request import (
     Person,
     RejectionReason,
     Reply,
@@ -47,13 +48,12 @@ from bot.domain.requests import (
     RequestKind,
     RequestState,
 )
-from bot.domain.slack_files import FileProblem, SlackFile
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.domain.threads import ThreadOptions, ThreadState
-from bot.polling_ports import KnownPoll, UnchangedPoll
-from bot.ports import Store, Transaction
+from bot.domain.threads.thread import ThreadOptions, ThreadState
+from bot.ports.polling import KnownPoll, UnchangedPoll
+from bot.ports.ports import Store, Transaction
+from bot.ports.store import ClaimedNotice
 from bot.store.store import open_store
-from bot.store_ports import ClaimedNotice
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.longest_runs import FILE, LongestRuns
 
-from bot import app
-from bot.config import load
-from bot.edges import Edges
+from bot.app import application
+from bot.app.edges import Edges
+from bot.app.settings.config import load
 from bot.runtime.logging import configure_logging
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     configure_logging(config.log_level, config.secrets)
     if FILE in os.environ:
         LongestRuns().watch(Path(os.environ[FILE]))
-    asyncio.run(app.run(config, decorate=lift))
+    asyncio.run(application.run(config, decorate=lift))
 
 
 if __name__ == "__main__":

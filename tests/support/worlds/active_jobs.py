@@ -6,7 +6,7 @@ from sqlalchemy import insert
 from support.worlds.store_world import JOB, a_thread
 
 from bot.domain.notices import keys
-from bot.domain.threads import ThreadState
+from bot.domain.threads.thread import ThreadState
 from bot.store.database.engine import engine_for
 from bot.store.schema.rows import thread_values
 from bot.store.schema.tables import polls, threads

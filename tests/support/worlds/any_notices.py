@@ -5,7 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from hypothesis import strategies as st
 
-from bot.domain.job_details import Answer, digest
+from bot.domain.jobs.details import Answer, digest
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.notices.posts import Delivery, Post, UnknownNotice
 

@@ -19,15 +19,15 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 
-from bot.app import App, HealthTimings
+from bot.app.application import App, HealthTimings
+from bot.app.edge_timings import EdgeTimings
+from bot.app.edges import Edges, open_edges
+from bot.app.roles import Role
+from bot.app.settings.config import Config, load
 from bot.cli.demo_services import manifest
-from bot.config import Config, load
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests import RequestState
-from bot.domain.threads import FollowUpCounts, Thread
-from bot.edge_timings import EdgeTimings
-from bot.edges import Edges, open_edges
-from bot.roles import Role
+from bot.domain.requests.request import RequestState
+from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.store.database.engine import engine_for

@@ -7,16 +7,16 @@ from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, Fak
 from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
 
-from bot.domain.actions import Action
-from bot.domain.deliver import MAX_ATTEMPTS
-from bot.domain.new_jobs import NewJob
-from bot.domain.permissions import PermissionRules
-from bot.domain.poll_pace import Polling
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.notices.deliver import MAX_ATTEMPTS
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
-from bot.domain.reply_rules import ReplyTerms
-from bot.domain.requests import Person, Reply, RequestKind, WayIn
-from bot.domain.threads import Thread
-from bot.ports import Store
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
+from bot.domain.threads.reply_rules import ReplyTerms
+from bot.domain.threads.thread import Thread
+from bot.ports.ports import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller

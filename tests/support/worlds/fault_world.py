@@ -16,14 +16,14 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_by_two
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.job_details import JobDetails
-from bot.domain.jobs import ARCHIVED, Job
+from bot.domain.jobs.details import JobDetails
+from bot.domain.jobs.job import ARCHIVED, Job
 from bot.domain.notices.messages import Notice
-from bot.domain.permissions import PermissionRules
+from bot.domain.notices.reactions import AddReaction, ReactionCall
+from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
-from bot.domain.reactions import AddReaction, ReactionCall
-from bot.domain.requests import Requester, UploadedFile
-from bot.domain.threads import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.domain.requests.request import Requester, UploadedFile
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import (
     ChatRejected,
     ChatUncertain,
@@ -33,8 +33,8 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
-from bot.polling_ports import SeenJob
-from bot.ports import Store, Transaction
+from bot.ports.polling import SeenJob
+from bot.ports.ports import Store, Transaction
 from bot.scheduler.worker import Worker
 
 T = TypeVar("T")

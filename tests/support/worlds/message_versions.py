@@ -8,7 +8,7 @@ from typing import Any
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.requests import MessageVersion
+from bot.domain.requests.request import MessageVersion
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity

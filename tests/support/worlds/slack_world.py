@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
 
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver

@@ -8,17 +8,17 @@ from alembic import command
 from sqlalchemy import Connection
 from support.fakes.slack_limits import ANY_NUMBER
 
-from bot.domain.jobs import Job
+from bot.domain.jobs.job import Job
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
 from bot.domain.notices.posts import JobStarted
-from bot.domain.requests import Request, RequestKind, RequestState
+from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.slack_limits import SlackLimits
-from bot.domain.threads import Thread, ThreadState
-from bot.polling_ports import ClaimedPoll, PollResult, UnchangedPoll
-from bot.ports import Store, Transaction
+from bot.domain.threads.thread import Thread, ThreadState
+from bot.ports.polling import ClaimedPoll, PollResult, UnchangedPoll
+from bot.ports.ports import Store, Transaction
+from bot.ports.store import ClaimedNotice, ClaimedRequest
 from bot.store.schema.migration import _config
-from bot.store_ports import ClaimedNotice, ClaimedRequest
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, past the store."""

@@ -14,10 +14,10 @@ from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import TOKEN
 from support.servers.model_server import ModelServer
 
-from bot.app import App
+from bot.app.application import App
+from bot.app.edges import open_edges
+from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
-from bot.config import load
-from bot.edges import open_edges
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.server import JobServer

@@ -11,7 +11,7 @@ from support.fakes.ports import FakeChat
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.notices.messages import Notice
-from bot.domain.threads import Thread
+from bot.domain.threads.thread import Thread
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card

@@ -9,10 +9,10 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.actions import Action
-from bot.domain.job_details import digest
-from bot.domain.requests import Person, RequestKind, WayIn
-from bot.domain.written import Written
+from bot.domain.jobs.details import digest
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.requests.written import Written
 from bot.runtime.json_fields import first_item_at, object_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.dependencies import Dependencies

@@ -6,10 +6,10 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.command_options import NO_OPTIONS, WrongOption
-from bot.domain.commands import Blank, Help, Start, parse_slash
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import WayIn
+from bot.domain.commands.commands import Blank, Help, Start, parse_slash
+from bot.domain.commands.options import NO_OPTIONS, WrongOption
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import WayIn
 from bot.runtime.json_fields import text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.modals import open_job_modal

@@ -4,7 +4,7 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.domain.reply_rules import may_ask
+from bot.domain.threads.reply_rules import may_ask
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.messages import handle_message
 from bot.slack.receiving.listeners.new_jobs import tell

@@ -5,9 +5,9 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.actions import Action
-from bot.domain.requests import RequestKind
-from bot.domain.surfaces import home_key
+from bot.domain.requests.actions import Action
+from bot.domain.requests.request import RequestKind
+from bot.domain.threads.surfaces import home_key
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor

@@ -8,13 +8,13 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.command_options import Options
-from bot.domain.new_jobs import NewJob
-from bot.domain.preferences import Preference
-from bot.domain.requests import Attachments, Person, RequestContext, WayIn
-from bot.domain.slack_files import SlackFile
-from bot.domain.threads import ThreadOrigin
-from bot.domain.written import Written
+from bot.domain.commands.options import Options
+from bot.domain.context.slack_files import SlackFile
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
+from bot.domain.requests.written import Written
+from bot.domain.threads.thread import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey

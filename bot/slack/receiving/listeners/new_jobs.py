@@ -3,12 +3,12 @@
 from contextlib import suppress
 from typing import assert_never
 
-from bot.domain.command_options import NO_OPTIONS, Options, WrongOption
-from bot.domain.commands import Aside, Blank, Help, Start, Thanks, parse_request, says_new
-from bot.domain.new_jobs import NewJob
-from bot.domain.requests import MessageVersion, Reply, WayIn
-from bot.domain.thread_words import UnclearWord, Word
-from bot.domain.threads import ThreadOrigin
+from bot.domain.commands.commands import Aside, Blank, Help, Start, Thanks, parse_request, says_new
+from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption
+from bot.domain.commands.thread_words import UnclearWord, Word
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreError
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage

@@ -2,10 +2,10 @@
 
 from typing import assert_never
 
-from bot.domain.command_options import WrongOption
-from bot.domain.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
-from bot.domain.requests import Reply
-from bot.domain.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
+from bot.domain.commands.options import WrongOption
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.requests.request import Reply
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import is_forwarded_alone, tell
 from bot.slack.receiving.payloads.person_message import PersonMessage

@@ -3,16 +3,16 @@
 import asyncio
 from dataclasses import dataclass
 
-from bot.domain.channels import Channel
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.permissions import Facts, PermissionRules, Refused, may
-from bot.domain.requests import Person, RequestKind, WayIn
-from bot.domain.threads import Thread
+from bot.domain.people.channels import Channel
+from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
+from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatError
+from bot.ports.slack import SlackReading
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.question_notices import refusal
 from bot.slack.rendering.text import Markup
-from bot.slack_ports import SlackReading
 
 _ANYWHERE = Channel("", "", is_shared_outside=False, is_private=False, is_direct=True)
 """Where the form asks for the channel, nothing is known against one."""

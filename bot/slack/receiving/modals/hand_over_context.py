@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.thread_context import ContextLimits, ContextText, characters_of, context_text
-from bot.domain.thread_messages import ThreadMessage, people_in, with_known_names
+from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
+from bot.domain.context.thread_messages import ThreadMessage, people_in, with_known_names
 from bot.errors import ChatError
-from bot.ports import People
+from bot.ports.ports import People
+from bot.ports.slack import Conversations
 from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modal_places import ModalPlace
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, Scope, ShownContext
 from bot.slack.rendering.text import width
-from bot.slack_ports import Conversations
 
 _NAMED_AT_ONCE = 20
 

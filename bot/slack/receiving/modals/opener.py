@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.domain.command_options import NO_OPTIONS, Options
-from bot.domain.job_details import QuestionField
-from bot.domain.preferences import Preference
-from bot.domain.requests import Person, RequestKind
+from bot.domain.commands.options import NO_OPTIONS, Options
+from bot.domain.jobs.details import QuestionField
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.request import Person, RequestKind
 from bot.errors import ChatError, StoreError
-from bot.ports import People
+from bot.ports.ports import People
+from bot.ports.slack import Conversations
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.admission import Admission
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
@@ -34,7 +35,6 @@ from bot.slack.rendering.modals import (
 )
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
-from bot.slack_ports import Conversations
 
 logger = logging.getLogger(__name__)
 

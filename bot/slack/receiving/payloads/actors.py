@@ -9,7 +9,7 @@ one of ours.
 from collections.abc import Iterator
 from typing import Any
 
-from bot.domain.requests import Person
+from bot.domain.requests.request import Person
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.sending.identity import Identity
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bot.domain.requests import Attachments
-from bot.domain.slack_files import SlackFile
+from bot.domain.context.slack_files import SlackFile
+from bot.domain.requests.request import Attachments
 from bot.runtime.json_fields import text_at
 from bot.slack.message_parts.attachments import only_forwarded_of
 from bot.slack.message_parts.files import files_of

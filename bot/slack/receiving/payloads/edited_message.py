@@ -6,8 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.command_options import WrongOption
-from bot.domain.commands import (
+from bot.domain.commands.commands import (
     Aside,
     Blank,
     FollowUp,
@@ -21,8 +20,9 @@ from bot.domain.commands import (
     parse_reply,
     parse_request,
 )
-from bot.domain.requests import Reply
-from bot.domain.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.commands.options import WrongOption
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.requests.request import Reply
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.attachments import attachments_of

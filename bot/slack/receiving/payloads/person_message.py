@@ -4,8 +4,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.commands import mentions
-from bot.domain.requests import Attachments, Person
+from bot.domain.commands.commands import mentions
+from bot.domain.requests.request import Attachments, Person
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.attachments import attachments_of

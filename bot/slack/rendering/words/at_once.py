@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.command_options import OptionFault
+from bot.domain.commands.options import OptionFault
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from bot.domain.job_details import PullRequestState
-from bot.domain.jobs import ACTIVE, ARCHIVED, FAILED, Problem
+from bot.domain.jobs.details import PullRequestState
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, FAILED, Problem
 from bot.domain.projects import ProjectReason
-from bot.domain.requests import WayIn
+from bot.domain.requests.request import WayIn
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.commands import LoneWord
+from bot.domain.commands.commands import LoneWord
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

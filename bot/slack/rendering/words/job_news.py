@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.job_details import ChangeKind
+from bot.domain.jobs.details import ChangeKind
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

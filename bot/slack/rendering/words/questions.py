@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from bot.domain.notices.messages import EarlierWords
-from bot.domain.permissions import Refusal
-from bot.domain.requests import RequestKind
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.request import RequestKind
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from bot.domain.jobs import Problem
-from bot.domain.requests import RejectionReason
+from bot.domain.jobs.job import Problem
+from bot.domain.requests.request import RejectionReason
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

@@ -1,0 +1,1 @@
+"""The bot put together: settings, edges, roles, start-up and shutdown."""

@@ -1,0 +1,246 @@
+"""The composition root: builds everything from the settings, starts it, and drains it."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pydantic import SecretStr
+
+from bot.app.edges import Edges, open_edges
+from bot.app.roles import Role
+from bot.app.settings.config import Config
+from bot.app.startup import token_refused
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.people.permissions import PermissionRules
+from bot.domain.projects import followed
+from bot.domain.threads.reply_rules import ReplyTerms
+from bot.errors import CannotStart, ChatError, StoreError
+from bot.jobs.settings import MOST_CONNECTIONS
+from bot.runtime.clock import SteadyClock
+from bot.runtime.garbage import leave_out_what_stays
+from bot.runtime.health import recording_health
+from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
+from bot.runtime.http.health_page import HealthPage, health_routes
+from bot.runtime.process_signals import run_until_signal
+from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.supervisor import Supervisor
+from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
+from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
+from bot.service import Service
+from bot.slack.receiving.modals.admission import Admission
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.receiving.transports.http_receiver import HttpReceiver
+from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.sending.web_api import new_client
+
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT = 7.5
+"""Seconds for what is under way to end when the process is asked to stop."""
+
+Receiver = SocketReceiver | HttpReceiver
+
+
+@dataclass(frozen=True)
+class HealthTimings:
+    """How soon trouble shows, and how soon it is over, in seconds. `recording_` is about what people ask for."""
+
+    grace: float = GRACE_SECONDS
+    log_every: float = LOG_EVERY
+    recovery: float = RECOVERY_SECONDS
+    recording_recovery: float = recording_health.RECOVERY_SECONDS
+    probe_every: float = PROBE_EVERY
+    probe_retry: float = PROBE_RETRY
+
+
+class App:
+    """The bot: `start`, then `stop`. `owner` names this process in the database, for this one start."""
+
+    def __init__(
+        self, config: Config, edges: Edges, role: Role = Role.RUN, *, timings: HealthTimings | None = None
+    ) -> None:
+        self._edges = edges
+        self._role = role
+        self._timings = timings or HealthTimings()
+        self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._supervisor = Supervisor(recovery=self._timings.recovery)
+        self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
+        self._projects = config.known_projects.following(edges.known_channels)
+        self._scheduler = self._build_scheduler(config) if role.schedules else None
+        self._check = self._build_check()
+        terms = ReplyTerms(self._projects.replies, config.merge_seconds)
+        self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
+        self.health = self._build_health()
+        by_socket = config.slack_app_token is not None
+        self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
+        self._page = self._build_page(config)
+
+    async def start(self) -> None:
+        """Connects to Slack and begins to work. Raises CannotStart; `stop` is due all the same."""
+        try:
+            if self.receiver is not None:
+                await self.receiver.start()
+            if self._page is not None:
+                await self._page.start()
+        except ChatError as error:
+            raise token_refused(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
+        except OSError as error:
+            raise CannotStart(f"it {error.strerror or error}. Set another port or address.") from None
+        if self._scheduler is not None:
+            self._scheduler.start(self._supervisor)
+        self._supervisor.start(type(self.health).__name__, self.health.run)
+        self._supervisor.start(type(self._check).__name__, self._check.run)
+        if self._role is Role.WEB and self.receiver is None:
+            logger.info("SLACK_APP_TOKEN is set, so the worker receives from Slack: this process only shows the health")
+        logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
+
+    async def stop(self) -> None:
+        """Takes nothing new, ends or hands back what is under way, and closes everything; within 10 s."""
+        logger.info("stopping")
+        until = asyncio.get_running_loop().time() + STOP_TIMEOUT
+        self._supervisor.stop_restarting()
+        if self.receiver is not None:
+            await self.receiver.stop(STOP_TIMEOUT / 3)
+        if self._scheduler is not None:
+            await self._scheduler.stop(until - asyncio.get_running_loop().time())
+        await self._supervisor.stop(max(until - asyncio.get_running_loop().time(), 0.5))
+        if self._scheduler is not None:
+            await self._release()
+        if self._page is not None:
+            await self._page.stop()
+        await self._edges.closing.aclose()
+        logger.info("stopped")
+
+    def wake(self) -> None:
+        """Has every worker of this process look for what is due."""
+        if self._scheduler is not None:
+            self._scheduler.wake()
+
+    def _wake_senders(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.wake_senders()
+
+    async def _release(self) -> None:
+        """Hands back what was claimed and not begun."""
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._edges.store.transact(lambda tx: tx.claims.release(self.owner))
+
+    def _build_scheduler(self, config: Config) -> Scheduler:
+        edges = self._edges
+        settings = SchedulerSettings(
+            owner=self.owner,
+            job_api_timeout=max(each.job_api.timeout for each in config.projects),
+            projects=self._projects,
+            rules=_rules(config, edges),
+            polling=Polling(
+                fastest=config.poll_fastest, slowest=config.poll_slowest, hold_back=edges.timings.hold_back
+            ),
+            max_polls=MOST_CONNECTIONS,
+            keep_days=config.keep_days,
+            merge_seconds=config.merge_seconds,
+            recovery=self._timings.recovery,
+            masker=SecretMasker(tuple(config.secrets)),
+            slack_limits=edges.timings.slack_limits,
+        )
+        outside = SchedulerEdges(
+            edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters
+        )
+        return Scheduler(settings, outside, parts=lambda: list(self._statuses()))
+
+    def _build_check(self) -> DatabaseCheck:
+        return DatabaseCheck(
+            self._edges.store,
+            self._recording_health,
+            watching_jobs=self._scheduler is not None,
+            probe_every=self._timings.probe_every,
+            probe_retry=self._timings.probe_retry,
+        )
+
+    def _build_health(self) -> Health:
+        warnings = [self._recording_health.warning, self._check.warning, self._edges.missing_scopes.warning]
+        return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
+
+    def _build_receiver(self, config: Config) -> Receiver:
+        edges = self._edges
+        admission = Admission(_rules(config, edges), edges.reading, edges.message_context)
+        slack = SlackApp(
+            self.service,
+            identity=edges.identity,
+            message_context=edges.message_context,
+            ephemeral_sender=edges.ephemeral_sender,
+            modal_edges=replace(edges.modals, admission=admission),
+            recording_health=self._recording_health,
+        )
+        if config.slack_app_token is not None:
+            client = new_client(
+                config.slack_app_token.get_secret_value(),
+                edges.session,
+                base_url=f"{config.slack_api_url}/",
+                call_seconds=edges.timings.slack_call,
+            )
+            return SocketReceiver(
+                slack,
+                client,
+                config.slack_app_token,
+                supervisor=self._supervisor,
+                ping_interval=edges.timings.slack_ping,
+            )
+        secret = config.slack_signing_secret or SecretStr("")
+        return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=health_routes(self.health))
+
+    def _build_page(self, config: Config) -> HealthPage | None:
+        """A page of its own; for a `web` that receives nothing it is at the port that the platform knocks at."""
+        if self._role is Role.WEB and self.receiver is None:
+            return HealthPage(self.health, host=config.host, port=config.port)
+        port = config.health_port
+        return None if port is None else HealthPage(self.health, host=config.health_host, port=port)
+
+    def _statuses(self) -> Iterator[ComponentStatus]:
+        if self._scheduler is not None:
+            yield from self._scheduler.statuses()
+        if isinstance(self.receiver, SocketReceiver):
+            down = self.receiver.health().down_seconds
+            yield ComponentStatus("slack connection", down, "no connection is open", critical=True)
+        yield self._recording_health.status()
+        yield from self._supervisor.statuses()
+
+
+async def run(config: Config, role: Role = Role.RUN, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
+    """Runs the bot, or that part of it, until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built
+    on them.
+    """
+    await run_until_signal(partial(_started, config, role, decorate))
+
+
+async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
+    edges = await open_edges(config)
+    decorate(edges)
+    app = App(config, edges, role)
+    leave_out_what_stays()
+    try:
+        await app.start()
+    except BaseException:
+        await app.stop()
+        raise
+    return app
+
+
+def _rules(config: Config, edges: Edges) -> PermissionRules:
+    return PermissionRules(
+        edges.identity.team_id,
+        allow_guests=config.allow_guests,
+        allow_shared_channels=config.allow_shared_channels,
+        people=config.allowed_people,
+        groups=config.allowed_groups,
+        channels=followed(config.allowed_channels, edges.known_channels),
+        hourly_limit=config.hourly_limit,
+    )

@@ -1,0 +1,161 @@
+"""The world as Pagehand meets it: the database, the job APIs, and Slack."""
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app.edge_timings import EdgeTimings
+from bot.app.settings.config import Config
+from bot.app.settings.projects.variables import ProjectSettings
+from bot.app.startup import SharedBudget, known_ids, newest_id, open_current_store, wait_for_identity
+from bot.domain.notices.telling import Telling
+from bot.domain.projects import Projects
+from bot.jobs.client import HttpJobApi
+from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
+from bot.ports.ports import Chat, JobApi, People, Requesters, Store
+from bot.ports.slack import SlackReading
+from bot.runtime.secrets.masking import SecretMasker
+from bot.slack.receiving.modals.opener import ModalEdges
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.call_gate import CallGate
+from bot.slack.sending.channel_ids import ChannelIds
+from bot.slack.sending.channels import SlackChannels
+from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.conversations import SlackConversations
+from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.files import SlackFiles
+from bot.slack.sending.groups import SlackGroups
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.members import SlackMembers
+from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.permalinks import Permalinks
+from bot.slack.sending.requesters import SlackRequesters
+from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.scopes import MissingScopes, check_scopes
+from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.views import SlackViews
+from bot.slack.sending.web_api import new_client, new_session
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Edges:
+    """The world as Pagehand meets it: what a test or an experiment may wrap before the application is built on it."""
+
+    store: Store
+    job_api: JobApi
+    chat: Chat
+    identity: Identity
+    session: aiohttp.ClientSession
+    ephemeral_sender: EphemeralSender
+    message_context: MessageContext
+    people: People
+    reading: SlackReading
+    modals: ModalEdges
+    requesters: Requesters | None = None
+    closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+    missing_scopes: MissingScopes = field(default_factory=MissingScopes)
+    timings: EdgeTimings = field(default_factory=EdgeTimings)
+    known_channels: Mapping[str, str] = field(default_factory=dict)
+    """Ids of channels in the settings that Slack changed, each with the one that is known here."""
+
+
+async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
+    """Opens the database, asks Slack who we are, and makes the clients.
+
+    Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
+    """
+    timings = timings or EdgeTimings()
+    for warning in config.warnings:
+        logger.warning(warning)
+    async with contextlib.AsyncExitStack() as stack:
+        store = await open_current_store(config.database_url.get_secret_value())
+        stack.push_async_callback(store.close)
+        session, missing = new_session(), MissingScopes()
+        stack.push_async_callback(session.close)
+        token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
+        client = new_client(
+            token,
+            session,
+            base_url=address,
+            missing_scopes=missing,
+            channel_ids=ChannelIds(lambda channel_id: newest_id(store, channel_id)),
+            gate=CallGate(SharedBudget(store), timings.slack_limits),
+            call_seconds=timings.slack_call,
+        )
+        identity = await wait_for_identity(client)
+        logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
+        check_scopes(identity.granted_scopes, missing)
+        job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
+        stack.push_async_callback(job_api.aclose)
+        known_channels = await known_ids(store, config.known_projects.channel_ids | config.allowed_channels)
+        projects = config.known_projects.following(known_channels)
+        edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
+        edges.known_channels = known_channels
+        edges.missing_scopes, edges.timings = missing, timings
+        edges.closing = stack.pop_all()
+        return edges
+
+
+def _slack_edges(
+    config: Config,
+    projects: Projects,
+    store: Store,
+    job_api: JobApi,
+    *,
+    client: AsyncWebClient,
+    identity: Identity,
+    session: aiohttp.ClientSession,
+) -> Edges:
+    names = projects.names
+    message_context = _message_context(config, projects, identity)
+    ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
+    directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
+    people = SlackPeople(client, directory=directory, channels=channels)
+    reading = SlackReading(
+        SlackMembers(directory, identity),
+        SlackGroups(client),
+        channels,
+        SlackConversations(client, identity, people),
+        SlackFiles(client, session),
+    )
+    views = SlackViews(client, people, message_context, permalinks, projects=names)
+    telling = partial(_telling, projects)
+    chat = SlackChat(
+        client, identity, message_context, ephemeral_sender, people=people, telling=telling, permalinks=permalinks
+    )
+    return Edges(
+        store,
+        job_api,
+        chat,
+        identity,
+        session,
+        ephemeral_sender,
+        message_context,
+        people,
+        reading,
+        ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
+        SlackRequesters(permalinks, people) if projects.told_who_asks else None,
+    )
+
+
+def _message_context(config: Config, projects: Projects, identity: Identity) -> MessageContext:
+    several = len(projects.names) > 1
+    return MessageContext(config.command, config.admin, identity.bot_user_id, several, identity.team)
+
+
+def _telling(projects: Projects, channel_id: str) -> Telling:
+    """Returns how a channel wants to be told of ends."""
+    settings = projects.channel(channel_id)
+    return Telling(mention=settings.mention, broadcast=settings.broadcast)
+
+
+def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
+    settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
+    return ProjectJobApi(project.id, HttpJobApi(settings))

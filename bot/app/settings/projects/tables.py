@@ -1,0 +1,127 @@
+"""What the projects' file may hold: its tables, each value checked by itself.
+
+They are validated in the context of a `Surroundings`: where the file is, and what keys the environment has.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
+
+from bot.app.settings.values import ChannelId
+from bot.domain.projects import MOST_PROJECTS, PostMode, ReplyMode, normal_words
+from bot.errors import ConfigError
+from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
+from bot.runtime.private_files import warn_of_readers
+from bot.runtime.settings import read_variable
+
+_NAME = re.compile(r"\w[\w.-]{0,59}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_LONGEST_KEY = 10_000
+"""Characters; a file that holds more is not a key's."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a projects' file refers to: files, from its own directory on, and variables."""
+
+    directory: Path
+    environ: Mapping[str, str]
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("must be one word of at most 60 letters, digits, dots and hyphens, since people write it")
+    return value
+
+
+def _some(value: "tuple[ProjectTable, ...]") -> "tuple[ProjectTable, ...]":
+    if not 0 < len(value) <= MOST_PROJECTS:
+        raise ValueError(f"must be there at least once, and at most {MOST_PROJECTS} times")
+    return value
+
+
+def _phrase(value: str) -> str:
+    if not normal_words(value):
+        raise ValueError("must hold a letter or a digit")
+    return value
+
+
+def _key_in_file(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str) or not isinstance(info.context, Surroundings):
+        return value
+    try:
+        path = info.context.directory / value
+        warn_of_readers(path, "key_file")
+        with path.open(encoding="utf-8") as file:
+            return SecretStr(file.read(_LONGEST_KEY).strip())
+    except OSError as error:
+        raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ValueError("names a file that cannot be read: it is not text") from None
+
+
+def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str) or not isinstance(info.context, Surroundings):
+        return value
+    if not _VARIABLE.fullmatch(value):
+        raise ValueError("must be the name of an environment variable (not the key itself)")
+    try:
+        key = read_variable(value, info.context.environ)
+    except ConfigError:
+        key = ""
+    if not key:
+        raise ValueError("names a variable that is not set (it is not shown: it may be the key itself)")
+    return SecretStr(key)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def _list_of(most: int) -> Any:
+    return Field(default=(), strict=False, max_length=most)
+
+
+class ProjectTable(_Table):
+    """One `[[projects]]`. What is None comes from the JOB_API_ settings; a key is the secret itself, as it was read."""
+
+    name: Annotated[str, AfterValidator(_name)]
+    project: Annotated[ProjectId, Field(min_length=1, max_length=200)]
+    url: BaseUrl | None = None
+    key_file: Annotated[ApiKey | None, BeforeValidator(_key_in_file)] = None
+    key_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
+    get_path: GetPath | None = None
+    timeout: Annotated[float, Field(gt=0, le=60)] | None = None
+    idempotent: bool | None = None
+    requester: bool | None = None
+    cancel: bool | None = None
+    files: bool | None = None
+    channels: Annotated[tuple[ChannelId, ...], _list_of(1_000)] = ()
+    words: Annotated[tuple[Annotated[str, AfterValidator(_phrase), Field(max_length=100)], ...], _list_of(100)] = ()
+
+    @property
+    def key(self) -> SecretStr | None:
+        """Its own key, where it has one."""
+        return self.key_file or self.key_variable
+
+
+class ChannelTable(_Table):
+    """One `[[channels]]`. What is None is as in every channel."""
+
+    id: ChannelId
+    project: str | None = None
+    replies: Annotated[ReplyMode, Field(strict=False)] | None = None
+    broadcast: bool | None = None
+    mention: bool | None = None
+    posts: Annotated[PostMode, Field(strict=False)] | None = None
+
+
+class ProjectsFile(_Table):
+    """The whole file."""
+
+    projects: Annotated[tuple[ProjectTable, ...], Field(strict=False), AfterValidator(_some)]
+    channels: Annotated[tuple[ChannelTable, ...], _list_of(1_000)] = ()

@@ -1,0 +1,145 @@
+"""Where jobs go, from the environment: one project by itself, and what those of a projects' file leave out."""
+
+from dataclasses import dataclass
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+
+from bot.app.settings.projects.tables import ChannelTable, ProjectsFile, ProjectTable
+from bot.domain.projects import ChannelSettings, JobApiAbilities, Project, Projects, ReplyMode
+from bot.jobs.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
+from bot.runtime.settings import Settings
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """A project with where its jobs go. `id` is what the job API calls it."""
+
+    project: Project
+    id: str
+    job_api: JobApiSettings
+
+
+class JobApiVariables(Settings):
+    """The settings about projects and their job APIs."""
+
+    projects_file: ProjectsFile | None = Field(
+        default=None,
+        alias="PAGEHAND_PROJECTS",
+        description="the path of a TOML file, where there are several projects",
+    )
+    job_api_url: BaseUrl | None = Field(
+        default=None,
+        validate_default=True,
+        alias="JOB_API_URL",
+        description="the base address of the job API, without /v2: ask whoever runs it",
+    )
+    job_api_key: ApiKey | None = Field(
+        default=None,
+        validate_default=True,
+        alias="JOB_API_KEY",
+        description="an admin API key, from the API keys page of the project owner's dashboard",
+    )
+    job_api_project: ProjectId | None = Field(
+        default=None,
+        validate_default=True,
+        alias="JOB_API_PROJECT",
+        min_length=1,
+        description="the id of the documentation project that jobs work on",
+    )
+    job_api_get_path: GetPath = Field(
+        default=GET_PATH, alias="JOB_API_GET_PATH", description="the path that reads a job"
+    )
+    job_api_timeout: float = Field(
+        default=20.0, gt=0, le=60, alias="JOB_API_TIMEOUT", description="seconds that one call may take in all"
+    )
+    job_api_idempotent: bool = Field(
+        default=False,
+        alias="JOB_API_IDEMPOTENT",
+        description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
+        "then what may have arrived is sent again without asking",
+    )
+    job_api_requester: bool = Field(
+        default=False,
+        alias="JOB_API_REQUESTER",
+        description="true if the job API takes who asked (Pagehand's job server does): then the name, the Slack user "
+        "id and the thread's address go with each request, for the pull request",
+    )
+    job_api_cancel: bool = Field(
+        default=False,
+        alias="JOB_API_CANCEL",
+        description="true if the job API can cancel a job (Pagehand's job server can); otherwise a stop is a message "
+        "to the agent",
+    )
+    job_api_files: bool = Field(
+        default=False,
+        alias="JOB_API_FILES",
+        description="true if the job API takes files (Pagehand's job server does); otherwise the agent gets links",
+    )
+    replies: ReplyMode = Field(
+        default=ReplyMode.EVERYONE,
+        alias="PAGEHAND_REPLIES",
+        description="whose replies in a job's thread are sent: those of everyone or of participants, or mentions only",
+    )
+
+    @field_validator("job_api_url", "job_api_key", "job_api_project")
+    @classmethod
+    def _needed_without_a_file(cls, value: object, info: ValidationInfo) -> object:
+        if value is None and info.data.get("projects_file", "unreadable") is None:
+            raise ValueError("is missing")
+        return value
+
+    @property
+    def projects(self) -> tuple[ProjectSettings, ...]:
+        """Every project, with where its jobs go."""
+        if self.projects_file is None:
+            name = self.job_api_project or ""
+            return (self._project(ProjectTable.model_construct(name=name, project=name)),)
+        return tuple(map(self._project, self.projects_file.projects))
+
+    @property
+    def known_projects(self) -> Projects:
+        """What a request's project is chosen from, and how channels are set up."""
+        tables = self.projects_file.channels if self.projects_file else ()
+        return Projects(
+            all=tuple(each.project for each in self.projects),
+            channels={table.id: self._channel(table) for table in tables},
+            any_channel=ChannelSettings(replies=self.replies),
+        )
+
+    def _project(self, table: ProjectTable) -> ProjectSettings:
+        abilities = self._abilities(table)
+        job_api = JobApiSettings(
+            base_url=table.url or self.job_api_url or "",
+            api_key=table.key or self.job_api_key or SecretStr(""),
+            get_path=table.get_path or self.job_api_get_path,
+            timeout=table.timeout or self.job_api_timeout,
+            can_cancel=abilities.cancel,
+            takes_files=abilities.files,
+        )
+        channels = self.projects_file.channels if self.projects_file else ()
+        named = (channel.id for channel in channels if _is_of(channel, table))
+        project = Project(
+            table.name, frozenset({*table.channels, *named}), table.words, self._abilities(table), table.project
+        )
+        return ProjectSettings(project, table.project, job_api)
+
+    def _abilities(self, table: ProjectTable) -> JobApiAbilities:
+        return JobApiAbilities(
+            idempotent=self.job_api_idempotent if table.idempotent is None else table.idempotent,
+            requester=self.job_api_requester if table.requester is None else table.requester,
+            cancel=self.job_api_cancel if table.cancel is None else table.cancel,
+            files=self.job_api_files if table.files is None else table.files,
+        )
+
+    def _channel(self, table: ChannelTable) -> ChannelSettings:
+        usual = ChannelSettings(replies=self.replies)
+        return ChannelSettings(
+            replies=table.replies or usual.replies,
+            broadcast=usual.broadcast if table.broadcast is None else table.broadcast,
+            mention=usual.mention if table.mention is None else table.mention,
+            posts=table.posts or usual.posts,
+        )
+
+
+def _is_of(channel: ChannelTable, project: ProjectTable) -> bool:
+    return channel.project is not None and channel.project.casefold() == project.name.casefold()

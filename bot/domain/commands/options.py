@@ -1,0 +1,91 @@
+"""The options in front of a prompt: `project:NAME` and `quiet`, in any order. A name is one word; in quotation marks it
+is understood, too, and several words in them are answered as an unknown project.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.domain.context.mentions import with_names
+from bot.domain.context.message_text import BLANKS
+
+MAX_PROJECT_NAME = 200
+"""Characters of a project's name that are kept."""
+_OPTION = re.compile(
+    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|project(?:[:=]|\s++|\Z))|(?P<word>quiet)(?=\s|\Z)|(?i:project)[:=]"
+)
+"""With dashes, as in a terminal, it is forgiven; `Quiet` without them is how a sentence begins."""
+_CLOSING = {
+    '"': '"\u201d',
+    "'": "'\u2019",
+    "`": "`",
+    "\u201c": '\u201d\u201c"',
+    "\u201d": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u2018": "\u2019",
+    "\u00ab": "\u00bb",
+}
+"""By what each kind of opening quotation mark is closed: computers turn them while people type."""
+
+
+class OptionName(StrEnum):
+    """What can be said in front of a prompt."""
+
+    PROJECT = "project"
+    QUIET = "quiet"
+
+
+class OptionFault(StrEnum):
+    """What is wrong with an option."""
+
+    TWICE = "twice"
+    EMPTY = "empty"
+    UNCLOSED = "unclosed"
+    """Its value begins with a quotation mark and does not end with one."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was said: the project as it was written (empty: none), and that nobody is to be mentioned at the end."""
+
+    project: str = ""
+    quiet: bool = False
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True)
+class WrongOption:
+    """An option that cannot be understood: nothing is started."""
+
+    name: OptionName
+    fault: OptionFault
+
+
+def split_options(words: str) -> tuple[Options, str] | WrongOption:
+    """Returns the options in front of a prompt, and the prompt."""
+    said: dict[OptionName, str] = {}
+    rest = words.strip(BLANKS)
+    while (match := _OPTION.match(rest)) is not None:
+        name = OptionName.QUIET if match["flag"] or match["word"] else OptionName.PROJECT
+        if name in said:
+            return WrongOption(name, OptionFault.TWICE)
+        value = (name, rest[match.end() :]) if name is OptionName.QUIET else _value(rest[match.end() :])
+        if isinstance(value, OptionFault):
+            return WrongOption(name, value)
+        said[name], rest = value[0], value[1].lstrip(BLANKS)
+    project = with_names(said.get(OptionName.PROJECT, ""), {})[:MAX_PROJECT_NAME]
+    return Options(project, quiet=OptionName.QUIET in said), rest
+
+
+def _value(text: str) -> tuple[str, str] | OptionFault:
+    """Returns an option's value and what follows it."""
+    closing = _CLOSING.get(text[:1])
+    if closing is None:
+        value = text[: next((at for at, character in enumerate(text) if character in BLANKS), len(text))]
+        return (value, text[len(value) :]) if value else OptionFault.EMPTY
+    end = next((at for at, character in enumerate(text) if at and character in closing), 0)
+    if not end:
+        return OptionFault.UNCLOSED
+    return (text[1:end].strip(BLANKS), text[end + 1 :]) if text[1:end].strip(BLANKS) else OptionFault.EMPTY

@@ -1,0 +1,123 @@
+"""The words for Pagehand itself in a job's thread: what is written as one, and what was probably meant as one. Pure."""
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from bot.domain.context.message_text import BLANKS
+
+
+class ThreadWord(StrEnum):
+    """What is meant for Pagehand itself, written by itself in a job's thread, with `!` before it."""
+
+    STATUS = "status"
+    MUTE = "mute"
+    UNMUTE = "unmute"
+    STOP = "stop"
+    RETRY = "retry"
+    DISCARD = "discard"
+    """What the agent got done before it failed is thrown away."""
+    NEW = "new"
+    """Another job, with the prompt that follows."""
+    HELP = "help"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word for Pagehand itself; with NEW, the prompt of another job."""
+
+    word: ThreadWord
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class UnclearWord:
+    """Something that was probably meant as a word for Pagehand: its person is asked, and the agent does not get it."""
+
+    meant: ThreadWord
+
+
+_MARK = re.compile(r"[`*_~]{0,3}[!\uff01]{1,2}(?!!)[^\S\n]{0,3}")
+"""With which a word for Pagehand begins, also as it comes along when it is copied from a message. Three begin a note in
+Markdown.
+"""
+_NEW = re.compile(r"(new)([:,]?)(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
+_PUNCTUATION = ".,;:!\u2026\u3002\uff0c\uff01`*_~\"'()"
+_QUESTION = "?\uff1f"
+_UNMISTAKABLE = {str(word): word for word in ThreadWord if word is not ThreadWord.NEW} | dict.fromkeys(
+    ("cancel", "halt", "abort"), ThreadWord.STOP
+)
+_PROBABLY = _UNMISTAKABLE | {
+    "new": ThreadWord.NEW,
+    "again": ThreadWord.RETRY,
+    "redo": ThreadWord.RETRY,
+    "rerun": ThreadWord.RETRY,
+    "restart": ThreadWord.RETRY,
+    "start": ThreadWord.RETRY,
+    "progress": ThreadWord.STATUS,
+    "commands": ThreadWord.HELP,
+    "quit": ThreadWord.STOP,
+}
+_FILLERS = frozenset(
+    {"asap", "immediately", "it", "job", "me", "my", "now", "please", "pls", "plz", "right", "thanks", "that", "the"}
+    | {"this", "agent", "work", "working"}
+)
+"""Words that change nothing about the one beside them."""
+_LONGEST, _MOST_WORDS = 60, 3
+"""Characters of what can be a word for Pagehand with others beside it, and how many words besides fillers that has."""
+_LIKENESS = 0.7
+"""As difflib measures it: `stpo`, `statsu` and `retyr` are near enough, `note` and `step-by-step` are not."""
+_REPEATED = re.compile(r"(.)\1+")
+
+
+def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
+    """The word for Pagehand that a message is, or was probably meant to be; None of what is for the agent.
+
+    Args:
+        words: The message, as people see it.
+        addressed: It mentions Pagehand, so that a word counts without `!`, as it is.
+    """
+    mark = _MARK.match(words)
+    if mark is None and not addressed:
+        return None
+    said = words[mark.end() :] if mark else words
+    marked = mark is not None
+    return _another_job(said, marked=marked) or (_marked_word(said) if marked else _bare_word(said))
+
+
+def _another_job(said: str, *, marked: bool) -> Word | None:
+    found = _NEW.fullmatch(said)
+    if found is None or (found[2] and not marked):
+        return None
+    prompt = (found[3] or "").strip(BLANKS)
+    if prompt and not (marked or found[1].islower()):
+        return None  # `New …` is how a sentence begins
+    return Word(ThreadWord.NEW, prompt) if prompt else Word(ThreadWord.HELP)
+
+
+def _marked_word(said: str) -> Word | UnclearWord | None:
+    spoken = _spoken(said)
+    if not spoken or len(spoken) > _MOST_WORDS:
+        return None
+    if len(spoken) == 1 and (word := _UNMISTAKABLE.get(_REPEATED.sub(r"\1", spoken[0]))):
+        return Word(word)
+    near = get_close_matches(spoken[0].strip(_QUESTION + _PUNCTUATION), _PROBABLY, n=1, cutoff=_LIKENESS)
+    return UnclearWord(_PROBABLY[near[0]]) if near else None
+
+
+def _bare_word(said: str) -> Word | None:
+    """Without `!`, only the words themselves count, and a stop with what people say along with it."""
+    spoken = _spoken(said)
+    if len(spoken) != 1 or spoken[0] not in set(ThreadWord) or spoken[0] == ThreadWord.NEW:
+        return None
+    alone = said.strip(BLANKS + _PUNCTUATION).lower() == spoken[0]
+    return Word(ThreadWord(spoken[0])) if alone or spoken[0] == ThreadWord.STOP else None
+
+
+def _spoken(said: str) -> list[str]:
+    """The words of a short message that say something, in small letters; none of a long one."""
+    if len(said) > _LONGEST:
+        return []
+    spoken = (word.strip(_PUNCTUATION).lower() for word in said.split())
+    return [word for word in spoken if word and word not in _FILLERS]

@@ -1,0 +1,162 @@
+"""What people attach to their words in Slack: files, and messages of others that they forward. What is here is what an
+event carries: a reference to the file, which is read later.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.domain.context.cutting import without_last_word
+from bot.runtime.misleading_characters import displayable
+
+MOST_FILES, MOST_FORWARDED = 20, 10
+"""How many of them one message's are kept."""
+MOST_CHARACTERS = 20_000
+"""Of one forwarded message; the rest is cut off."""
+_NEVER_TEXT = (
+    "application/gzip",
+    "application/msword",
+    "application/pdf",
+    "application/vnd.",
+    "application/x-7z-compressed",
+    "application/x-gzip",
+    "application/x-tar",
+    "application/zip",
+    "audio/",
+    "font/",
+    "image/",
+    "video/",
+)
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters, but for spaces, and the one that colours begin with in the output of commands."""
+_TEXT_ALL_THE_SAME = frozenset({"image/svg+xml", "video/mp2t"})
+"""The second is what Slack takes a TypeScript file for, by its ending."""
+
+
+class FileMode(StrEnum):
+    """How Slack keeps a file (docs.slack.dev, "File object")."""
+
+    HOSTED = "hosted"
+    SNIPPET = "snippet"
+    EXTERNAL = "external"
+    """Somewhere else: Slack has a link to it only."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class SlackFile:
+    """A file in Slack. `size` is in bytes, 0 where Slack does not say; `url` is where it can be read with our token,
+    `permalink` where people see it; each can be empty. `must_look_up`: Slack tells all that only when it is asked.
+    """
+
+    id: str
+    name: str
+    mimetype: str = ""
+    size: int = 0
+    url: str = ""
+    permalink: str = ""
+    mode: FileMode = FileMode.HOSTED
+    must_look_up: bool = False
+
+    @property
+    def may_be_text(self) -> bool:
+        """Whether it is worth reading; whether it is text, its bytes tell."""
+        if self.mode is FileMode.EXTERNAL:
+            return False
+        return self.mimetype in _TEXT_ALL_THE_SAME or not self.mimetype.startswith(_NEVER_TEXT)
+
+
+@dataclass(frozen=True)
+class ForwardedMessage:
+    """Somebody's message that another person passed on, or linked to. `author` is a name, or, like whoever `text`
+    mentions, a marked mention (bot.domain.context.mentions). Every field can be empty.
+    """
+
+    author: str
+    text: str
+    url: str = ""
+    files: tuple[SlackFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file's bytes as Slack gave them, or their beginning where it is not `complete`."""
+
+    data: bytes
+    mimetype: str
+    complete: bool = True
+
+
+class FileProblem(StrEnum):
+    """Why the agent does not get a file."""
+
+    REFUSED = "refused"
+    """Slack does not give it: it was deleted, or Pagehand may not read it."""
+    ELSEWHERE = "elsewhere"
+    """It is not at Slack."""
+    TOO_LARGE = "too_large"
+    NOT_TAKEN = "not_taken"
+    """The project's job API does not take it."""
+    UNANSWERED = "unanswered"
+    """Slack did not give it for minutes."""
+
+
+@dataclass(frozen=True)
+class QuotedFile:
+    """A file beside a request. `text` is its content, or the beginning of it where it is not `complete`; None where the
+    file is no text, or there is a `problem`. `sent_along`: the agent gets the file itself.
+    """
+
+    file: SlackFile
+    text: str | None = None
+    complete: bool = True
+    sent_along: bool = False
+    problem: FileProblem | None = None
+
+
+def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
+    """Returns the file with its text as people see it, where its bytes are text that people could read. Of a beginning,
+    the last word is left out: a secret that was cut in two is not known for one.
+    """
+    text = decoded(content.data, complete=content.complete)
+    if text is None:
+        return QuotedFile(file)
+    shown = displayable(text)
+    return QuotedFile(file, shown if content.complete else without_last_word(shown), complete=content.complete)
+
+
+def decoded(data: bytes, *, complete: bool = True) -> str | None:
+    """Returns the text that bytes are, or the beginning of it, by their byte order mark, or else as UTF-8, or else as
+    Latin-1; None where that has characters that no text has.
+    """
+    for encoding in _encodings(data):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            text = decoder.decode(data, final=complete)
+        except UnicodeDecodeError:
+            continue
+        return None if _NO_TEXT.search(text) else text.removeprefix("\ufeff")
+    return None
+
+
+def _encodings(data: bytes) -> tuple[str, ...]:
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    if marked is not None:
+        return (marked,)
+    return (_unmarked_utf_16(data) or "utf-8", "cp1252", "latin-1")
+
+
+def _unmarked_utf_16(data: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of what is mostly Latin letters is zero."""
+    even, odd = data[::2].count(0), data[1::2].count(0)
+    if max(even, odd) * 4 < len(data) or min(even, odd):
+        return None
+    return "utf-16-le" if odd else "utf-16-be"

@@ -1,0 +1,1 @@
+"""Jobs: what a poll shows, what follows from it, and how often jobs are polled."""

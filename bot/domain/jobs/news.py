@@ -1,0 +1,205 @@
+"""Decides what a look at a job means for its people: what is told of it, and what the card shows. Pure.
+
+Where a job API tells no details, each function returns what it would have without them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.domain.jobs.details import (
+    SHOWN_WORDS,
+    JobDetails,
+    JobReport,
+    Progress,
+    PullRequestState,
+    digest,
+    end_mark,
+    progress_of,
+    report_of,
+    shortened,
+)
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job
+from bot.domain.jobs.poll_pace import Polling
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import (
+    JobActiveAgain,
+    JobArchived,
+    JobEnd,
+    JobFailed,
+    JobFinished,
+    JobSilent,
+    JobStarted,
+    JobStopped,
+    PullRequestFound,
+    QuestionAsked,
+)
+from bot.domain.projects import PostMode
+from bot.domain.threads.thread import ThreadState
+
+_NOTHING_TOLD = JobReport()
+
+
+def transitions(state: ThreadState, before: Job | None, details: JobDetails, polling: Polling) -> Iterator[NewNotice]:
+    """Yields what a look at a job tells that the one before did not; what was told in this round is among it."""
+    job, round_ = state.job, state.round
+    if job is None:
+        return
+    if before is None and not job.ended and polling.posts is PostMode.ALL:
+        started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
+        yield NewNotice(keys.JOB_STARTED, started, polling.hold_back)
+    if before is not None and job.status == before.status and not _ended_unseen(state, details):
+        return
+    if job.status == ACTIVE and before is not None and before.ended and round_:
+        if polling.posts is PostMode.ALL:
+            yield NewNotice(keys.job_active_again(round_), JobActiveAgain(), polling.hold_back)
+    elif job.status == COMPLETED and state.stopped_by:
+        yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
+    elif job.status == COMPLETED:
+        yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
+    elif job.status == FAILED:
+        yield NewNotice(keys.job_failed(round_), _failed(state, job.pr_link, details))
+    elif job.status == ARCHIVED:
+        yield NewNotice(keys.job_archived(round_), JobArchived())
+
+
+def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
+    link = None if _is_pending(details) else link
+    new = link is not None and link not in state.links
+    return JobFinished(
+        link or "",
+        new=new,
+        changed=new and bool(state.links),
+        again=state.finished_before,
+        report=_report(state, details, new_link=new),
+        person_id=state.asker_id,
+    )
+
+
+def _is_pending(details: JobDetails) -> bool:
+    """Whether the newest change has no pull request yet: one that is known is an earlier change's."""
+    return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
+
+
+def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFailed:
+    end = _finished(state, link, details)
+    return JobFailed(_report(state, details), end.link, new=end.new, changed=end.changed, person_id=end.person_id)
+
+
+def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
+    end = _finished(state, link, details)
+    return JobStopped(state.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
+
+
+def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
+    """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
+    job = state.job
+    if job is None or job.pr_link is None or job.pr_link in state.links:
+        return state, []
+    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.announced))
+    found = PullRequestFound(job.pr_link, changed=bool(state.links), alone=alone)
+    state = replace(state, links=(*state.links, job.pr_link))
+    return state, [] if _tell_of_an_end(news) else [NewNotice(keys.pull_request_found(found.link), found)]
+
+
+def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
+    """Tells of a job that is at work and of which nothing was seen for long, where nothing else would."""
+    at_work = state.job is not None and not state.job.ended
+    if polling.posts is PostMode.ALL or not at_work or now - state.changed_at < polling.silence:
+        return []
+    return [NewNotice(keys.job_silent(state.round), JobSilent())]
+
+
+def note_progress(
+    state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
+) -> ThreadState:
+    """Notes how far the agent is, once in `card_every` seconds: what comes sooner is left for a later look, since each
+    time the card is edited. `other_news`: the card is edited anyway. What was changed stays known while it is not told.
+
+    A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
+    """
+    progress = progress_of(details, ended=state.job is not None and state.job.ended)
+    progress = replace(progress, changes=progress.changes or state.progress.changes)
+    if progress == state.progress:
+        return state
+    only_further = _what_came_of_it(progress) == _what_came_of_it(state.progress) and not other_news
+    if only_further and now - state.progress_at < card_every:
+        return state
+    changed_at = state.changed_at if progress.plan == state.progress.plan else now
+    return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+
+
+def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
+    return progress.pull_request, progress.partial_files
+
+
+def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
+    """Notes when the agent was seen to begin and to end its newest work. `before` is the job as it was seen last."""
+    job = state.job
+    if job is None or before is None:
+        return state if job is None else replace(state, work_began_at=now, work_ended_at=now if job.ended else 0.0)
+    if not job.ended:
+        return replace(state, work_began_at=now if before.ended else state.work_began_at, work_ended_at=0.0)
+    if not before.ended:
+        return replace(state, work_ended_at=now)
+    # It was never seen at work, so nobody knows when that began.
+    return replace(state, work_began_at=0.0, work_ended_at=now) if _ended_unseen(state, details) else state
+
+
+def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
+    """Notes by what an end that is told now is known again."""
+    if not _tell_of_an_end(news):
+        return state
+    mark = end_mark(details)
+    return replace(state, last_end=replace(mark, revision=mark.revision or state.last_end.revision), asker_id="")
+
+
+def note_question(
+    state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Notes what the agent asks, and tells it unless the message of an end does. One to which a follow-up went out is
+    asked anew only once the job was seen without it.
+    """
+    if not details.question:
+        return replace(state, question="", answered=""), []
+    if not _is_new_question(state, details):
+        return state, []
+    by_end = _tell_of_an_end(news)
+    words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
+    notice = NewNotice(
+        keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id, details.question_fields)
+    )
+    return replace(state, question=asked, answered=""), [] if by_end else [notice]
+
+
+def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
+    return any(isinstance(notice.message, JobEnd) for notice in news)
+
+
+def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
+    """Whether the job's branch is as it was at the last end that was told; None where that cannot be told."""
+    before = state.last_end.revision
+    if before and details.revision:
+        return before == details.revision and not new_link
+    first_round = not state.finished_before and not state.links
+    if first_round and not new_link and details.changes is not None:
+        return details.changes.file_count == 0
+    return None
+
+
+def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
+    """Whether a job that has ended did so anew since its last end was told, though it was never seen at work."""
+    mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
+    return has_ended and bool(mark) and mark != state.last_end
+
+
+def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
+    """What is told of how a round ended; None where the job API tells nothing of it."""
+    report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
+    if not _is_new_question(state, details):
+        report = replace(report, question="", question_fields=())
+    return None if report == _NOTHING_TOLD else report
+
+
+def _is_new_question(state: ThreadState, details: JobDetails) -> bool:
+    return bool(details.question) and digest(details.question) not in {state.question, state.answered}

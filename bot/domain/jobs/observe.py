@@ -1,0 +1,263 @@
+"""Decides, from a thread's state and a poll of its job, what people are told and when to poll again. Pure.
+
+Two rules carry everything: what a job does is announced when it is observed, once a round (a round begins when a
+follow-up goes out); a link is announced once, ever. An observation that changes nothing announces nothing.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from bot.domain.jobs.details import NO_DETAILS
+from bot.domain.jobs.job import ARCHIVED, COMPLETED, Job, Problem
+from bot.domain.jobs.news import (
+    announce_link,
+    note_end,
+    note_progress,
+    note_question,
+    note_silence,
+    note_work,
+    transitions,
+)
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
+from bot.domain.notices import keys
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import (
+    AccessDenied,
+    JobDisappeared,
+    OutageEnded,
+    OutageStarted,
+    RequestSummary,
+)
+from bot.domain.notices.telling import told_though_muted
+from bot.domain.requests.request import RejectionReason
+from bot.domain.threads.thread import ThreadState
+
+GONE_AFTER_NOT_FOUND = 3
+MINUTE = 60.0
+EXPLAIN_WITHIN = 60.0
+"""Seconds for which a rejected follow-up waits for a poll of its job to tell why, while the job API does not answer."""
+
+
+@dataclass(frozen=True)
+class JobObserved:
+    """The job API showed the job."""
+
+    job: Job
+
+
+@dataclass(frozen=True)
+class JobNotFound:
+    """The job API answered 404."""
+
+
+@dataclass(frozen=True)
+class JobApiUnavailable:
+    """The job API could not be asked, or gave no usable answer. `status` is 401 or 403 where our key is the reason.
+
+    `retry_after` is in seconds; `words` are the job API's own.
+    """
+
+    reason: str
+    status: int | None = None
+    retry_after: float | None = None
+    problem: Problem = Problem.OUT_OF_REACH
+    words: str = ""
+
+    def until(self, now: float) -> int | None:
+        """When the job API lets itself be asked again, on the minute; None where it did not say, or that is soon."""
+        asked_to_wait = self.problem in {Problem.RATE_LIMITED, Problem.BUSY}
+        if not asked_to_wait or self.retry_after is None or self.retry_after < MINUTE:
+            return None
+        return int(math.ceil((now + self.retry_after) / MINUTE) * MINUTE)
+
+
+Observation = JobObserved | JobNotFound | JobApiUnavailable
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows from an observation. `next_poll_in` is in seconds; None: poll no more."""
+
+    state: ThreadState
+    notices: tuple[NewNotice, ...] = ()
+    card_changed: bool = False
+    next_poll_in: float | None = None
+
+
+def decide(
+    state: ThreadState, observation: Observation, now: float, polling: Polling, *, jitter: float = 0.5
+) -> Decision:
+    """Decides what one observation means. `jitter` is a random number from 0 to 1."""
+    match observation:
+        case JobObserved(job):
+            after, notices = _observed(state, job, now, polling)
+        case JobNotFound():
+            after, notices = _not_found(state)
+        case JobApiUnavailable():
+            after, notices = note_outage(state, observation, now, polling.patience)
+        case _:
+            assert_never(observation)
+    if state.muted_by:
+        notices = [notice for notice in notices if told_though_muted(notice.message)]
+    after, rejections = _explain_rejections(after, observation, now)
+    poll_in = next_poll_in(after, now, polling, jitter=jitter)
+    if poll_in is None:
+        after = replace(after, outage_since=None)  # nobody polls any more, so it would count as an outage for ever
+    elif isinstance(observation, JobApiUnavailable):
+        poll_in = max(poll_in, observation.retry_after or 0.0)
+    return Decision(after, (*rejections, *notices), _shown(after) != _shown(state), poll_in)
+
+
+def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str | None = None) -> ThreadState:
+    """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is polled for.
+
+    `asker_id` is who wrote it (empty: the requester), None where that is known already. The agent's question, if
+    there is one, is answered by it, and what was kept of a failure goes on with it.
+    """
+    return replace(
+        state,
+        asker_id=state.asker_id if asker_id is None else asker_id,
+        stopped_by="",
+        question="",
+        answered=state.question or state.answered,
+        round=state.round + 1,
+        announced=frozenset(),
+        changed_at=now,
+        poll_until=max(state.poll_until, now + polling.grace),
+        unseen=True,
+        finished_before=state.finished_before or any(map(keys.tells_of_a_finish, state.announced)),
+        progress=replace(state.progress, partial_files=0),
+    )
+
+
+def note_outage(
+    state: ThreadState,
+    failure: JobApiUnavailable,
+    now: float,
+    patience: float,
+    *,
+    waiting: RequestSummary | None = None,
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Notes an outage; it is announced once it has lasted for `patience` seconds, at once where our key is the reason.
+
+    `waiting`: a request that waits for its end.
+    """
+    since = state.outage_since if state.outage_since is not None else now
+    state = replace(state, outage_since=since)
+    if state.outage_announced:
+        # The card tells the newest reason: that of the last poll, or, where there is no job yet, of the request.
+        return (state if waiting and state.job else _with_outage(state, failure, now)), []
+    if failure.status is None and now - since < patience:
+        return state, []
+    state = replace(_with_outage(state, failure, now), outage_announced=True, outage_count=state.outage_count + 1)
+    return state, [outage_notice(keys.outage_started(state.outage_count), failure, now, waiting=waiting)]
+
+
+def outage_notice(
+    key: NoticeKey, failure: JobApiUnavailable, now: float, *, waiting: RequestSummary | None
+) -> NewNotice:
+    """Returns what is told of an outage. `waiting`: a request that waits for its end."""
+    if failure.status is not None:
+        return NewNotice(key, AccessDenied(failure.status, waiting))
+    return NewNotice(
+        key, OutageStarted(failure.problem, failure.reason, failure.words, failure.until(now), waiting=waiting)
+    )
+
+
+def with_problem(state: ThreadState, problem: Problem | None, text: str = "", until: int | None = None) -> ThreadState:
+    """Returns the state with this between the thread and its job, and nothing of what was before."""
+    return replace(state, problem=problem, problem_text=text, problem_until=until)
+
+
+def gone(state: ThreadState) -> ThreadState:
+    """Returns the state of a job that the job API does not know any more."""
+    return with_problem(state, Problem.GONE)
+
+
+def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason:
+    """Returns why a follow-up was rejected, by its job's state; one 404 alone does not mean that the job is gone."""
+    gone_for_good = state.problem is Problem.GONE
+    if state.job is not None and state.job.status == ARCHIVED and not gone_for_good:
+        return RejectionReason.ARCHIVED
+    return RejectionReason.NOT_FOUND if reason is RejectionReason.GONE and not gone_for_good else reason
+
+
+def _with_outage(state: ThreadState, failure: JobApiUnavailable, now: float) -> ThreadState:
+    problem = failure.problem if failure.status is None else Problem.NOT_ALLOWED
+    return with_problem(state, problem, failure.words, failure.until(now))
+
+
+def _explain_rejections(
+    state: ThreadState, observation: Observation, now: float
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Announces the rejections that waited for this poll, with what it tells of their reason."""
+    if isinstance(observation, JobApiUnavailable) and state.outage_since is not None:
+        next_poll_at = now + (observation.retry_after or 0.0)
+        if next_poll_at - state.outage_since < EXPLAIN_WITHIN:
+            return state, []
+    rejections, state = state.unexplained, replace(state, unexplained=())
+    if isinstance(observation, JobNotFound) and any(each.message.reason is RejectionReason.GONE for each in rejections):
+        state = gone(state)  # two different calls have said so
+    return state, [
+        NewNotice(each.key, replace(each.message, reason=why_rejected(state, each.message.reason)))
+        for each in rejections
+    ]
+
+
+def _not_found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
+    since = state.outage_since if state.outage_announced else None
+    state = replace(state, not_found_count=state.not_found_count + 1, outage_since=since)
+    if state.not_found_count < GONE_AFTER_NOT_FOUND or state.problem is Problem.GONE:
+        return state, []
+    return gone(state), [NewNotice(keys.JOB_DISAPPEARED, JobDisappeared())]
+
+
+def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
+    before, link_may_come = state.job, job.status == COMPLETED and job.pr_link is None
+    details = job.details or NO_DETAILS
+    job = _filled(replace(job, details=None), before)
+    recovery = _recovery(state)
+    state = replace(state, job=job, unseen=False, not_found_count=0, outage_since=None, outage_announced=False)
+    state = with_problem(state, None)
+    if job != before:
+        state = replace(state, changed_at=now)
+    if job.ended and not (before and before.ended and before.status == job.status):
+        state = replace(state, poll_until=max(state.poll_until, now + polling.grace if link_may_come else now))
+    state = note_progress(state, details, now, polling.card_every, other_news=job != before)
+    state = note_work(state, before, details, now)
+    told = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
+    news = [notice for notice in told if notice.key not in state.announced]
+    state = replace(state, announced=state.announced | {notice.key for notice in news})
+    state, link = announce_link(state, news)
+    state, question = note_question(state, details, news)
+    return note_end(state, details, news), recovery + news + link + question
+
+
+def _recovery(state: ThreadState) -> list[NewNotice]:
+    if not state.outage_announced:
+        return []
+    return [NewNotice(keys.outage_ended(state.outage_count), OutageEnded(state.problem))]
+
+
+def _filled(job: Job, before: Job | None) -> Job:
+    """Returns the job with what was observed earlier and is left out now: the link is null again in a new round."""
+    if before is None:
+        return job
+    return replace(
+        job,
+        id=before.id,
+        pr_link=job.pr_link or before.pr_link,
+        repository=job.repository or before.repository,
+        ref=job.ref or before.ref,
+        model=job.model or before.model,
+        created_at=job.created_at or before.created_at,
+        archived_at=job.archived_at or before.archived_at,
+    )
+
+
+def _shown(state: ThreadState) -> tuple[object, ...]:
+    """Returns what the card shows."""
+    problem = state.problem, state.problem_text, state.problem_until
+    return state.job, *problem, state.progress, bool(state.question), state.work_began_at, state.work_ended_at

@@ -1,0 +1,98 @@
+"""Decides how a job is stopped, and what people are told of it. Pure.
+
+Where the job API can cancel, that is asked for till the job is seen to have ended, which is safe to repeat; all that
+waits for the job waits for that. Elsewhere the agent is asked in words, which is best effort.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import assert_never
+
+from bot.domain.jobs.job import ARCHIVED, Job, Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.posts import AgentAskedToStop, JobStillStopping
+from bot.domain.requests.request import Request
+from bot.domain.threads.thread import ThreadState
+
+STOP_WORDS = "Stop. Change nothing more."
+"""What the agent is told where the job API cannot cancel."""
+CANCEL_AGAIN = 1.0
+"""Seconds till a job that was cancelled and has not ended yet is cancelled again, which tells where it stands."""
+STOP_PATIENCE = 30.0
+"""Seconds for which what comes after a stop waits for the job's end; our own job server ends it within 5."""
+
+
+class StopStep(Enum):
+    """What is to be done about a stop."""
+
+    NOTHING = "nothing"
+    """There is nothing to stop: the job has ended."""
+    DONE = "done"
+    """The job has ended since it was cancelled."""
+    CANCEL = "cancel"
+    ASK_AGENT = "ask_agent"
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """The job API took the cancel and answered with the job; None: a poll may have observed something newer."""
+
+    job: Job | None = None
+
+
+@dataclass(frozen=True)
+class NothingToStop:
+    """The job had ended."""
+
+
+def is_at_work(state: ThreadState, now: float) -> bool:
+    """Whether there may be something to stop: the job has not ended, or a follow-up went out and it did not show yet
+    what comes of that.
+    """
+    if state.job is None or state.job.status == ARCHIVED or state.problem is Problem.GONE:
+        return False
+    awaited = state.round > 0 and not state.announced and (state.unseen or now < state.poll_until)
+    return awaited or not state.job.ended
+
+
+def stop_step(state: ThreadState, now: float, *, can_cancel: bool) -> StopStep:
+    """Decides what a stop takes, by what is known of the job."""
+    if not is_at_work(state, now):
+        return StopStep.DONE if state.stopped_by else StopStep.NOTHING
+    return StopStep.CANCEL if can_cancel else StopStep.ASK_AGENT
+
+
+def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
+    """Prepares for a cancel: the end that the job comes to from now on is told as that of the stop, even if a poll sees
+    it before the cancel is answered.
+    """
+    match step:
+        case StopStep.CANCEL:
+            return replace(state, stopped_by=state.stopped_by or request.person_id)
+        case StopStep.NOTHING | StopStep.DONE | StopStep.ASK_AGENT:
+            return state
+        case _:
+            assert_never(step)
+
+
+def not_stopped(state: ThreadState, request: Request) -> ThreadState:
+    """Returns the state of a job of which this stop certainly came to nothing: its end is one like any other."""
+    return replace(state, stopped_by="") if state.stopped_by == request.person_id else state
+
+
+def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
+    """Tells, its person alone, that there is nothing to stop, as far as is known."""
+    unknown = state.job is None and state.problem is Problem.UNCERTAIN
+    answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
+    return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, answer))
+
+
+def still_stopping(request: Request) -> NewNotice:
+    """Tells that the job API took the stop, though the job shows no end."""
+    return NewNotice(keys.stop_told(request), JobStillStopping(request.person_id))
+
+
+def agent_asked(request: Request) -> NewNotice:
+    """Tells that the job API cannot stop a job, and what was done instead."""
+    return NewNotice(keys.stop_told(request), AgentAskedToStop(request.person_id))

@@ -1,0 +1,1 @@
+"""Requests: what people ask for, and how each is settled."""

@@ -1,0 +1,199 @@
+"""Decides, from what a reply says after an edit or a deletion, what becomes of its request. Pure.
+
+Words that have certainly not been sent follow the reply. Words that were sent, or may have been, stay what they were:
+then the new ones are kept beside them, and offered to the person once it is known how the sending ended.
+"""
+
+from dataclasses import replace
+
+from bot.domain.commands.options import Options
+from bot.domain.context.mentions import beginning, same_words
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
+    EarlierWords,
+    NewNotice,
+    Reaction,
+    ReplyEdited,
+)
+from bot.domain.notices.posts import ReplyNotFullySent
+from bot.domain.projects import ProjectReason
+from bot.domain.requests.request import (
+    NO_WORDS,
+    NOT_SENT_YET,
+    Attachments,
+    RejectionReason,
+    Reply,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
+from bot.domain.threads.reply_rules import ReplyMeaning, is_emoji_alone
+from bot.domain.threads.thread import ThreadOptions
+
+MAX_NAMES, MAX_NAME = 5, 100
+TAKEN_BACK_FOR = 86_400.0
+"""Seconds after words were written in which somebody who deletes them wants to know that they were sent."""
+MAX_QUOTED = 1_000
+"""Characters of the new words that an offer quotes from."""
+
+_EARLIER = {
+    RequestState.ACCEPTED: EarlierWords.ACCEPTED,
+    RequestState.REJECTED: EarlierWords.REJECTED,
+    RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
+}
+"""What became of the words of a request that has ended."""
+
+
+def revised(request: Request, reply: Reply) -> Request:
+    """The request as a version of its reply leaves it: unchanged by one that is not newer, or by somebody else."""
+    if reply.edited_at <= request.edited_at or not (reply.withdrawn or reply.person.id == request.person_id):
+        return request
+    words = "" if reply.withdrawn else reply.text
+    known = request.text if request.latest_text is None else request.latest_text
+    request = replace(request, edited_at=reply.edited_at)
+    if certainly_unsent(request) and not reply.withdrawn:
+        request = _with_attachments(request, reply.attachments)
+    if same_words(words, known) and not reply.withdrawn:
+        return request
+    if certainly_unsent(request):
+        return _with_words(request, words, withdrawn=reply.withdrawn)
+    return replace(request, latest_text=None if same_words(words, request.text) else words)
+
+
+def for_the_agent(reply: Reply, request: Request, means: ReplyMeaning) -> Reply:
+    """A newer version of a reply: thanks are not for the agent, while emoji are if they may answer its question."""
+    if means is ReplyMeaning.THANKS and certainly_unsent(request):
+        return replace(reply, text="", withdrawn=True)
+    held = means is ReplyMeaning.ASK_FIRST and request.state is RequestState.AWAITING_PERSON
+    return replace(reply, withdrawn=False) if held and is_emoji_alone(reply) else reply
+
+
+def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
+    """What is settled about a job that was not sent, after an edit of what asked for it. Equal to what was settled
+    where the edit changes no option; else its project is to be found out again. A choice by a button stays.
+    """
+    chosen = settled.project_reason is ProjectReason.CHOSEN
+    if said.quiet == settled.quiet and (chosen or said.project == settled.project_said):
+        return settled
+    if chosen:
+        return replace(settled, quiet=said.quiet)
+    return replace(settled, project_said=said.project, project_reason=None, quiet=said.quiet)
+
+
+def project_too_late(request: Request, settled: ThreadOptions, said: Options) -> NewNotice | None:
+    """Returns what is told, once, of an edit that names another project when the job was sent; None of any other."""
+    same = said.project.casefold() in {"", settled.project_said.casefold()}
+    if same or settled.project_reason is ProjectReason.CHOSEN or request.state is not RequestState.ACCEPTED:
+        return None
+    return NewNotice(
+        keys.project_too_late(request), ActionAnswered(request.person_id, ActionAnswer.SENT_FOR_ITS_PROJECT)
+    )
+
+
+def came_back(request: Request) -> Request:
+    """A request that may wait again, with what its reply came to say while it was being sent."""
+    if request.latest_text is None or not certainly_unsent(request):
+        return request
+    return _with_words(request, request.latest_text, withdrawn=not request.latest_text)
+
+
+def offer(request: Request) -> NewNotice | None:
+    """Returns the question whether to send the words that a reply has by now, one for each edit; None where there is
+    nothing to ask its person.
+    """
+    earlier = _EARLIER.get(request.state)
+    if not request.latest_text or earlier is None or request.problem == RejectionReason.NOT_PERMITTED:
+        return None
+    text = beginning(request.latest_text, MAX_QUOTED)
+    return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
+
+
+def taken_back(request: Request) -> NewNotice | None:
+    """Returns what is told, once, of words that were deleted when the agent had them; None of others, and of those that
+    were written long ago.
+    """
+    if request.latest_text != "" or request.state is not RequestState.ACCEPTED or not request.written_at:
+        return None
+    if float(request.edited_at) - float(request.written_at) > TAKEN_BACK_FOR:
+        return None
+    about = beginning(request.text, MAX_QUOTED)
+    told = ActionAnswered(request.person_id, ActionAnswer.SENT_BEFORE_DELETED, about)
+    return NewNotice(keys.reply_taken_back(request), told)
+
+
+def with_new_words(request: Request, now: float) -> Request:
+    """A request for the newest words of a reply whose earlier ones were sent. It keeps its place among the replies, and
+    was prepared with the press that asked for it.
+    """
+    follow_up_id = f"{request.reply_id}.{request.edited_at}"
+    return Request(
+        id=follow_up_id,
+        thread_id=request.thread_id,
+        kind=RequestKind.FOLLOW_UP,
+        source_key=f"edit/{follow_up_id}",
+        person_id=request.person_id,
+        text=request.latest_text or "",
+        written_at=request.written_at,
+        recorded_at=now,
+        edited_at=request.edited_at,
+        state=RequestState.WAITING,
+        team_id=request.team_id,
+        way_in=WayIn.BUTTON,
+    )
+
+
+def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
+    """Returns what is told, once, of a reply that held more, or less, than words."""
+    names = [" ".join(file.name.split())[:MAX_NAME] for file in attachments.files[:MAX_NAMES]]
+    message = ReplyNotFullySent(
+        request.person_id,
+        words_sent,
+        len(attachments.files),
+        tuple(name for name in names if name),
+        bool(attachments.forwarded),
+    )
+    return NewNotice(keys.reply_not_fully_sent(request), message)
+
+
+def reaction_of(state: RequestState) -> Reaction | None:
+    """The reaction that a reply carries while its request is in this state."""
+    match state:
+        case RequestState.RECEIVED | RequestState.PREPARING | RequestState.WAITING | RequestState.SENDING:
+            return Reaction.RECORDED
+        case RequestState.ACCEPTED:
+            return Reaction.ACCEPTED
+        case RequestState.REJECTED | RequestState.UNCERTAIN:
+            return Reaction.PROBLEM
+        case RequestState.WITHDRAWN | RequestState.AWAITING_PERSON:
+            return None
+
+
+def certainly_unsent(request: Request) -> bool:
+    """Whether nothing of a request has reached the job API, and nothing of it can be on its way there."""
+    return (
+        (request.state in NOT_SENT_YET and not request.uncertain)
+        or request.state in {RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
+        or (request.state is RequestState.REJECTED and request.problem == NO_WORDS)
+    )
+
+
+def _with_attachments(request: Request, attachments: Attachments) -> Request:
+    """With what the message holds by now besides words; what was prepared with other things is prepared anew."""
+    if attachments == request.attachments:
+        return request
+    state = RequestState.RECEIVED if request.state is RequestState.WAITING else request.state
+    return replace(request, attachments=attachments, state=state)
+
+
+def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
+    nothing = not words and not request.attachments
+    state = RequestState.WITHDRAWN if withdrawn or nothing else _still(request.state)
+    return replace(request, text=words, latest_text=None, state=state, problem="")
+
+
+def _still(state: RequestState) -> RequestState:
+    """Where a request stands that got new words before it was sent: where it stood, or at the beginning again."""
+    return state if state in NOT_SENT_YET | {RequestState.AWAITING_PERSON} else RequestState.RECEIVED

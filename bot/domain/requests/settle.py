@@ -1,0 +1,280 @@
+"""Decides, from the job API's answer to a request, what becomes of the request and what people are told. Pure."""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from bot.domain.context.mentions import beginning
+from bot.domain.jobs.discarding import Discarded, NotDiscarded, discard_answer, nothing_kept, told_of_discard
+from bot.domain.jobs.job import ARCHIVED, Job, Problem
+from bot.domain.jobs.observe import (
+    JobApiUnavailable,
+    JobObserved,
+    decide,
+    note_outage,
+    open_round,
+    outage_notice,
+    why_rejected,
+    with_problem,
+)
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
+from bot.domain.jobs.stopping import (
+    CANCEL_AGAIN,
+    STOP_PATIENCE,
+    Cancelled,
+    NothingToStop,
+    agent_asked,
+    not_stopped,
+    nothing_to_stop,
+    still_stopping,
+)
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, NewNotice, Reaction
+from bot.domain.notices.posts import RequestRejected, RequestSummary, RequestUncertain
+from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.reading import noted
+from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.runtime.backoff import Backoff
+
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
+PATIENCE = 60.0
+"""Seconds that a request may wait for the job API before the thread is told that it waits."""
+GIVE_UP_AFTER = 3 * 24 * 3600.0
+"""Seconds of trying after which a request is handed back to its person."""
+NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+_NEVER_IN_DOUBT = frozenset({RequestKind.START, RequestKind.DISCARD})
+"""Of what may have been taken by an earlier try, a refusal now tells all the same."""
+QUOTED = 200
+"""Characters of a follow-up that go with a message about it, so that people see which one is meant."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The job API accepted it and answered with the job. `outdated`: a poll may have observed something newer."""
+
+    job: Job
+    outdated: bool = False
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The job API will not have it, however often it is asked; `words` are its own."""
+
+    reason: RejectionReason
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """It may have arrived. `why` is for the log; `ask_again` where the server promises that the same key runs once."""
+
+    why: str
+    ask_again: bool = False
+    doubt: Doubt = Doubt.NO_ANSWER
+
+
+SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | Rejected | JobApiUnavailable | Uncertain
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What becomes of a request. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
+
+    request_state: RequestState
+    state: ThreadState
+    notices: tuple[NewNotice, ...] = ()
+    reaction: Reaction | None = None
+    due_in: float = 0.0
+    poll_in: float | None = None
+    problem: str = ""
+    uncertain: bool = False
+    """It may have arrived."""
+
+
+def settle(
+    request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float = 0.5
+) -> Settlement:
+    """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
+    settlement = _settled(request, state, outcome, now, polling, jitter=jitter)
+    if request.kind is RequestKind.STOP:
+        settlement = _certain_of_stop(request, settlement)
+    return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
+
+
+def _settled(
+    request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
+    match outcome:
+        case Accepted():
+            made = _accepted(request, state, outcome, now, polling, jitter=jitter)
+        case Cancelled():
+            made = _cancelled(request, state, outcome, now, polling)
+        case NothingToStop():
+            made = _nothing_stopped(request, state)
+        case Discarded() | NotDiscarded():
+            made = _discarded(request, state, outcome, now, polling)
+        case Rejected() if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
+            # An earlier try may have been taken, by a job that is gone or archived since: a refusal now denies nothing.
+            made = _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
+        case Rejected():
+            made = _rejected(request, state, outcome)
+        case JobApiUnavailable():
+            made = _unavailable(request, state, outcome, now, polling, jitter=jitter)
+        case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
+            made = _retried_later(request, state, NO_ANSWER, now, jitter)
+            made = replace(made, problem=why, uncertain=True)
+        case Uncertain():
+            made = _uncertain(request, state, outcome, now, polling)
+        case _:
+            assert_never(outcome)
+    return made
+
+
+def _nothing_stopped(request: Request, state: ThreadState) -> Settlement:
+    """A switch stops what it replaces by itself: nobody waits for an answer to that."""
+    told = () if request.way_in is WayIn.SWITCH else (nothing_to_stop(request, state),)
+    return Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
+
+
+def _unavailable(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
+    if _waited(request, now) < GIVE_UP_AFTER:
+        return _retried_later(request, state, outcome, now, jitter)
+    if request.uncertain:  # an earlier try may have arrived
+        return _uncertain(request, state, Uncertain(outcome.reason), now, polling)
+    return _handed_back(request, state)
+
+
+def _accepted(
+    request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
+    state = noted(state, request)
+    if request.kind is RequestKind.START:
+        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
+        return Settlement(RequestState.ACCEPTED, decision.state, decision.notices)
+    notices: tuple[NewNotice, ...] = ()
+    if not outcome.outdated:
+        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
+        state, notices = decision.state, decision.notices
+    if request.kind is RequestKind.STOP:
+        notices = (agent_asked(request), *notices)
+    if outcome.outdated or outcome.job.ended:
+        # The end that was observed may be that of earlier work, or already this one's: either is news when it comes.
+        state = open_round(state, now, polling)
+    if state.job is not None and state.job.status == ARCHIVED:
+        in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
+        return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)
+    return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
+
+
+def _cancelled(request: Request, state: ThreadState, outcome: Cancelled, now: float, polling: Polling) -> Settlement:
+    """The stop is over once the job is seen to have ended; what comes after it waits so long, within reason."""
+    notices: tuple[NewNotice, ...] = ()
+    if outcome.job is not None:
+        decision = decide(state, JobObserved(outcome.job), now, polling)
+        state, notices = decision.state, decision.notices
+    if state.job is None or state.job.ended:
+        return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
+    if _waited(request, now) >= STOP_PATIENCE:
+        return Settlement(RequestState.ACCEPTED, state, (*notices, still_stopping(request)), Reaction.ACCEPTED)
+    return Settlement(RequestState.WAITING, state, notices, due_in=CANCEL_AGAIN, uncertain=True)
+
+
+def _discarded(
+    request: Request, state: ThreadState, outcome: Discarded | NotDiscarded, now: float, polling: Polling
+) -> Settlement:
+    if isinstance(outcome, NotDiscarded):
+        return Settlement(RequestState.ACCEPTED, state, (told_of_discard(request, outcome.answer),))
+    notices: tuple[NewNotice, ...] = ()
+    if not outcome.outdated:
+        decision = decide(state, JobObserved(outcome.job), now, polling)
+        state, notices = decision.state, decision.notices
+    answer = discard_answer(outcome.job)
+    done = answer is ActionAnswer.DISCARDED
+    told = (*notices, told_of_discard(request, answer))
+    reaction = Reaction.ACCEPTED if done else None
+    return Settlement(RequestState.ACCEPTED, nothing_kept(state) if done else state, told, reaction)
+
+
+def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
+    """With what the job comes to told as its own end again, where the stop certainly came to nothing."""
+    nothing_done = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
+    if nothing_done and not (request.uncertain or settlement.uncertain):
+        return replace(settlement, state=not_stopped(settlement.state, request))
+    return settlement
+
+
+def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settlement:
+    notices: tuple[NewNotice, ...] = ()
+    if request.kind is RequestKind.START:
+        state = with_problem(state, Problem.REJECTED, outcome.words)
+        notices = (rejection(request, outcome.reason, outcome.words),)
+    elif (reason := why_rejected(state, outcome.reason)) in {RejectionReason.GONE, RejectionReason.ARCHIVED}:
+        notices = (rejection(request, reason, outcome.words),)
+    else:  # the next poll of the job tells whether it is archived or gone
+        message = RequestRejected(summary(request), outcome.reason, outcome.words)
+        waiting = UnexplainedRejection(keys.request_rejected(request), message)
+        state = replace(state, unexplained=(*state.unexplained, waiting))
+    return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=outcome.reason)
+
+
+def rejection(request: Request, reason: RejectionReason, words: str = "") -> NewNotice:
+    """Returns what the thread is told of a request that was not accepted; `words` are the job API's."""
+    return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason, words))
+
+
+def _retried_later(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, jitter: float
+) -> Settlement:
+    state, notices = _waiting(request, state, outcome, now)
+    due_in = max(BACKOFF.delay(request.attempts, jitter=jitter), outcome.retry_after or 0.0)
+    return Settlement(RequestState.WAITING, state, tuple(notices), due_in=due_in, problem=outcome.reason)
+
+
+def _waiting(
+    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Announces a request that waits. Where its job can be polled all the same, only the request is delayed: that is
+    told once for it, since each successful poll would end an outage.
+    """
+    patience = PATIENCE - (outcome.retry_after or 0.0)
+    if state.job is None or state.outage_since is not None:
+        return note_outage(state, outcome, now, patience, waiting=summary(request))
+    if outcome.status is None and _waited(request, now) < patience:
+        return state, []
+    return state, [outage_notice(keys.request_delayed(request), outcome, now, waiting=summary(request))]
+
+
+def _waited(request: Request, now: float) -> float:
+    return 0.0 if request.first_tried_at is None else now - request.first_tried_at
+
+
+def _handed_back(request: Request, state: ThreadState) -> Settlement:
+    reason = RejectionReason.TOO_OLD
+    notices = (rejection(request, reason),)
+    return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=reason)
+
+
+def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: float, polling: Polling) -> Settlement:
+    if request.kind is RequestKind.DISCARD:  # safe to repeat, whenever that is
+        return _handed_back(request, state)
+    job_ended = True
+    if request.kind is RequestKind.START:
+        state = with_problem(state, Problem.UNCERTAIN)
+    else:
+        job_ended = state.job is not None and state.job.ended
+        state = open_round(state, now, polling)  # if it arrived after all, what comes of it is news
+    told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt)
+    notice = NewNotice(keys.request_uncertain(request), told)
+    reaction = _problem_reaction(request)
+    return Settlement(RequestState.UNCERTAIN, state, (notice,), reaction, problem=outcome.why, uncertain=True)
+
+
+def summary(request: Request) -> RequestSummary:
+    """Returns what messages hold of a request: a follow-up's beginning, and nothing of a start's text."""
+    text = "" if request.kind is RequestKind.START else beginning(request.text, QUOTED)
+    return RequestSummary(request.id, request.person_id, request.kind, text)
+
+
+def _problem_reaction(request: Request) -> Reaction | None:
+    return None if request.kind is RequestKind.START else Reaction.PROBLEM

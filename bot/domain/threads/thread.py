@@ -1,0 +1,189 @@
+"""A job's thread in Slack, and its state."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bot.domain.jobs.details import EndMark, Progress
+from bot.domain.jobs.job import Job, Problem
+from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.posts import RequestRejected
+from bot.domain.projects import ProjectReason
+from bot.domain.requests.request import WayIn
+
+MAX_PARTICIPANTS = 50
+"""People who steered a job and are remembered for it: told of its end, and heard where only participants are."""
+
+
+class ThreadOrigin(StrEnum):
+    """With what a Slack thread began, which tells whose replies are meant for the job."""
+
+    CARD = "card"
+    """With the job's card."""
+    REQUEST = "request"
+    """With the message that asked for the job: a mention, a direct message."""
+    CONVERSATION = "conversation"
+    """As somebody else's conversation: only what mentions Pagehand is for the job."""
+
+
+@dataclass(frozen=True)
+class ThreadOptions:
+    """What was settled when a job was asked for.
+
+    Attributes:
+        way_in: How it was asked for.
+        quiet: Nobody is mentioned at its end.
+        project_said: The project that was named, as it was written; empty: none.
+        project_reason: Why the job is for its project; None while that is not decided.
+        context_chosen: Its person has chosen what goes along of the Slack thread, which may be nothing.
+    """
+
+    way_in: WayIn = WayIn.COMMAND
+    quiet: bool = False
+    project_said: str = ""
+    project_reason: ProjectReason | None = None
+    context_chosen: bool = False
+
+
+@dataclass(frozen=True)
+class UnexplainedRejection:
+    """A follow-up that the job API rejected, whose reason the next poll of the job tells."""
+
+    key: NoticeKey
+    message: RequestRejected
+
+
+@dataclass(frozen=True)
+class ThreadState:
+    """Where a thread's job stands, and what its people have been told. Times are seconds on the store's clock.
+
+    `round` counts the follow-ups that went out; what a job does is announced once a round. `announced` holds the keys
+    of this round's announcements, `links` each link announced so far. `finished_before`: in an earlier round the thread
+    was told that the job finished.
+
+    `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
+
+    `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
+    nobody did. `participants` are those who steered it, but for the requester, the newest last; `let_through` those of
+    whom only single replies were sent, when they said so. `read_until` is the `ts` of the last message of the Slack
+    thread up to which what others said there has gone to the agent, with requests that the job API accepted.
+
+    `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
+    be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an
+    outage, `outage_announced` whether the thread was told of it, `outage_count` of how many it was told.
+
+    `changed_at` is the last change (polling slows down from there); polling goes on till `poll_until` even though the
+    job has ended, since a link or the work on a follow-up can come late. `unseen`: a follow-up went out, and nobody
+    could look at the job since. `unexplained` are rejections that wait for the
+    next poll.
+
+    Of what a job API tells beyond its specification: `progress` is what the card shows, and came at `progress_at`;
+    `last_end` is by what the last end that was told is known again. `question` is the digest of the agent's question
+    that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
+    round's follow-up, till its end is told; empty: the thread's requester.
+
+    `replaced_by` is the thread of the job that was started instead, by a retry or a switch; empty: none was.
+
+    `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
+    ended; 0: it was not seen, or has not ended.
+
+    `restored`: it comes from a backup, and nothing new was sent since that was restored: what is news now may have been
+    told before.
+    """
+
+    job: Job | None = None
+    round: int = 0
+    announced: frozenset[NoticeKey] = frozenset()
+    links: tuple[str, ...] = ()
+    problem: Problem | None = None
+    problem_text: str = ""
+    problem_until: int | None = None
+    not_found_count: int = 0
+    outage_since: float | None = None
+    outage_announced: bool = False
+    outage_count: int = 0
+    changed_at: float = 0.0
+    poll_until: float = 0.0
+    unseen: bool = False
+    finished_before: bool = False
+    unexplained: tuple[UnexplainedRejection, ...] = ()
+    progress: Progress = field(default_factory=Progress)
+    progress_at: float = 0.0
+    last_end: EndMark = field(default_factory=EndMark)
+    question: str = ""
+    answered: str = ""
+    asker_id: str = ""
+    stopped_by: str = ""
+    muted_by: str = ""
+    read_until: str = ""
+    participants: tuple[str, ...] = ()
+    let_through: tuple[str, ...] = ()
+    replaced_by: str = ""
+    work_began_at: float = 0.0
+    work_ended_at: float = 0.0
+    restored: bool = False
+
+
+def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
+    """Whether the card shows more than how far the agent is."""
+    return _state_shown(before) != _state_shown(after)
+
+
+def _state_shown(state: ThreadState) -> tuple[object, ...]:
+    job = None if state.job is None else (state.job.id, state.job.status, state.job.pr_link)
+    return (job, state.problem, state.problem_text, state.problem_until, state.question)
+
+
+@dataclass(frozen=True)
+class FollowUpCounts:
+    """How many follow-ups the job API took, and how many wait to be sent."""
+
+    sent: int = 0
+    waiting: int = 0
+
+
+NO_FOLLOW_UPS = FollowUpCounts()
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The Slack thread of a job, and the job's card in it. In `prompt` mentions are marked.
+
+    Attributes:
+        id: Ours.
+        team_id: The workspace.
+        channel_id: The channel.
+        requester_id: Who asked for the job.
+        prompt: What was asked for.
+        project: The project's name; until `options.project_reason` is known, that of the Slack thread's earlier job,
+            or empty.
+        created_at: When it was recorded, in seconds since the epoch.
+        ts: The thread's first message; None while there is none, or where the job never came to have a card.
+        card_ts: The card, which is the first message or a reply; None till it is posted.
+        number: Which job of its Slack thread this is, from 0: replies go to the newest.
+        root_ts: The first message of the Slack thread that it was asked for in; empty: its card begins one. Where
+            another job is alive in that thread, this one has no `ts` until it has passed its checks.
+        follows: The thread of the job that it comes after, or instead of; empty: none.
+        origin: With what the Slack thread began.
+        options: What was settled when the job was asked for.
+        state: Where the job stands.
+        revision: Rises with each change of `state`.
+        has_replies: Something stands in the Slack thread below its first message; known of what is told privately only.
+    """
+
+    id: str
+    team_id: str
+    channel_id: str
+    requester_id: str
+    prompt: str
+    project: str
+    created_at: float
+    ts: str | None = None
+    card_ts: str | None = None
+    number: int = 0
+    root_ts: str = ""
+    follows: str = ""
+    origin: ThreadOrigin = ThreadOrigin.CARD
+    options: ThreadOptions = field(default_factory=ThreadOptions)
+    state: ThreadState = field(default_factory=ThreadState)
+    revision: int = 0
+    has_replies: bool = False

@@ -1,0 +1,192 @@
+"""What a person can ask for. Each is one transaction: when it returns, it is recorded; a redelivery changes nothing."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from bot.domain.people.preferences import Preference
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply
+from bot.domain.requests.written import Written
+from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
+from bot.domain.threads.thread import Thread
+from bot.errors import UnreadableRow
+from bot.ports.ports import HasDrafts, HasEarlyReplies, HasHomes, HasPreferences, Store
+from bot.service.channel_changes import (
+    ChannelTransaction,
+    is_first_answer,
+    is_newest,
+    known_job,
+    known_reply,
+    known_thread,
+)
+from bot.service.direct_messages import record_line, record_thanks
+from bot.service.following_jobs import alive
+from bot.service.replies import record_mention, record_reply, thread_of
+from bot.service.starts import RequestTransaction, new_request, record_start
+from bot.service.written_follow_ups import record_written
+
+logger = logging.getLogger(__name__)
+
+
+class ReplyTransaction(ChannelTransaction, HasEarlyReplies, Protocol):
+    """What recording a reply touches."""
+
+
+class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
+    """What somebody's preferences touch."""
+
+
+class Service:
+    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `terms` are
+    those by which replies are recorded.
+    """
+
+    def __init__(self, store: Store, *, on_commit: Callable[[], None], terms: ReplyTerms = ALL_REPLIES) -> None:
+        self._store = store
+        self._on_commit = on_commit
+        self._terms = terms
+
+    async def start(self, asked: NewJob) -> None:
+        """Records a job to start, by whatever way it was asked for; unless a newer version of the message that asks for
+        it came before.
+        """
+
+        async def work(tx: ReplyTransaction) -> None:
+            if asked.version is None or await is_newest(tx, asked.version):
+                known = await known_job(tx, asked)
+                if not await record_line(tx, known):
+                    await record_start(tx, known)
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def thank(self, thanks: Reply) -> None:
+        """Records that somebody thanks in a direct message, outside its threads."""
+
+        async def work(tx: ReplyTransaction) -> None:
+            if await is_newest(tx, thanks.version):
+                await record_thanks(tx, await known_reply(tx, thanks))
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def receive(self, reply: Reply) -> bool:
+        """Records a message in a thread: for the job there, or, where it mentions Pagehand and there is none, as a job
+        to start. False, and nothing recorded, where it is neither, or where what is known of that cannot be read.
+        """
+        return await self._record(reply)
+
+    async def revise(self, reply: Reply) -> bool:
+        """Records what a message says as of an edit or a deletion, in whatever order. False: see `receive`."""
+        return await self._record(reply)
+
+    async def _record(self, received: Reply) -> bool:
+        async def work(tx: ReplyTransaction) -> bool:
+            if may_be_for_us(received) and not await is_newest(tx, received.version):
+                return True
+            reply = await known_reply(tx, received)
+            thread, kept = await thread_of(tx, reply), False
+            if thread is None:
+                kept = await tx.early_replies.keep(reply)
+                # This waited for the cards on their way: the one in question may have arrived in the meantime, with
+                # others still coming.
+                thread = await thread_of(tx, reply)
+            if thread is not None:
+                await record_reply(tx, thread, reply, self._terms)
+            return thread is not None or kept or await record_mention(tx, reply, self._terms)
+
+        try:
+            recorded = await self._store.transact(work, urgent=True)
+        except UnreadableRow as error:
+            logger.error("a reply in %s goes nowhere: %s", received.channel_id, error)  # noqa: TRY400 - a traceback could quote the row
+            return False
+        if recorded:
+            self._on_commit()
+        return recorded
+
+    async def act(self, action: Action) -> bool:
+        """Records what somebody wants done about a job; whether they may, and what comes of it, is found out later.
+        False where there is no record of that job, or of the request that it is about.
+        """
+
+        async def work(tx: ChannelTransaction) -> bool:
+            thread = await _thread_of(tx, action)
+            if thread is not None:
+                request = new_request(
+                    thread, action.kind, action.source_key, action.person, action.argument, way_in=action.way_in
+                )
+                await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
+            return thread is not None
+
+        known = await self._store.transact(work, urgent=True)
+        self._on_commit()
+        return known
+
+    async def follow_up(self, written: Written) -> bool:
+        """Records a follow-up that is no message: it takes its place by the time when it was recorded. False where
+        there is no record of that job.
+        """
+
+        async def work(tx: RequestTransaction) -> bool:
+            thread = await tx.threads.get(written.thread_id)
+            if thread is not None:  # somebody may look at the card of a job that another one has replaced
+                await record_written(tx, await alive(tx, thread), written)
+            return thread is not None
+
+        known = await self._store.transact(work, urgent=True)
+        self._on_commit()
+        return known
+
+    async def follow_channel(self, old: str, new: str, at: float) -> None:
+        """Records that a channel has another id, since a time in seconds."""
+        await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
+
+    async def is_first_answer(self, version: MessageVersion) -> bool:
+        """Whether the writer of a message is to get a private answer that is no notice: another process, to which Slack
+        brought the same message, may have given it. It may get lost where this one ends before it does.
+        """
+        return await self._store.transact(lambda tx: is_first_answer(tx, version))
+
+    async def draft(self, person_id: str, place: str) -> str:
+        """What somebody typed into a modal that was opened here, and did not submit."""
+        return await self._store.transact(lambda tx: tx.drafts.get(person_id, place))
+
+    async def save_draft(self, person_id: str, place: str, text: str) -> None:
+        """Keeps what somebody typed; nothing: forgets it."""
+
+        async def work(tx: HasDrafts) -> None:
+            if text.strip():
+                await tx.drafts.save(person_id, place, text)
+            else:
+                await tx.drafts.delete(person_id, place)
+
+        await self._store.transact(work)
+
+    async def preference(self, person_id: str) -> Preference:
+        """What somebody prefers."""
+        return await self._store.transact(lambda tx: tx.preferences.get(person_id))
+
+    async def save_preference(self, person_id: str, preference: Preference) -> None:
+        """Keeps what somebody prefers."""
+
+        async def work(tx: PreferenceTransaction) -> None:
+            await tx.preferences.save(person_id, preference)
+            await tx.homes.changed(person_id, due_in=0.0)
+
+        await self._store.transact(work, urgent=True)
+        self._on_commit()
+
+    async def open_home(self, person_id: str, *, page: int = 0) -> None:
+        """Has somebody's Home published, from now on whenever it changes."""
+        await self._store.transact(lambda tx: tx.homes.opened(person_id, page=page), urgent=True)
+        self._on_commit()
+
+
+async def _thread_of(tx: ChannelTransaction, action: Action) -> Thread | None:
+    if action.argument and not action.thread_id and not action.card_ts:
+        request = await tx.requests.get(action.argument)
+        return await tx.threads.get(request.thread_id) if request else None
+    return await known_thread(tx, action)

@@ -1,0 +1,230 @@
+"""What becomes of what people do about a job: a button, a word, a reaction. Each function is part of a transaction in
+which the thread is locked, and by which it is known that the person may.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bot.domain.context.mentions import beginning
+from bot.domain.jobs.observe import with_problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import (
+    CARD_CHANGED,
+    ActionAnswer,
+    ActionAnswered,
+    AnswerRequested,
+    JobIdRequested,
+    NewNotice,
+    PersonalMessage,
+    PromptRequested,
+    Reaction,
+    StatusRequested,
+)
+from bot.domain.people.home import can_be_retried
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.edits import MAX_QUOTED, with_new_words
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.threads.direct_messages import lines_with, may_be_job
+from bot.domain.threads.surfaces import surface_of
+from bot.domain.threads.thread import Thread
+from bot.service.action_terms import ActionTerms, ActionTransaction, keep_polling, note_steering
+from bot.service.audit_trail import note
+from bot.service.direct_messages import add_to_job, begin_job, job_of_line
+from bot.service.following_jobs import alive
+from bot.service.holds import ask_again
+from bot.service.obstacles import obstacle
+from bot.service.project_choices import choose_project
+from bot.service.replies import catch_up, release, send_new_words
+from bot.service.start_endings import reaction_notice
+from bot.service.starts import once_more, record_start
+
+_AUDITED: Mapping[ActionAnswer, AuditAction] = {
+    ActionAnswer.MUTED: AuditAction.MUTED,
+    ActionAnswer.UNMUTED: AuditAction.UNMUTED,
+    ActionAnswer.STOPPED_UNSENT: AuditAction.STOPPED,
+    ActionAnswer.SENT_AGAIN: AuditAction.RETRIED,
+    ActionAnswer.STARTED_AGAIN: AuditAction.RETRIED,
+    ActionAnswer.PROJECT_CHOSEN: AuditAction.PROJECT_CHOSEN,
+    ActionAnswer.PROJECT_SWITCHED: AuditAction.PROJECT_CHOSEN,
+    ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
+}
+"""What of it the audit trail keeps. A held reply that is sent is noted when it goes out, as every other."""
+
+
+_ABOUT_REPLIES = frozenset(
+    {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
+)
+"""The text of each is the id of a reply's request."""
+
+
+async def writer_of(tx: ActionTransaction, action: Request) -> str:
+    """Who wrote the reply that an action is about; empty where it is about none that is known."""
+    reply = await _reply_of(tx, action)
+    return reply.person_id if reply else ""
+
+
+async def _reply_of(tx: ActionTransaction, action: Request) -> Request | None:
+    reply = await tx.requests.get(action.text) if action.kind in _ABOUT_REPLIES else None
+    return None if reply is None or reply.thread_id != action.thread_id else reply
+
+
+async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
+    """Does what an action asks for, answers it, and ends it."""
+    if (shown := _shown(thread, action)) is not None:
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
+        if action.kind is RequestKind.SHOW_STATUS:
+            await ask_again(tx, thread, action)
+    elif (answer := await _answer(tx, thread, action, terms)) is not None:
+        reply = await _reply_of(tx, action)
+        about = beginning(reply.text, MAX_QUOTED) if reply else ""
+        told = ActionAnswered(action.person_id, answer, about, asked_on=surface_of(action.source_key))
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
+        if answer in _AUDITED:
+            await note(tx, _AUDITED[answer], action, thread)
+    await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
+
+
+def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
+    """What somebody wants to see."""
+    match action.kind:
+        case RequestKind.SHOW_STATUS:
+            return StatusRequested(action.person_id)
+        case RequestKind.SHOW_PROMPT:
+            return PromptRequested(action.person_id, thread.prompt)
+        case RequestKind.SHOW_ANSWER:
+            return AnswerRequested(action.person_id, action.text)
+        case RequestKind.SHOW_JOB_ID:
+            return JobIdRequested(action.person_id)
+        case _:
+            return None
+
+
+async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+    match action.kind:
+        case RequestKind.SEND_AGAIN:
+            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text), terms)
+        case RequestKind.SEND_NEW_WORDS:
+            answer = await _send_new_words(tx, thread, action, terms)
+        case RequestKind.MUTE:
+            answer = await _mute(tx, thread, action.person_id, terms)
+        case RequestKind.UNMUTE:
+            answer = await _mute(tx, thread, "", terms)
+        case RequestKind.RETRY:
+            answer = await _retry(tx, thread, action, terms)
+        case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
+            answer = await _held(tx, thread, action, terms)
+        case RequestKind.CHOOSE_PROJECT:
+            answer = await choose_project(tx, thread, action, terms)
+        case _:
+            answer = None
+    return answer
+
+
+async def _send_again(
+    tx: ActionTransaction, thread: Thread, request: Request | None, terms: ActionTerms
+) -> ActionAnswer:
+    if request is not None and request.merged_into:
+        request = await tx.requests.get(request.merged_into)
+    if request is None or request.thread_id != thread.id:
+        return ActionAnswer.ALREADY_ACCEPTED
+    handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.TOO_OLD
+    if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
+        return ActionAnswer.ALREADY_ACCEPTED
+    if request.latest_text == "":
+        with_others = await tx.requests.merged_into(request.id)
+        return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
+    await _wait_again(tx, thread, request, terms)
+    return ActionAnswer.SENT_AGAIN
+
+
+async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:
+    await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
+    await catch_up(tx, replace(request, state=RequestState.WAITING))
+    if request.kind is not RequestKind.START:
+        if request.written_at:
+            noted = reaction_notice(request, Reaction.RECORDED, merge_seconds=terms.merge_seconds)
+            await tx.notices.add(thread.id, noted)
+        return
+    await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+
+
+async def _send_new_words(
+    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+) -> ActionAnswer | None:
+    request = await tx.requests.get(action.text)
+    if request is None:
+        return ActionAnswer.NOTHING_NEW
+    answer = await send_new_words(tx, await alive(tx, thread), request, terms.merge_seconds)
+    if answer is ActionAnswer.NEW_WORDS_SENT:
+        await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
+    return answer
+
+
+async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
+    if not (muted_by or thread.state.muted_by):
+        return ActionAnswer.NOT_MUTED
+    await keep_polling(tx, thread, replace(thread.state, muted_by=muted_by), terms)
+    if muted_by:
+        await tx.notices.drop_held(thread.id)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+    return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
+
+
+async def _retry(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+    """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
+    start = await tx.requests.find_start(thread.id)
+    if start is None:
+        return ActionAnswer.NOT_TO_BE_RETRIED
+    if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.TOO_OLD:
+        return await _send_again(tx, thread, start, terms)
+    if not can_be_retried(thread):
+        return ActionAnswer.NOT_TO_BE_RETRIED
+    await record_start(tx, once_more(thread, start, action))
+    return None
+
+
+async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+    """Does with a held reply what its person answered."""
+    waiting = await tx.requests.held(thread.id, action.person_id)
+    held = next((request for request in waiting if request.id == action.text), None)
+    line = await tx.requests.get(action.text)
+    if line is not None and may_be_job(line) and action.kind is not RequestKind.SEND_ALL_HELD:
+        return await _direct_message(tx, thread, action, lines_with(line, waiting), terms)
+    if action.kind is RequestKind.DISCARD_HELD:
+        return await _discard(tx, held)
+    if action.kind is RequestKind.SEND_HELD:
+        if held is None:
+            return ActionAnswer.NOTHING_NEW
+        return (
+            ActionAnswer.HELD_SENT if await release(tx, thread, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
+        )
+    await note_steering(tx, thread, action.person_id, terms, counts=True)
+    replies = [request for request in waiting if not may_be_job(request)]
+    released = [await release(tx, thread, request, terms.merge_seconds) for request in replies]
+    return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
+
+
+async def _direct_message(
+    tx: ActionTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
+) -> ActionAnswer | None:
+    """Makes lines of a direct message a job, or follow-ups of the one above; where that takes none, they wait on."""
+    if not lines:
+        return ActionAnswer.NOTHING_NEW
+    if action.kind is RequestKind.DISCARD_HELD:
+        await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]), merge_seconds=terms.merge_seconds)
+        return None
+    job = await alive(tx, thread)
+    if job.state.muted_by:
+        return ActionAnswer.NOT_ADDED_MUTED
+    if await obstacle(tx, job) is not None:
+        return ActionAnswer.NOT_ADDED
+    await add_to_job(tx, job, lines, merge_seconds=terms.merge_seconds)
+    return ActionAnswer.HELD_SENT
+
+
+async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:
+    if held is None:
+        return ActionAnswer.NOTHING_NEW
+    await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
+    return ActionAnswer.HELD_DISCARDED

@@ -1,0 +1,72 @@
+"""A channel whose id Slack changed is known by its first id: so what is recorded stays as it is, and so do the ids of
+requests, which are made of it. Each function is part of a transaction.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+from bot.domain.requests.actions import Action
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply
+from bot.domain.threads.thread import Thread
+from bot.ports.ports import HasMessageVersions
+from bot.ports.upkeep_store import HasChannelIds
+from bot.service.starts import RequestTransaction, request_id, source_key
+
+
+class ChannelTransaction(RequestTransaction, HasChannelIds, HasMessageVersions, Protocol):
+    """What finding what is known of a channel touches."""
+
+
+async def is_newest(tx: ChannelTransaction, version: MessageVersion) -> bool:
+    """Notes a version of a message. False where a newer one was seen, by whichever of the channel's ids."""
+    ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
+    return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
+
+
+async def is_first_answer(tx: ChannelTransaction, version: MessageVersion) -> bool:
+    """Notes that the writer of a message gets a private answer. False where they got it, by whichever of the ids."""
+    ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
+    return all([await tx.message_versions.answer(replace(version, channel_id=each)) for each in ids])
+
+
+async def known_job(tx: ChannelTransaction, asked: NewJob) -> NewJob:
+    """Returns a job to start as it is known, whatever its channel's id was when it was asked for."""
+    channel_id = await _known_channel(tx, asked.channel_id, asked.message_ts, asked.thread_ts)
+    key = source_key(channel_id, asked.message_ts) if asked.message_ts else asked.source_key
+    return replace(asked, channel_id=channel_id, source_key=key)
+
+
+async def known_reply(tx: ChannelTransaction, reply: Reply) -> Reply:
+    """The same of a message."""
+    channel_id = await _known_channel(tx, reply.channel_id, reply.message_ts, reply.thread_ts)
+    return replace(reply, channel_id=channel_id)
+
+
+async def known_thread(tx: ChannelTransaction, action: Action) -> Thread | None:
+    """Returns the thread that an action names, or in which its card is; None where there is none, or in another
+    channel.
+    """
+    ids = await tx.channel_ids.all_of(action.channel_id) if action.channel_id else ()
+    if not action.card_ts:
+        thread = await tx.threads.get(action.thread_id)
+        return thread if thread is None or not ids or thread.channel_id in ids else None
+    for channel_id in ids:
+        if (thread := await tx.threads.find_by_card(channel_id, action.card_ts)) is not None:
+            return thread
+    return None
+
+
+async def _known_channel(tx: ChannelTransaction, channel_id: str, message_ts: str, thread_ts: str) -> str:
+    """Returns by which of its ids a channel is known here. What was recorded before it was known that the id had
+    changed is found by the id that it has.
+    """
+    ids = await tx.channel_ids.all_of(channel_id)
+    if len(ids) > 1:
+        for each in ids:
+            if message_ts and await tx.requests.get(request_id(source_key(each, message_ts))):
+                return each
+        for each in ids:
+            if thread_ts and await tx.threads.find_newest(each, thread_ts):
+                return each
+    return ids[0]

@@ -1,0 +1,112 @@
+"""What people write in a direct message, outside its threads, while a job there is in hand: they are asked whether it
+is a job of its own. Each function is part of a transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
+from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.service.holds import hold
+from bot.service.start_endings import reaction_notice
+from bot.service.starts import RequestTransaction, new_request, record_start, request_id, source_key_of
+
+MOST_LOOKED_AT = 10
+"""Jobs, the newest, among which the last one in hand is looked for."""
+
+
+async def record_line(tx: RequestTransaction, asked: NewJob) -> bool:
+    """Records what may be for the job above, and asks its person; what is written right after it needs no question of
+    its own. False where it is a job, or nothing new.
+    """
+    if not asked.may_be_reply or asked.thread_ts != asked.message_ts:
+        return False
+    if await tx.requests.get(request_id(asked.source_key)):
+        return True  # it was recorded before
+    found = job_in_hand(await _jobs_of(tx, asked.person, asked.channel_id), tx.now)
+    above = await tx.threads.get(found.id) if found is not None else None
+    if await tx.requests.get(request_id(asked.source_key)):
+        return True  # another process recorded it while this one waited for the thread
+    if above is None or job_in_hand([above], tx.now) is None:
+        return False
+    line = _line(tx, above, asked)
+    if len(lines_with(line, await tx.requests.held(above.id, asked.person.id))) > 1:
+        await tx.requests.add(line)
+    else:
+        await hold(tx, above, line)
+    return True
+
+
+async def _jobs_of(tx: RequestTransaction, person: Person, channel_id: str) -> list[Thread]:
+    newest = await tx.threads.newest_of(channel_id, limit=MOST_LOOKED_AT)
+    return [thread for thread in newest if thread.requester_id == person.id]
+
+
+def _line(tx: RequestTransaction, above: Thread, asked: NewJob) -> Request:
+    way_in = WayIn.DIRECT_MESSAGE
+    line = new_request(above, RequestKind.FOLLOW_UP, asked.source_key, asked.person, asked.prompt, way_in=way_in)
+    line = replace(line, written_at=asked.message_ts, recorded_at=tx.now, edited_at=asked.edited_at)
+    return replace(line, attachments=asked.attachments, state=RequestState.AWAITING_PERSON)
+
+
+async def record_thanks(tx: RequestTransaction, thanks: Reply) -> None:
+    """Has thanks carry their reaction, where there is a job that they can be for; they go nowhere."""
+    for last in (await _jobs_of(tx, thanks.person, thanks.channel_id))[:1]:
+        key, way_in = source_key_of(thanks), WayIn.DIRECT_MESSAGE
+        request = new_request(last, RequestKind.FOLLOW_UP, key, thanks.person, thanks.text, way_in=way_in)
+        request = replace(request, written_at=thanks.message_ts, recorded_at=tx.now, edited_at=thanks.edited_at)
+        request = replace(request, state=RequestState.WITHDRAWN)
+        if await tx.threads.get(last.id) and await tx.requests.add(request):
+            await tx.notices.add(last.id, reaction_notice(request, Reaction.WELCOME))
+
+
+async def begin_job(
+    tx: RequestTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
+) -> None:
+    """Makes a line, which waits in the thread of the job above, a job; what was written in one go with it, follow-ups
+    of that.
+    """
+    together = lines_with(line, await tx.requests.held(above.id, line.person_id))
+    await tx.requests.remove(line.id)  # a start has the id of its message, too
+    await record_start(tx, asked)
+    job = await tx.threads.get(line.id)
+    if job is not None:
+        others = [each for each in together if each.id != line.id]
+        await add_to_job(tx, job, others, merge_seconds=merge_seconds)
+
+
+def job_of_line(above: Thread, line: Request) -> NewJob:
+    """The job that a line asks for; `above` is the thread where it waited."""
+    return NewJob(
+        person=line.person,
+        channel_id=above.channel_id,
+        prompt=line.text,
+        source_key=line.source_key,
+        way_in=WayIn.DIRECT_MESSAGE,
+        thread_ts=line.written_at,
+        message_ts=line.written_at,
+        edited_at=line.edited_at,
+        origin=ThreadOrigin.REQUEST,
+        attachments=line.attachments,
+    )
+
+
+async def add_to_job(tx: RequestTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
+    """Has lines go on as follow-ups of a job, each in its turn."""
+    for line in lines:
+        released = replace(line, state=RequestState.RECEIVED)
+        await tx.requests.save(released)
+        if job.id != line.thread_id:
+            await tx.requests.move([released], job.id)
+        await tx.notices.add(job.id, reaction_notice(released, Reaction.RECORDED, merge_seconds=merge_seconds))
+
+
+async def ask_about_lines(tx: RequestTransaction, thread: Thread, person_id: str) -> None:
+    """Asks somebody about their lines of which they were not asked: the question stood for another one as well, which
+    is gone.
+    """
+    for line in filter(may_be_job, to_ask_about(await tx.requests.held(thread.id, person_id))):
+        await hold(tx, thread, line)

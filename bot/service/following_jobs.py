@@ -1,0 +1,120 @@
+"""How a job comes after another one in the same Slack thread, or replaces it. The new job takes its place once it has
+passed its checks, and ends the other one once it has its card; where it is refused, or has no room, nothing about the
+other one changes. Each function is part of a transaction in which both threads are locked.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+from bot.domain.jobs.following import goes_along, may_replace
+from bot.domain.jobs.job import Problem
+from bot.domain.jobs.stopping import is_at_work
+from bot.domain.notices import keys
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.surfaces import surface_of
+from bot.domain.threads.thread import Thread
+from bot.ports.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.service.action_terms import ActionTerms, ActionTransaction, keep_polling
+from bot.service.audit_trail import note
+from bot.service.start_endings import EndingTransaction, StartEnding, end_start
+from bot.service.starts import new_request
+
+_TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
+_DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
+_AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
+"""Of the ways in that replace a job."""
+_CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
+
+
+class FollowingTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
+    """What it touches that one job follows another."""
+
+
+async def take_place(tx: ActionTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
+    """Has a job that passed its checks take its place: from now on, replies in its Slack thread are for it, and what
+    waits there goes along. None where the job that it was to replace is not to be replaced any more, which is told.
+    """
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    replaces = start.way_in in _DONE and followed is not None
+    if replaces and followed is not None and not may_replace(followed, start):
+        await end_start(tx, thread, start, StartEnding(Problem.REJECTED, RejectionReason.REPLACED))
+        await _answer(tx, followed, start, _TOO_LATE[start.way_in])
+        return None
+    if thread.ts is None and thread.root_ts:
+        thread = await tx.threads.attach(thread)
+    if followed is None or followed.state.replaced_by == thread.id:
+        return thread
+    along = [request for request in await tx.requests.unsent(followed.id) if goes_along(request, start)]
+    await tx.requests.move(along, thread.id)
+    if replaces:
+        await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
+    if (replaces or along) and followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits, and offers no retry any more
+    return thread
+
+
+async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
+    """Ends the job that another one replaces, now that this one has its card; whoever asked for that is told."""
+    found = await _replaced_by(tx, thread)
+    if found is None:
+        return
+    followed, start = found
+    if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.stopped_by:
+        key = f"{start.source_key}/stop"
+        stop = new_request(followed, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
+        await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
+        await note(tx, AuditAction.STOPPED, stop, followed)
+    await _answer(tx, followed, start, _DONE[start.way_in])
+    await note(tx, _AUDITED[start.way_in], start, followed)
+
+
+async def give_back(tx: EndingTransaction, thread: Thread) -> None:
+    """Has a job be as it was before another one, which came to nothing, was to follow or replace it. What went along is
+    for it again, if it lives.
+    """
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    before = await tx.requests.find_start(followed.id) if followed is not None else None
+    if followed is None or before is None:
+        return
+    replaced = await _replaced_by(tx, thread) is not None
+    if before.state not in _CAME_TO_NOTHING:
+        await tx.requests.move(await tx.requests.unsent(thread.id), followed.id)
+    if replaced:
+        state = replace(followed.state, replaced_by="")
+        await tx.threads.save_state(followed.id, state, poll_in=None if state.job is None else 0.0)
+    if followed.card_ts is not None:
+        await tx.notices.add(followed.id, CARD_CHANGED)
+
+
+async def keep_followed(tx: EndingTransaction, thread: Thread) -> None:
+    """Has a job be as it was before one that is ended before it began, unless it was replaced already."""
+    if thread.card_ts is None or await _replaced_by(tx, thread) is None:
+        await give_back(tx, thread)
+
+
+async def alive(tx: HasThreads, thread: Thread) -> Thread:
+    """The thread of the job that was started instead, however often that was done."""
+    seen = {thread.id}
+    while thread.state.replaced_by not in {"", *seen}:
+        instead = await tx.threads.get(thread.state.replaced_by)
+        if instead is None:
+            break
+        seen.add(instead.id)
+        thread = instead
+    return thread
+
+
+async def _replaced_by(tx: EndingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
+    """The job that this one replaces, with this one's start; None where it replaces none."""
+    followed = await tx.threads.get(thread.follows) if thread.follows else None
+    start = await tx.requests.find_start(thread.id)
+    if followed is None or start is None or followed.state.replaced_by != thread.id:
+        return None
+    return followed, start
+
+
+async def _answer(tx: FollowingTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
+    told = ActionAnswered(start.person_id, answer, asked_on=surface_of(start.source_key))
+    await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))

@@ -1,0 +1,273 @@
+"""What becomes of a reply in a job's thread: recorded, refused with its reason, edited, withdrawn.
+
+Each function is part of a transaction in which the thread is locked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, Reaction
+from bot.domain.people.permissions import is_outsider
+from bot.domain.requests.edits import (
+    came_back,
+    for_the_agent,
+    not_fully_sent,
+    offer,
+    reaction_of,
+    revised,
+    taken_back,
+    with_new_words,
+)
+from bot.domain.requests.request import (
+    NO_WORDS,
+    NOT_SENT_YET,
+    Attachments,
+    RejectionReason,
+    Reply,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
+from bot.domain.requests.settle import rejection
+from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
+from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, meaning, never_began
+from bot.domain.threads.thread import Thread
+from bot.service.direct_messages import ask_about_lines, begin_job, record_line
+from bot.service.edited_starts import revise_start, start_caught_up
+from bot.service.holds import hold
+from bot.service.obstacles import obstacle
+from bot.service.start_endings import reaction_notice
+from bot.service.starts import (
+    RequestTransaction,
+    job_of_reply,
+    new_request,
+    newest_in,
+    record_start,
+    request_id,
+    source_key_of,
+)
+from bot.service.thread_words import record_word, tell_that_muted
+
+_ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
+SETTLING = 1.0
+"""Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
+
+
+async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+    """Records a message in the Slack thread of a job: as a follow-up, as what it wants of Pagehand, or with the reason
+    why it cannot be one. What is between people is left alone.
+    """
+    if reply.edited_at and await _revised_before(tx, thread, reply, terms):
+        return
+    if not reply.edited_at and await tx.requests.get(request_id(source_key_of(reply))):
+        return
+    if reply.withdrawn:
+        # Kept all the same: what was written before the edit or the deletion may come later.
+        withdrawn = replace(_follow_up(tx, thread, reply), text="", state=RequestState.WITHDRAWN)
+        await tx.requests.add(withdrawn)
+    elif reply.word is not None:
+        await record_word(tx, thread, reply, reply.word)
+    else:
+        await _record_words(tx, thread, reply, terms)
+
+
+async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    if means is ReplyMeaning.BETWEEN_PEOPLE:
+        return
+    if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
+        means = ReplyMeaning.SEND  # it will be refused: there is nothing to ask
+    match means:
+        case ReplyMeaning.MUTED:
+            await tell_that_muted(tx, thread, reply)
+        case ReplyMeaning.ASK_FIRST:
+            await hold(tx, thread, _follow_up(tx, thread, reply))
+        case ReplyMeaning.THANKS:
+            thanks = replace(_follow_up(tx, thread, reply), state=RequestState.WITHDRAWN)
+            if await tx.requests.add(thanks):
+                await tx.notices.add(thread.id, reaction_notice(thanks, Reaction.WELCOME))
+        case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
+            await record_start(tx, job_of_reply(reply, thread))
+        case ReplyMeaning.SEND:
+            request = await checked(tx, thread, _follow_up(tx, thread, reply))
+            if await tx.requests.add(request):
+                await _explain(tx, request, reply.attachments, terms.merge_seconds)
+
+
+def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
+    way_in = WayIn.MENTION if reply.mentions_us else WayIn.REPLY
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text, way_in=way_in)
+    request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
+    return replace(request, attachments=reply.attachments)
+
+
+async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
+    """Records a newer version of what was made of a message before; False where nothing was."""
+    first = await tx.requests.get(request_id(source_key_of(reply)))
+    if first is None:
+        return False
+    if first.kind is RequestKind.START:
+        await revise_start(tx, thread, first, reply)
+    elif first.kind is RequestKind.FOLLOW_UP:
+        before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
+        line = before[-1]
+        if says_it_is_a_job(reply, line):
+            asked = job_of_reply(reply, None)
+            await begin_job(tx, thread, line, asked, merge_seconds=terms.merge_seconds)
+            return True
+        await _revise(tx, thread, before, reply, terms)
+        if may_be_job(line):
+            await ask_about_lines(tx, thread, line.person_id)
+    return True
+
+
+async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms) -> bool:
+    """Records a job to start where a message in a thread without one mentions Pagehand. Of two at the same moment, the
+    second is for the job of the first. False where it asks for nothing.
+    """
+    if not asks_for_a_job(reply):
+        return False
+    asked = job_of_reply(reply, None)
+    if not (await record_line(tx, asked) or await record_start(tx, asked)):
+        thread = await thread_of(tx, reply)
+        if thread is None:
+            return False
+        await record_reply(tx, thread, reply, terms)
+    return True
+
+
+async def catch_up(tx: RequestTransaction, request: Request) -> None:
+    """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
+    after = came_back(request)
+    if after != request:
+        await tx.requests.save(after)
+    if request.kind is RequestKind.START:
+        await start_caught_up(tx, request, after)
+    elif after.state is not request.state:
+        of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
+        await _react_to_withdrawal(tx, after, of_reply[:-1])
+        await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts what waits
+    if (notice := offer(after) or taken_back(after)) is not None:
+        await tx.notices.add(after.thread_id, notice)
+
+
+async def _revise(
+    tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
+) -> None:
+    """Records a newer version of a reply. What was made of it last is what it changes."""
+    request, mode = before[-1], terms.modes(thread.channel_id)
+    means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
+    reply = for_the_agent(reply, request, means)
+    after = revised(request, reply)
+    reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
+    if after == request:
+        return
+    if request.state is after.state is RequestState.AWAITING_PERSON:
+        await _revise_held(tx, thread, request, after, means, merge_seconds=terms.merge_seconds)
+        return
+    if reopened and means is not ReplyMeaning.SEND:
+        await _reopen_otherwise(tx, thread, after, reply, means)
+        return
+    if reopened:
+        after = await checked(tx, thread, after)
+    await tx.requests.save(after)
+    if reopened:
+        await _explain(tx, after, reply.attachments, terms.merge_seconds)
+    elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
+        await _react_to_withdrawal(tx, after, before[:-1])
+        if thread.card_ts is not None:
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
+    elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
+        await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
+    notice = offer(after) or taken_back(after)
+    if notice is not None and after.latest_text != request.latest_text:
+        await tx.notices.add(thread.id, notice)
+
+
+async def _revise_held(
+    tx: RequestTransaction, thread: Thread, request: Request, now: Request, means: ReplyMeaning, *, merge_seconds: float
+) -> None:
+    """Of a reply whose person was asked: they are asked about its new words, unless these say whom they are for."""
+    says_more = (now.text, now.attachments) != (request.text, request.attachments)
+    if means is ReplyMeaning.SEND:
+        await release(tx, thread, now, merge_seconds)
+        return
+    await tx.requests.save(now)
+    if says_more and means is ReplyMeaning.ASK_FIRST:
+        await hold(tx, thread, now)
+
+
+async def _reopen_otherwise(
+    tx: RequestTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
+) -> None:
+    """Of a reply that was withdrawn, and says something again that cannot simply be sent."""
+    match means:
+        case ReplyMeaning.ASK_FIRST:
+            await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
+            await hold(tx, thread, replace(request, state=RequestState.AWAITING_PERSON))
+        case ReplyMeaning.MUTED:
+            await tell_that_muted(tx, thread, reply)
+        case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND | ReplyMeaning.THANKS:
+            pass
+
+
+def _holds_more(reply: Reply, request: Request) -> bool:
+    """Whether a newer version of a reply has files, or messages, that did not go with it."""
+    return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
+
+
+async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before: Sequence[Request]) -> None:
+    """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
+    reaction = reaction_of(before[-1].state) if before else None
+    await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
+
+
+async def checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
+    """A new request, refused where there is a reason for it."""
+    problem = await obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
+    return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
+
+
+async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
+    """Puts the reaction on the reply of a request that was just recorded, and says why it is not sent."""
+    reaction = reaction_of(request.state)
+    await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
+    sent = request.state in NOT_SENT_YET
+    if request.problem == NO_WORDS:
+        await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=False))
+    elif not sent:
+        await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
+
+
+async def release(tx: RequestTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
+    """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
+    released = await checked(tx, thread, replace(held, state=RequestState.RECEIVED))
+    await tx.requests.save(released)
+    await _explain(tx, released, held.attachments, merge_seconds)
+    return released.state in NOT_SENT_YET
+
+
+async def send_new_words(
+    tx: RequestTransaction, thread: Thread, request: Request, merge_seconds: float
+) -> ActionAnswer:
+    """Records the newest words of a message as a follow-up to this job, which may have replaced the one that got the
+    earlier words; the answer says how that went.
+    """
+    if offer(request) is None:
+        return ActionAnswer.NOTHING_NEW
+    follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
+    if not await tx.requests.add(follow_up):
+        return ActionAnswer.ALREADY_ACCEPTED
+    await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up
+    await _explain(tx, follow_up, Attachments(), merge_seconds)
+    waits = follow_up.state in NOT_SENT_YET
+    return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
+
+
+async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
+    """The thread of a message, locked: that of what was made of it before, or else the newest of its Slack thread."""
+    request = await tx.requests.get(request_id(source_key_of(reply)))
+    if request is not None:
+        return await tx.threads.get(request.thread_id)
+    return await newest_in(tx, reply.channel_id, reply.thread_ts) if reply.thread_ts else None

@@ -1,0 +1,176 @@
+"""How a job begins. Each function is part of a transaction."""
+
+from dataclasses import replace
+from typing import Protocol
+from uuid import NAMESPACE_URL, uuid5
+
+from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, Reply, Request, RequestKind, WayIn
+from bot.domain.threads.reply_rules import in_direct_message, never_began
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
+from bot.ports.ports import HasNotices, HasNow, HasRequests, HasThreads
+
+_ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
+"""Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
+_RACES = 3
+"""How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
+
+
+class RequestTransaction(HasNow, HasThreads, HasRequests, HasNotices, Protocol):
+    """What recording what people ask for touches: nothing is claimed, sent or delivered by that."""
+
+
+async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
+    """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread has
+    a job and no other was asked for on purpose.
+    """
+    for _ in range(_RACES):
+        before = await newest_in(tx, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
+        begins = bool(asked.message_ts) and asked.message_ts == asked.thread_ts  # a reply to it was recorded first
+        if before is not None and asked.way_in not in _ON_PURPOSE and not begins:
+            return False
+        if await tx.threads.get(request_id(asked.source_key)):
+            return False
+        if await _record(tx, asked, before):
+            return True
+    return False
+
+
+async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) -> bool:
+    options = ThreadOptions(
+        asked.way_in,
+        quiet=bool(asked.quiet),
+        project_said=asked.project_said,
+        context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
+    )
+    # Where another job is alive, replies are for that one until this one has passed its checks.
+    joins_now = before is None or never_began(before)
+    thread = Thread(
+        id=request_id(asked.source_key),
+        team_id=asked.person.team_id,
+        channel_id=asked.channel_id,
+        requester_id=asked.person.id,
+        prompt=asked.prompt,
+        project=before.project if before else "",
+        created_at=tx.now,
+        ts=(asked.thread_ts or None) if joins_now else None,
+        number=before.number + 1 if before and joins_now else 0,
+        root_ts=asked.thread_ts,
+        follows=asked.follows or (before.id if before else ""),
+        origin=before.origin if before else asked.origin,
+        options=options,
+        state=ThreadState(read_until=asked.read_until),
+    )
+    if not await tx.threads.add(thread):
+        return False
+    start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt, way_in=asked.way_in)
+    start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
+    start = replace(start, attachments=asked.attachments, context=asked.context)
+    return await tx.requests.add(start)
+
+
+async def newest_in(tx: HasThreads, channel_id: str, ts: str) -> Thread | None:
+    """The job of a Slack thread that replies there are for, locked: the newest, but for one that was taken back before
+    it began, where the job before it lives.
+    """
+    thread = newest = await tx.threads.find_newest(channel_id, ts)
+    while thread is not None and (followed := await _not_replaced_by(tx, thread)) is not None:
+        thread = followed
+    return newest if thread is None or never_began(thread) else thread
+
+
+async def _not_replaced_by(tx: HasThreads, thread: Thread) -> Thread | None:
+    if not thread.follows or not never_began(thread):
+        return None
+    followed = await tx.threads.get(thread.follows)
+    return None if followed is None or followed.state.replaced_by == thread.id else followed
+
+
+def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
+    """The same job, for whoever wants it once more. It is answered when it has passed its checks."""
+    return NewJob(
+        person=replace(action.person, team_id=thread.team_id),
+        channel_id=thread.channel_id,
+        prompt=thread.prompt,
+        source_key=f"retry/{action.source_key}",
+        way_in=WayIn.RETRY,
+        project_said=thread.options.project_said,
+        quiet=thread.options.quiet,
+        thread_ts=thread.ts or thread.root_ts,
+        origin=thread.origin,
+        attachments=start.attachments,
+        context=start.context,
+        context_chosen=thread.options.context_chosen,
+        read_until=start.written_at or thread.state.read_until,
+        follows=thread.id,
+    )
+
+
+def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
+    """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
+    thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.
+    """
+    options, prompt = asked_in(reply)
+    begins = reply.thread_ts in {"", reply.message_ts}
+    if thread is not None:
+        way_in, origin = WayIn.REPLY, thread.origin
+    else:
+        way_in = WayIn.DIRECT_MESSAGE if in_direct_message(reply) else WayIn.MENTION
+        origin = ThreadOrigin.REQUEST if begins else ThreadOrigin.CONVERSATION
+    return NewJob(
+        person=reply.person,
+        channel_id=reply.channel_id,
+        prompt=prompt,
+        source_key=source_key_of(reply),
+        way_in=way_in,
+        project_said=options.project,
+        quiet=options.quiet or None,
+        thread_ts=reply.thread_ts or reply.message_ts,
+        message_ts=reply.message_ts,
+        edited_at=reply.edited_at,
+        origin=origin,
+        attachments=reply.attachments,
+        may_be_reply=way_in is WayIn.DIRECT_MESSAGE and begins and reply.word is None and options == NO_OPTIONS,
+    )
+
+
+def asked_in(reply: Reply) -> tuple[Options, str]:
+    """The options in front of what a message asks for, and the rest of it."""
+    if reply.options is not None:
+        return reply.options, reply.text
+    split = split_options(reply.text)
+    return (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
+
+
+def new_request(
+    thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str, *, way_in: WayIn
+) -> Request:
+    """A request that was received."""
+    return Request(
+        id=request_id(source_key),
+        thread_id=thread.id,
+        kind=kind,
+        source_key=source_key,
+        person_id=person.id,
+        text=text,
+        written_at="",
+        recorded_at=thread.created_at,
+        team_id=person.team_id,
+        way_in=way_in,
+    )
+
+
+def source_key_of(reply: Reply) -> str:
+    """The same for all deliveries and versions of a message."""
+    return source_key(reply.channel_id, reply.message_ts)
+
+
+def source_key(channel_id: str, message_ts: str) -> str:
+    """As `source_key_of`, of a message in a channel."""
+    return f"message/{channel_id}/{message_ts}"
+
+
+def request_id(source_key: str) -> str:
+    """The same delivery always makes the same id, so that a second one finds the first."""
+    return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex
