@@ -21,6 +21,8 @@ from support.scratch import IN_MEMORY
 from bot.runtime.logging import NOISY
 from bot.store.schema.migration import migrate
 
+pytest_plugins = ["support.worlds.browser_fixtures"]
+
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """Programs that tests start hear it, also where `nohup` started the tests."""
 settings.register_profile("pagehand", deadline=None)

@@ -1,4 +1,4 @@
-"""Pages in MDX that no longer compile; MDX's own compiler agrees (contract/test_mdx_compiler.py)."""
+"""Pages in MDX that no longer compile; MDX's own compiler agrees (jobserver/contract/test_mdx_compiler.py)."""
 
 from pathlib import PurePosixPath
 

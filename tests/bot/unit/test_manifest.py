@@ -13,7 +13,7 @@ from referencing import Registry, Resource
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
 VERSIONS = ("1.0.0", "2.0.0")
 

@@ -7,7 +7,7 @@ from support.agents.packages import NotInstalled, Package, package_of, program_f
 
 from bot.jobserver.agents.named import NAMED
 
-README = Path(__file__).parents[2] / "bot" / "jobserver" / "README.md"
+README = Path(__file__).parents[3] / "bot" / "jobserver" / "README.md"
 PACKAGE = Package("@some/agent", "1.2.3", "agent")
 INSTALLS = """#!/bin/sh
 eval folder=\\${$(($# - 1))}

@@ -21,7 +21,7 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.none import NoSandbox
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="control groups are Linux's")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

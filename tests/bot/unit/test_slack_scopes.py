@@ -17,13 +17,13 @@ REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required)
 
 
 def test_they_are_those_of_the_manifest() -> None:
-    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text(encoding="utf-8"))
+    manifest = yaml.safe_load((Path(__file__).parents[3] / "manifest.yml").read_text(encoding="utf-8"))
     assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == [scope.name for scope in NEEDED_SCOPES]
 
 
 def test_no_words_name_a_scope_that_the_manifest_does_not_ask_for() -> None:
     """Whoever is asked to grant one would look for it in vain."""
-    modules = (Path(__file__).parents[2] / "bot" / "slack").rglob("*.py")
+    modules = (Path(__file__).parents[3] / "bot" / "slack").rglob("*.py")
     texts = [module.read_text(encoding="utf-8") for module in modules]
     assert {name for text in texts for name in re.findall(r"\b[a-z_]+:(?:read|write|history|join)\b", text)} <= ALL
 

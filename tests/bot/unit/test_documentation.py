@@ -10,7 +10,7 @@ from bot.app.settings.config import Config
 from bot.cli.main import main
 from bot.jobserver.settings import JobServerSettings
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for folder in (".", ".github", "bot", "bot/jobserver", "bot/workspace", "tests")

@@ -14,7 +14,7 @@ from bot.cli.extras import MODULES, Extra
 from bot.cli.main import main
 from bot.store.schema.migration import migrate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LIGHT = {"bot", "bot.cli", "bot.cli.error_reporting", "bot.cli.extras", "bot.cli.main", "bot.errors"}
 IMPORTED = """
 import atexit, json, sys

@@ -124,7 +124,7 @@ class Shell:
         assert "Unclosed" not in printed, printed
 
     def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        here = Path(__file__).parents[2]
+        here = Path(__file__).parents[3]
         kept = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "TMPDIR": str(self.scratch)}
         return kept | {"PYTHONPATH": str(here), "PYTHONUNBUFFERED": "1", **given}
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-WORKSPACE = Path(__file__).parents[2] / "bot" / "workspace"
+WORKSPACE = Path(__file__).parents[3] / "bot" / "workspace"
 README = (WORKSPACE / "README.md").read_text(encoding="utf-8")
 STATIC = WORKSPACE / "page" / "static"
 BELOW = {

@@ -17,7 +17,7 @@ from support.servers.free_ports import free_port
 
 from bot.workspace import WorkspaceServer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = (
     "README.md",
     ".github/CONTRIBUTING.md",
@@ -29,7 +29,7 @@ PAGES = (
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 SHORTER = (
     # Those that name no tests collect a few of theirs: all of them take ten seconds each.
-    (r"(\.venv/bin/pytest[^&\n]* -m heavy)", r"\1 tests/contract/test_real_agents.py"),
+    (r"(\.venv/bin/pytest[^&\n]* -m heavy)", r"\1 tests/jobserver/contract/test_real_agents.py"),
     (r'(?m)(\.venv/bin/pytest(?: -n \d+)?(?: -m "[^"\n]*")?)$', r"\1 tests/tutorial"),
     (r"(\.venv/bin/pytest\b[^&\n]*)", r"\1 --collect-only -q"),
     (r"-n \d+", "-n 0"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
-BOT = Path(__file__).parents[2] / "bot"
+BOT = Path(__file__).parents[3] / "bot"
 MODULES = sorted(BOT.rglob("*.py"))
 
 

@@ -14,7 +14,7 @@ from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.masking import RULES, Masked
 from bot.runtime.secrets.masking import mask_secrets as by_rules
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _CHANCE = random.Random(10)  # noqa: S311 - fakes, the same each time
 LETTERS, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
 

@@ -22,7 +22,7 @@ from bot.store.database.engine import engine_for
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ENTRY = AuditEntry(AuditAction.STEERED, Person("UANA", "T1"), "C1", "t1", "job-1", "docs", "reply")
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 PATIENCE = 60.0
 
 

@@ -11,7 +11,7 @@ from support.servers.connect_proxy import company_proxy
 from support.servers.relayed_model import KEY, relay_world, upstream_server
 
 ASKED = '{"model": "m", "messages": []}'
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 PROGRAM = f"""
 import asyncio, sys
 from pathlib import Path

@@ -28,7 +28,7 @@ from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace import Credentials, WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LINES = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text(encoding="utf-8").splitlines())
 SECRET = "planted-signing-secret"
 PATIENCE = 60.0

@@ -68,7 +68,7 @@ class Receiver:
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[str]]:
-    tests = Path(__file__).parents[1]
+    tests = Path(__file__).parents[2]
     command = [sys.executable, "-m", "support.servers.http_receiver_process", SECRET]
     with subprocess.Popen(command, cwd=tests, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
         yield started

@@ -63,7 +63,7 @@ class Run:
 
 async def started(directory: Path, *arguments: str, **environment: str) -> Run:
     """`python -m bot` in a directory of its own, with this environment only."""
-    own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[2])}
+    own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[3])}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "bot", *arguments),

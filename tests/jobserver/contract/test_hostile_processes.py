@@ -20,7 +20,7 @@ from support.worlds.jobserver_world import JOB, KEY, git, make_bare, running, un
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
 NOBODY = 65534
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass

@@ -149,7 +149,7 @@ async def test_only_what_was_subscribed_to_and_granted() -> None:
 
 
 def test_the_products_own_manifest_makes_an_app() -> None:
-    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text())
+    manifest = yaml.safe_load((Path(__file__).parents[3] / "manifest.yml").read_text())
     app = AppConfig.from_manifest(manifest)
     assert app.socket_mode
     assert app.command("/docs") is not None
