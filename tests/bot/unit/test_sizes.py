@@ -1,9 +1,8 @@
-"""The product stays in pieces that fit in a head: short functions, small modules, tables that say each thing once."""
+"""A function is one thought and a module one subject: neither outgrows what a reader holds."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median, quantiles
 
 BOT = Path(__file__).parents[3] / "bot"
 MODULES = sorted(BOT.rglob("*.py"))
@@ -16,16 +15,14 @@ def functions(module: Path) -> Iterator[tuple[str, int]]:
             yield f"{module.relative_to(BOT)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1
 
 
-def test_most_functions_are_short_and_none_is_long() -> None:
+def test_no_function_is_over_50_lines() -> None:
     lengths = dict(found for module in MODULES for found in functions(module))
-    assert median(lengths.values()) <= 6
-    assert quantiles(lengths.values(), n=10)[-1] <= 16
-    assert {name: lines for name, lines in lengths.items() if lines > 40} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
 
 
-def test_no_module_is_over_300_lines() -> None:
+def test_no_module_is_over_400_lines() -> None:
     lengths = {str(module.relative_to(BOT)): len(module.read_text(encoding="utf-8").splitlines()) for module in MODULES}
-    assert {name: lines for name, lines in lengths.items() if lines > 300} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > 400} == {}
 
 
 def test_no_table_has_a_key_twice() -> None:
