@@ -8,12 +8,12 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 
 from pydantic import SecretStr
 
 from bot.app.edges import Edges, open_edges
-from bot.app.roles import Role
 from bot.app.settings.config import Config
 from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling
@@ -40,6 +40,28 @@ from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.web_api import new_client
+
+
+class Role(Enum):
+    """What a process does. Any number of each can share one PostgreSQL."""
+
+    RUN = "run"
+    """Everything."""
+    WEB = "web"
+    """Receives Slack's signed requests, records and acknowledges them. Serves the health alone where Slack is reached
+    over Socket Mode."""
+    WORKER = "worker"
+    """Works on what is recorded; holds the connections to Slack where it is reached over Socket Mode."""
+
+    @property
+    def schedules(self) -> bool:
+        """Whether this process works on what is recorded."""
+        return self is not Role.WEB
+
+    def receives(self, *, over_socket_mode: bool) -> bool:
+        """Whether Slack's requests come to this process."""
+        return self is Role.RUN or (self is Role.WORKER) == over_socket_mode
+
 
 logger = logging.getLogger(__name__)
 

@@ -9,18 +9,21 @@ from functools import partial
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.edge_timings import EdgeTimings
 from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
 from bot.app.startup import SharedBudget, known_ids, newest_id, open_current_store, wait_for_identity
+from bot.domain.jobs.poll_pace import HOLD_BACK
 from bot.domain.notices.telling import Telling
 from bot.domain.projects import Projects
+from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
+from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.ports import Chat, JobApi, People, Requesters, Store
 from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
+from bot.slack.receiving.transports.socket_mode_connection import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
@@ -39,7 +42,27 @@ from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes, check_scopes
 from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.views import SlackViews
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
+
+
+@dataclass(frozen=True)
+class EdgeTimings:
+    """Times are in seconds.
+
+    Attributes:
+        slack_call: How long a call to Slack may take.
+        slack_ping: How often a Socket Mode connection is pinged.
+        job_api_pause: How long a project is left alone where the job API is too busy and names no time.
+        slack_limits: How often Slack may be called.
+        hold_back: How long a line about what a job begins waits for the job's end, which then is all that is posted.
+    """
+
+    slack_call: float = CALL_SECONDS
+    slack_ping: float = PING_INTERVAL
+    job_api_pause: float = DEFAULT_PAUSE
+    slack_limits: SlackLimits = SLACK_LIMITS
+    hold_back: float = HOLD_BACK
+
 
 logger = logging.getLogger(__name__)
 

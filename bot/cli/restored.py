@@ -13,7 +13,7 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
 from bot.ports.ports import Store, Transaction
-from bot.scheduler.request_results import record_result
+from bot.service.settle import record_result
 from bot.store.database.in_use import is_in_use
 from bot.store.database.url import existing_file
 from bot.store.store import open_store

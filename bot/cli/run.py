@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from bot.app import application
-from bot.app.roles import Role
+from bot.app.application import Role
 from bot.app.settings.config import database_url, load
 from bot.cli.database_location import lost_file_fault, mounted_file_systems, unshared_file_fault
 from bot.errors import ConfigError

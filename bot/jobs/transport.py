@@ -6,8 +6,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from bot.jobs.job_api_proxy import job_api_proxy
-from bot.jobs.settings import JobApiSettings
+from bot.jobs.settings import JobApiSettings, job_api_proxy
 
 
 class _Response(aiohttp.ClientResponse):

@@ -32,9 +32,8 @@ from bot.ports.slack import Files
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
-from bot.scheduler.request_claims import SenderTransaction
-from bot.scheduler.request_results import record_result, show_state
 from bot.scheduler.worker import WorkerSettings
+from bot.service.settle import SenderTransaction, record_result, show_state
 
 READ_SECONDS = 30.0
 """For reading one file from Slack."""

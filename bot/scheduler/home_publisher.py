@@ -13,8 +13,7 @@ from bot.ports.people_store import ClaimedHome
 from bot.ports.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.ports.slack import Members, Views
 from bot.runtime.health.report import ComponentStatus
-from bot.scheduler.work import NOTHING
-from bot.scheduler.worker import Worker, WorkerSettings
+from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
 
 logger = logging.getLogger(__name__)
 

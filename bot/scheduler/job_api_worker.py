@@ -2,15 +2,30 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TypeVar
 
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
 from bot.ports.ports import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
-from bot.scheduler.job_api_errors import unavailable
 from bot.scheduler.worker import Worker, WorkerSettings
+
+
+def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
+    """Returns what it means for a thread that the job API could not be asked."""
+    match error:
+        case JobApiNotAllowed():
+            return JobApiUnavailable("does not let Pagehand in", status=error.status)
+        case JobApiBusy():
+            limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
+            problem = Problem.RATE_LIMITED if limited else Problem.BUSY
+            return JobApiUnavailable("asks to wait", retry_after=error.retry_after, problem=problem, words=error.words)
+        case JobApiUnreachable():
+            return JobApiUnavailable("cannot be reached", retry_after=error.retry_after)
+
 
 Item = TypeVar("Item")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
+from bot.domain.jobs.details import JobDetails, digest
 from bot.domain.notices.deliver import (
     MAX_ATTEMPTS,
     MAX_FAULTS,
@@ -24,6 +25,7 @@ from bot.domain.notices.deliver import (
     rate_limit_delay,
 )
 from bot.domain.notices.messages import (
+    AnswerMissing,
     AnswerRequested,
     CardChanged,
     ReactionChanged,
@@ -32,20 +34,80 @@ from bot.domain.notices.posts import Delivery
 from bot.domain.notices.reactions import RemoveReaction, after_call, next_call
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
+from bot.domain.threads.thread import Thread
 from bot.errors import (
+    ChatBusy,
     ChatError,
+    ChatMissingScope,
+    ChatNotAllowed,
     ChatNotInChannel,
     ChatUncertain,
+    ChatUnreachable,
+    JobApiError,
+    JobGone,
 )
-from bot.ports.ports import Chat, Store
+from bot.ports.ports import Chat, JobApi, Store
 from bot.ports.store import ClaimedNotice
-from bot.scheduler.chat_errors import delivery_failure
-from bot.scheduler.undelivered import OutboxTransaction, give_up
-from bot.scheduler.whole_answers import WholeAnswers
-from bot.scheduler.work import left_by_delivering
-from bot.scheduler.worker import Worker, WorkerSettings
+from bot.scheduler.worker import Worker, WorkerSettings, left_by_delivering
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import replace_followed
+from bot.service.undeliverable import OutboxTransaction, give_up
+
+BLOCKS_REFUSED = frozenset(
+    {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
+)
+"""Slack's error codes for which the same words without blocks may be taken."""
+
+
+def delivery_failure(error: ChatError) -> DeliveryFailure:
+    """Returns what the error of a call means for the notice that was to be delivered."""
+    match error:
+        case ChatBusy():
+            return RateLimited(error.reason, error.retry_after, error.method)
+        case ChatUnreachable():
+            return Unreachable(error.reason, error.retry_after)
+        case ChatUncertain():
+            return DeliveryUncertain(error.reason)
+        case ChatNotAllowed():
+            return NotAllowed(error.reason)
+        case ChatMissingScope():
+            return DeliveryRejected(error.reason, missing_scopes=error.scopes)
+        case _:
+            return DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
+
+
+PATIENCE = 8.0
+"""Seconds that somebody waits for it: the notice is claimed meanwhile."""
+
+
+class WholeAnswers:
+    """The answers of agents in full, as the job API keeps them: Pagehand keeps their beginning only. A fetch that fails is told; the person can press again."""
+
+    def __init__(self, job_api: JobApi, *, patience: float = PATIENCE) -> None:
+        self._job_api = job_api
+        self._patience = patience
+
+    async def find(self, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
+        """Returns the request with the whole answer, or with why that cannot be shown."""
+        if thread.state.job is None:
+            return replace(wanted, missing=AnswerMissing.GONE)
+        try:
+            async with asyncio.timeout(self._patience):
+                job = await self._job_api.get(thread.project, thread.state.job.id)
+        except JobGone:
+            return replace(wanted, missing=AnswerMissing.GONE)
+        except (JobApiError, TimeoutError):
+            return replace(wanted, missing=AnswerMissing.NOT_NOW)
+        return _found(wanted, job.details)
+
+
+def _found(wanted: AnswerRequested, details: JobDetails | None) -> AnswerRequested:
+    if details is None or not details.summary:
+        return replace(wanted, missing=AnswerMissing.GONE)
+    if digest(details.summary) != wanted.answer_id:
+        return replace(wanted, missing=AnswerMissing.NEWER)
+    return replace(wanted, text=details.summary)
+
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")

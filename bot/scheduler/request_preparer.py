@@ -23,7 +23,6 @@ from bot.ports.ports import JobApi, People, Store, Transaction
 from bot.ports.slack import SlackReading
 from bot.ports.store import ClaimedRequest
 from bot.scheduler.preparing.context import ContextComposer, Gathered
-from bot.scheduler.preparing.found_out import FoundOut
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,
     Ready,
@@ -36,22 +35,18 @@ from bot.scheduler.preparing.outcomes import (
     refuse,
     wait_for_project,
 )
-from bot.scheduler.preparing.parts import Fetch, PartsFetcher
-from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.preparing.parts import Fetch, PartsFetcher, PreparerSettings, SharedThread, Together
 from bot.scheduler.preparing.slack_reading import (
+    FoundOut,
     NotAsked,
     NotToBeHadNow,
     PersonAndPlace,
     person_and_place,
 )
-from bot.scheduler.preparing.together import SharedThread, Together
-from bot.scheduler.work import ANYTHING, Work, left_by_preparing
-from bot.scheduler.worker import Worker, WorkerSettings
-from bot.service.action_terms import ActionTerms
-from bot.service.actions import carry_out, writer_of
+from bot.scheduler.worker import ANYTHING, Work, Worker, WorkerSettings, left_by_preparing
+from bot.service.actions import ActionTerms, carry_out, stop_unsent, writer_of
 from bot.service.audit_trail import note
-from bot.service.replies import SETTLING
-from bot.service.stops import stop_unsent
+from bot.service.reply import SETTLING
 
 AWAITING_START = 1.0
 """Seconds till a word in a thread is looked at again where another job is about to follow there."""

@@ -28,10 +28,8 @@ from bot.ports.store import ClaimedRequest
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls
-from bot.scheduler.request_claims import ClaimSettings, SenderTransaction, asker_id, open_claimed
-from bot.scheduler.request_results import give_back, record_result
-from bot.scheduler.work import NOTHING, left_by_sending
-from bot.scheduler.worker import WorkerSettings
+from bot.scheduler.worker import NOTHING, WorkerSettings, left_by_sending
+from bot.service.settle import ClaimSettings, SenderTransaction, asker_id, give_back, open_claimed, record_result
 
 logger = logging.getLogger(__name__)
 

@@ -21,14 +21,12 @@ from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
-from bot.scheduler.outbox import Outbox
-from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.outbox import Outbox, WholeAnswers
+from bot.scheduler.preparing.parts import PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import Retention
-from bot.scheduler.whole_answers import WholeAnswers
-from bot.scheduler.work import Work
-from bot.scheduler.worker import Worker, WorkerSettings
+from bot.scheduler.worker import Work, Worker, WorkerSettings
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""

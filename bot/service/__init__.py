@@ -1,4 +1,8 @@
-"""What a person can ask for. Each is one transaction: when it returns, it is recorded; a redelivery changes nothing."""
+"""What a person can ask for: the door to the other modules here.
+
+Each method is one transaction: when it returns, the request is recorded; a redelivery changes nothing. The functions of
+the other modules are parts of such a transaction, in which the thread is locked.
+"""
 
 import logging
 from collections.abc import Callable
@@ -24,9 +28,8 @@ from bot.service.channel_changes import (
 )
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.following_jobs import alive
-from bot.service.replies import record_mention, record_reply, thread_of
-from bot.service.starts import RequestTransaction, new_request, record_start
-from bot.service.written_follow_ups import record_written
+from bot.service.reply import record_mention, record_reply, record_written, thread_of
+from bot.service.start import RequestTransaction, new_request, record_start
 
 logger = logging.getLogger(__name__)
 

@@ -1,12 +1,13 @@
-"""What becomes of what people do about a job: a button, a word, a reaction. Each function is part of a transaction in
-which the thread is locked, and by which it is known that the person may.
-"""
+"""How actions on a job are handled (a button, a word, a reaction), once it is known that their person may."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from bot.domain.context.mentions import beginning
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     CARD_CHANGED,
@@ -20,23 +21,60 @@ from bot.domain.notices.messages import (
     Reaction,
     StatusRequested,
 )
+from bot.domain.notices.posts import RequestRejected
 from bot.domain.people.home import can_be_retried
+from bot.domain.projects import Projects
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.edits import MAX_QUOTED, with_new_words
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.settle import summary
 from bot.domain.threads.direct_messages import lines_with, may_be_job
+from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.surfaces import surface_of
-from bot.domain.threads.thread import Thread
-from bot.service.action_terms import ActionTerms, ActionTransaction, keep_polling, note_steering
+from bot.domain.threads.thread import Thread, ThreadState
+from bot.ports.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.service.audit_trail import note
-from bot.service.direct_messages import add_to_job, begin_job, job_of_line
-from bot.service.following_jobs import alive
-from bot.service.holds import ask_again
-from bot.service.obstacles import obstacle
-from bot.service.project_choices import choose_project
-from bot.service.replies import catch_up, release, send_new_words
-from bot.service.start_endings import reaction_notice
-from bot.service.starts import once_more, record_start
+from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
+from bot.service.following_jobs import alive, choose_project, keep_followed
+from bot.service.reply import catch_up, obstacle, release, send_new_words
+from bot.service.start import StartEnding, end_start, once_more, reaction_notice, record_start
+
+NOT_SENT = frozenset(
+    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
+)
+"""Of a start: its job can be changed or taken back before the job API hears of it."""
+
+
+class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, HasLimits, Protocol):
+    """What carrying out an action touches."""
+
+
+@dataclass(frozen=True)
+class ActionTerms:
+    """What actions go by: which projects there are, how jobs are polled, a random number from 0 to 1, and within how
+    many seconds replies are written that go out as one message.
+    """
+
+    projects: Projects
+    polling: Polling
+    jitter: float = 0.5
+    merge_seconds: float = 0.0
+
+
+async def note_steering(
+    tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
+) -> None:
+    """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
+    state = steered_by(thread, person_id, counts=counts)
+    if state != thread.state:
+        await keep_polling(tx, thread, state, terms)
+
+
+async def keep_polling(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
+    """Saves what is known of a job that is polled on, if it is polled."""
+    poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
+    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
@@ -228,3 +266,27 @@ async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:
         return ActionAnswer.NOTHING_NEW
     await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
     return ActionAnswer.HELD_DISCARDED
+
+
+async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> bool:
+    """Ends a job that was not sent yet, for a stop, and tells that. False where there is something to stop at the job
+    API, or may be.
+    """
+    start = await tx.requests.find_start(thread.id)
+    if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
+        return False
+    if start.uncertain and start.state is RequestState.WAITING:
+        return False  # it may have arrived, and goes out again: the stop comes after it
+    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
+    answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
+    if start.state in NOT_SENT:
+        answer = ActionAnswer.STOPPED_UNSENT
+        await keep_followed(tx, thread)
+        has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
+        if has_card or start.person_id != stop.person_id:  # without a card, it is told to who asked, privately
+            stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
+            await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
+        await note(tx, AuditAction.STOPPED, stop, thread)
+    told = ActionAnswered(stop.person_id, answer)
+    await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
+    return True

@@ -1,5 +1,5 @@
-"""A channel whose id Slack changed is known by its first id: so what is recorded stays as it is, and so do the ids of
-requests, which are made of it. Each function is part of a transaction.
+"""A channel whose id Slack changed is known by its first id: what is recorded stays as it is, and so do the ids of
+requests, which are derived from it.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from bot.domain.requests.request import MessageVersion, Reply
 from bot.domain.threads.thread import Thread
 from bot.ports.ports import HasMessageVersions
 from bot.ports.upkeep_store import HasChannelIds
-from bot.service.starts import RequestTransaction, request_id, source_key
+from bot.service.start import RequestTransaction, request_id, source_key
 
 
 class ChannelTransaction(RequestTransaction, HasChannelIds, HasMessageVersions, Protocol):

@@ -1,6 +1,4 @@
-"""What becomes of replies that came before it was known where a card is. Each function is part of a transaction in
-which the card's thread is locked.
-"""
+"""How replies are handled that came before it was known where a card is. The card's thread is locked."""
 
 from collections.abc import Sequence
 
@@ -10,9 +8,9 @@ from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
-from bot.service.replies import record_mention, record_reply, thread_of
-from bot.service.starts import RequestTransaction, source_key_of
-from bot.service.thread_words import help_for
+from bot.service.reply import record_mention, record_reply, thread_of
+from bot.service.start import RequestTransaction, source_key_of
+from bot.service.words import help_for
 
 
 async def record_early(tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:

@@ -1,25 +1,30 @@
-"""How a job comes after another one in the same Slack thread, or replaces it. The new job takes its place once it has
-passed its checks, and ends the other one once it has its card; where it is refused, or has no room, nothing about the
-other one changes. Each function is part of a transaction in which both threads are locked.
+"""How a job follows another one in its Slack thread, or replaces it, and how a job's project is chosen.
+
+The new job takes its place once it has passed its checks, and ends the other one once it has its card; where it is
+refused, or has no room, nothing about the other one changes. Both threads are locked.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from bot.domain.context.mentions import beginning
 from bot.domain.jobs.following import goes_along, may_replace
 from bot.domain.jobs.job import Problem
+from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.stopping import is_at_work
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
+from bot.domain.notices.questions import ProjectAsked
+from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.surfaces import surface_of
 from bot.domain.threads.thread import Thread
 from bot.ports.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.service.action_terms import ActionTerms, ActionTransaction, keep_polling
+from bot.service.actions import NOT_SENT, ActionTerms, ActionTransaction, keep_polling
 from bot.service.audit_trail import note
-from bot.service.start_endings import EndingTransaction, StartEnding, end_start
-from bot.service.starts import new_request
+from bot.service.start import EndingTransaction, StartEnding, end_start, new_request, once_more, record_start
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
@@ -118,3 +123,69 @@ async def _replaced_by(tx: EndingTransaction, thread: Thread) -> tuple[Thread, R
 async def _answer(tx: FollowingTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
     told = ActionAnswered(start.person_id, answer, asked_on=surface_of(start.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))
+
+
+async def choose_project(
+    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+) -> ActionAnswer | None:
+    """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
+    start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
+    if start is not None and not action.text:
+        await ask_for_project(tx, thread, action, _offered(thread, terms.projects.names))
+        return None
+    if start is None or project is None:
+        return ActionAnswer.PROJECT_SETTLED
+    if start.state in NOT_SENT and not start.uncertain:
+        options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
+        await tx.threads.set_project(thread.id, project.name, options)
+        if _is_prepared_anew(thread, start, project.name):
+            await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
+            await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+        elif start.state is RequestState.WAITING:
+            await tx.notices.add(thread.id, CARD_CHANGED)
+        return ActionAnswer.PROJECT_CHOSEN
+    return await _switch_project(tx, thread, start, action, project.name)
+
+
+def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
+    """Whether a start has to be prepared for its project: what was prepared goes to any, but for files."""
+    if start.state is RequestState.WAITING:
+        return thread.project != project and bool(start.attachments.files)
+    return start.state is RequestState.AWAITING_PERSON
+
+
+async def _switch_project(
+    tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
+) -> ActionAnswer | None:
+    """The same job for another project, in the same thread, instead of the one that was sent."""
+    if thread.ts is None and not thread.root_ts:
+        return ActionAnswer.START_ENDED  # it has no Slack thread in which another job could begin
+    settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
+    if settled or thread.state.replaced_by:
+        return ActionAnswer.PROJECT_SETTLED
+    other = replace(once_more(thread, start, action), way_in=WayIn.SWITCH, project_said=project)
+    await record_start(tx, replace(other, source_key=f"switch/{action.source_key}"))
+    return None
+
+
+@dataclass(frozen=True)
+class ProjectQuestion:
+    """Which of these a request is for. `said` is the name that was given and is none; empty: none was. `current` is the
+    project that it has, and would leave; empty: it has none, and waits.
+    """
+
+    names: tuple[str, ...]
+    said: str = ""
+    current: str = ""
+
+
+def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
+    """All of them, but for the one that the job has."""
+    return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
+
+
+async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
+    """Asks somebody, privately, which project a job is for."""
+    text = beginning(thread.prompt, MAX_QUOTED)
+    asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text, question.current)
+    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))

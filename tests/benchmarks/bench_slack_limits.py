@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.worlds.app_world import AppWorld, a_world
 
-from bot.app.edge_timings import EdgeTimings
+from bot.app.edges import EdgeTimings
 from bot.store.schema.migration import migrate
 
 CHANNELS = ("docs", "general", "leads")

@@ -22,8 +22,7 @@ from bot.app.settings.values import (
     SigningSecret,
 )
 from bot.errors import ConfigError
-from bot.jobs.job_api_proxy import job_api_proxy
-from bot.jobs.settings import BaseUrl
+from bot.jobs.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.settings import read_variable
 from bot.slack.sending.slack_proxy import slack_proxy

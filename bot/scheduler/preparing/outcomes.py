@@ -25,11 +25,10 @@ from bot.ports.ports import HasPreferences, HasRequestParts
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, NotAsked, NotToBeHadNow, retry_delay
-from bot.service.action_terms import ActionTerms, ActionTransaction, note_steering
+from bot.service.actions import ActionTerms, ActionTransaction, note_steering
 from bot.service.audit_trail import note
-from bot.service.following_jobs import keep_followed, take_place
-from bot.service.project_choices import ProjectQuestion, ask_for_project
-from bot.service.start_endings import StartEnding, end_start, reaction_notice
+from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_followed, take_place
+from bot.service.start import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""

@@ -6,9 +6,12 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.people.channels import Channel
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules
+from bot.domain.people.preferences import Preference
+from bot.domain.projects import Route
 from bot.errors import (
     ChatError,
     ChatNotInChannel,
@@ -18,6 +21,7 @@ from bot.errors import (
 )
 from bot.ports.slack import Groups, SlackReading
 from bot.runtime.backoff import Backoff
+from bot.scheduler.preparing.context import Gathered
 
 T = TypeVar("T")
 
@@ -81,3 +85,21 @@ async def if_told(asked: Awaitable[T]) -> T | None:
         raise NotToBeHadNow(f"Slack: {error}", error.retry_after) from None
     except ChatError as error:
         raise NotToBeHadNow(f"Slack: {error}") from None
+
+
+@dataclass(frozen=True)
+class FoundOut:
+    """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
+    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before;
+    others may follow within `wait` seconds that share that part's reading.
+    """
+
+    who_and_where: PersonAndPlace
+    preference: Preference
+    now: float
+    route: Route | None = None
+    project: str = ""
+    part: ThreadPart | None = None
+    kept: FetchedParts | None = None
+    gathered: Gathered | None = None
+    wait: float = 0.0

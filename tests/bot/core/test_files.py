@@ -17,8 +17,7 @@ from bot.domain.notices.posts import ContextCut
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
-from bot.scheduler.preparing.parts import FetchLimits
-from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 
 NOTES = SlackFile("F1", "notes.md", "text/markdown", permalink="https://t.slack.com/files/F1")

@@ -19,7 +19,7 @@ from bot.domain.requests.request import Person, Reply, RequestKind, RequestState
 from bot.domain.requests.written import Written
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.service.starts import job_of_reply
+from bot.service.start import job_of_reply
 
 ROOT = "1699999000.000100"
 

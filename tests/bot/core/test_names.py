@@ -13,7 +13,7 @@ from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Reply, Request, RequestState, WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.service.starts import request_id
+from bot.service.start import request_id
 
 AT = "1700000005.000100"
 

@@ -10,8 +10,7 @@ from bot.domain.context.thread_messages import ThreadMessage
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import Person, Reply
 from bot.errors import ChatUncertain
-from bot.scheduler.preparing.parts import FetchLimits
-from bot.scheduler.preparing.preparer_settings import PreparerSettings
+from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.worker import WorkerSettings
 

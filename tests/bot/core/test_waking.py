@@ -10,7 +10,7 @@ from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
-from bot.scheduler.work import ANYTHING, Work
+from bot.scheduler.worker import ANYTHING, Work
 
 
 @pytest.fixture

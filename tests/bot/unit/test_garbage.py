@@ -4,7 +4,7 @@ import gc
 
 from bot.domain.jobs.poll_pace import PollPace
 from bot.runtime.garbage import leave_out_what_stays
-from bot.scheduler.poll_memory import KnownLook, PollMemory
+from bot.scheduler.job_poller import KnownLook, PollMemory
 
 
 def test_what_is_there_is_left_out_of_later_collections() -> None:

@@ -15,7 +15,7 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import MessageVersion, Person, Reply, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreUnavailable
-from bot.service.starts import job_of_reply
+from bot.service.start import job_of_reply
 from bot.slack.receiving.slack_app import SlackApp
 
 ANA = Person("U0ANA", "T1")

@@ -24,7 +24,7 @@ from support.servers.fake_job_api import (
 )
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
-from bot.app.edge_timings import EdgeTimings
+from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
 

@@ -9,7 +9,7 @@ from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import a_world
 
-from bot.app.roles import Role
+from bot.app.application import Role
 
 pytestmark = pytest.mark.chaos
 

@@ -11,7 +11,7 @@ from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
 
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.service.starts import request_id
+from bot.service.start import request_id
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import (
     CHOOSE_PROJECT_BUTTONS,

@@ -15,7 +15,7 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, broken
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.service.starts import request_id
+from bot.service.start import request_id
 from bot.slack.rendering.blocks import DISCARD_HELD, SEND_AGAIN, SEND_HELD
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Message

@@ -20,7 +20,7 @@ from support.chaos.process_world import (
 from support.oracles.notice_keys import key_in_thread, key_of
 
 from bot.domain.requests.request import WayIn
-from bot.service.starts import request_id
+from bot.service.start import request_id
 from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace.model.entities import Message

@@ -21,7 +21,7 @@ from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import Thread
-from bot.service.starts import request_id
+from bot.service.start import request_id
 
 
 class Controls(Asking, Writing, ShortWords, Controlling, Membership):

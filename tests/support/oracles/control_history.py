@@ -12,7 +12,7 @@ from support.worlds.fault_world import Call, Outside
 from bot.domain.requests.actions import Action
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.domain.threads.thread import Thread
-from bot.service.starts import request_id
+from bot.service.start import request_id
 
 Row = Mapping[str, Any]
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

@@ -20,7 +20,7 @@ from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
 from bot.domain.requests.actions import Action
 from bot.domain.requests.request import Reply, RequestKind, RequestState
-from bot.service.starts import request_id
+from bot.service.start import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
 """How the keys end of what explains nothing."""

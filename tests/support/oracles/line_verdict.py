@@ -11,7 +11,7 @@ from support.oracles.people_model import Message, Press
 from bot.domain.requests.actions import Action
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import IN_ONE_GO
-from bot.service.starts import request_id
+from bot.service.start import request_id
 
 _ANSWERS = {RequestKind.SEND_HELD, RequestKind.DISCARD_HELD}
 

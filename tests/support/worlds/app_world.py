@@ -19,10 +19,8 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 
-from bot.app.application import App, HealthTimings
-from bot.app.edge_timings import EdgeTimings
-from bot.app.edges import Edges, open_edges
-from bot.app.roles import Role
+from bot.app.application import App, HealthTimings, Role
+from bot.app.edges import Edges, EdgeTimings, open_edges
 from bot.app.settings.config import Config, load
 from bot.cli.demo_services import manifest
 from bot.domain.notices.messages import Reaction

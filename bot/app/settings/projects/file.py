@@ -2,17 +2,110 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.app.settings.projects.conflicts import conflicts
 from bot.app.settings.projects.tables import ChannelTable, ProjectsFile, ProjectTable, Surroundings
+from bot.domain.projects import normal_words
 from bot.errors import ConfigError
 from bot.runtime.settings import read_variable
+
+# What in the projects' file does not go together, though each value could stand by itself. It is looked for in the
+# file as it was parsed, so that it is told together with what is malformed; what has the wrong type is passed over
+# here.
+
+_Numbered = tuple[int, dict[str, Any]]
+
+
+def conflicts(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
+    """Yields a sentence for each conflict."""
+    projects, channels = _tables(data, "projects"), _tables(data, "channels")
+    for number, table in projects:
+        yield from (f"project {number}: {fault}" for fault in _incomplete(table, environ))
+    yield from _repeated("name", ((number, _text(table, "name").casefold()) for number, table in projects))
+    yield from _repeated("project (at the same url)", ((number, _address(table)) for number, table in projects))
+    yield from _repeated("word", ((number, word) for number, table in projects for word in _words(table)))
+    yield from _repeated("id", ((number, _text(table, "id")) for number, table in channels), table="channel")
+    yield from _unknown(projects, channels)
+    yield from _repeated("channel", _channels(projects, channels))
+
+
+def _incomplete(table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
+    own_key = [name for name in ("key_file", "key_variable") if name in table]
+    if len(own_key) > 1:
+        yield "it has key_file and key_variable: leave one of them out"
+    url = _given("JOB_API_URL", environ)
+    if "url" not in table and not url:
+        yield "it has no url, and JOB_API_URL is not set"
+    if own_key:
+        return
+    if "url" in table and _text(table, "url").rstrip("/") != url.rstrip("/"):
+        yield "it has a url of its own, so it needs key_file or key_variable: JOB_API_KEY is not sent elsewhere"
+    elif not _given("JOB_API_KEY", environ):
+        yield "it has neither key_file nor key_variable, and JOB_API_KEY is not set"
+
+
+def _given(name: str, environ: Mapping[str, str]) -> str:
+    """What a variable holds; one that names an unreadable file is told with the other settings, and counts as given."""
+    try:
+        return read_variable(name, environ)
+    except ConfigError:
+        return "unreadable"
+
+
+def _repeated(what: str, found: Iterator[tuple[int, str]], *, table: str = "project") -> Iterator[str]:
+    first: dict[str, int] = {}
+    for number, value in found:
+        if value and first.setdefault(value, number) != number:
+            yield f"{table}s {first[value]} and {number} have the same {what}"
+
+
+def _unknown(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[str]:
+    names = {_text(table, "name").casefold() for _, table in projects}
+    for number, table in channels:
+        if isinstance(table.get("project"), str) and _text(table, "project").casefold() not in names:
+            yield f"channel {number}, project: no project has this name"
+
+
+def _channels(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[tuple[int, str]]:
+    """Each channel with the number of a project that it belongs to, wherever that is said."""
+    for number, table in projects:
+        yield from ((number, channel) for channel in _texts(table, "channels"))
+    numbers = {_text(table, "name").casefold(): number for number, table in reversed(projects)}
+    for _, table in channels:
+        number = numbers.get(_text(table, "project").casefold(), 0)
+        if number:
+            yield number, _text(table, "id")
+
+
+def _address(table: dict[str, Any]) -> str:
+    project = _text(table, "project")
+    return f"{_text(table, 'url').rstrip('/')} {project}" if project else ""
+
+
+def _words(table: dict[str, Any]) -> Iterator[str]:
+    return (normal_words(word) for word in _texts(table, "words"))
+
+
+def _tables(data: Mapping[str, Any], name: str) -> list[_Numbered]:
+    tables = data.get(name)
+    numbered = enumerate(tables, start=1) if isinstance(tables, list) else ()
+    return [(number, table) for number, table in numbered if isinstance(table, dict)]
+
+
+def _text(table: dict[str, Any], name: str) -> str:
+    value = table.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(table: dict[str, Any], name: str) -> Iterator[str]:
+    values = table.get(name)
+    return (value for value in values if isinstance(value, str)) if isinstance(values, list) else iter(())
+
 
 VARIABLE = "PAGEHAND_PROJECTS"
 _LARGEST = 1 << 20

@@ -1,9 +1,10 @@
-"""What happens in the transaction that claims a request: what goes out with it is fixed, and its round is opened.
+"""What happens when a request is claimed, and when its answer is known.
 
-Whatever the job does from then on is news, even if a poll sees it before it is recorded that the request was accepted.
+Claiming fixes what goes out with the request, and opens its round: whatever the job does from then on is news, even if a
+poll sees it before it is recorded that the request was accepted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
@@ -16,10 +17,13 @@ from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.files import files_reach
 from bot.domain.requests.merging import MOST_MERGED, merged_with
 from bot.domain.requests.request import Request, RequestKind, RequestState
+from bot.domain.requests.settle import Settlement
 from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.ports.store import ClaimedRequest
+from bot.service.reply import catch_up
+from bot.service.start import reaction_notice, refuse_follow_ups
 
 
 class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):
@@ -103,3 +107,58 @@ def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> T
     if step is StopStep.ASK_AGENT:
         return open_round(thread.state, now, settings.polling, asker_id(item.request, thread))
     return stopping.opened(thread.state, item.request, step)
+
+
+async def show_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
+    """Saves what is known, if it is news, and has the card show it."""
+    if state == thread.state:
+        return
+    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+    await tx.notices.add(thread.id, CARD_CHANGED)
+
+
+async def record_result(
+    tx: SenderTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
+) -> None:
+    """Has each of the requests that went out as one message become what the first did, and tells it."""
+    await _settle_each(tx, requests, settlement)
+    await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
+    if requests[0].kind is RequestKind.FOLLOW_UP:
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts them
+    for notice in settlement.notices:
+        await tx.notices.add(thread.id, notice)
+    state, problem = settlement.request_state, settlement.problem
+    for request in requests:
+        uncertain = request.uncertain or settlement.uncertain
+        await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
+    if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
+        await refuse_follow_ups(tx, thread.id)
+
+
+async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
+    certainly_unsent = settlement.request_state is RequestState.WAITING and not (
+        requests[0].uncertain or settlement.uncertain
+    )
+    if certainly_unsent:
+        await tx.requests.unmerge(requests[0].id)
+    for request in requests:
+        await tx.requests.settle(
+            request.id,
+            settlement.request_state,
+            problem=settlement.problem,
+            due_in=settlement.due_in,
+            uncertain=settlement.uncertain,
+        )
+        if settlement.reaction is not None and request.written_at:
+            await tx.notices.add(request.thread_id, reaction_notice(request, settlement.reaction))
+
+
+async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Request]) -> None:
+    """Has requests wait again that were claimed, and not sent since. What was never sent can be edited, and goes out
+    with whatever waits then; what may have been sent earlier stays one message.
+    """
+    if not request.uncertain:
+        await tx.requests.unmerge(request.id)
+    for each in (request, *others):
+        await tx.requests.settle(each.id, RequestState.WAITING)
+        await catch_up(tx, replace(each, state=RequestState.WAITING))

@@ -1,4 +1,4 @@
-"""What becomes of a notice that cannot be said in its thread: it is said to the person who asked, where that works."""
+"""How a notice is handled that cannot be posted in its thread: its requester gets it instead, where that works."""
 
 import logging
 from typing import Protocol
@@ -24,8 +24,7 @@ from bot.ports.store import ClaimedNotice
 from bot.ports.upkeep_store import HasSlackCalls
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import give_back
-from bot.service.start_endings import StartEnding, end_start
-from bot.service.starts import RequestTransaction
+from bot.service.start import RequestTransaction, StartEnding, end_start
 
 logger = logging.getLogger(__name__)
 

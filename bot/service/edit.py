@@ -1,6 +1,4 @@
-"""What an edit, or the deletion, of the message that asked for a job changes. Each function is part of a transaction in
-which the thread is locked.
-"""
+"""How an edit or the deletion of the message that asked for a job is handled."""
 
 from dataclasses import replace
 
@@ -13,8 +11,7 @@ from bot.domain.requests.edits import certainly_unsent, offer, project_too_late,
 from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestState, WayIn
 from bot.domain.threads.thread import Thread
 from bot.service.following_jobs import keep_followed
-from bot.service.start_endings import StartEnding, end_start
-from bot.service.starts import RequestTransaction, asked_in
+from bot.service.start import RequestTransaction, StartEnding, asked_in, end_start
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 

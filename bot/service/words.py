@@ -1,6 +1,4 @@
-"""Words for Pagehand itself in a job's thread (`!stop`), and replies while a job is muted. Each function is part of a
-transaction in which the thread is locked.
-"""
+"""Words for Pagehand itself in a job's thread (`!stop`), and replies while a job is muted."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -14,7 +12,7 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import Reply, RequestKind, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import Thread
-from bot.service.starts import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
+from bot.service.start import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
 
 
 async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word: ThreadWord) -> None:

@@ -1,14 +1,15 @@
-"""What becomes of a reply in a job's thread: recorded, refused with its reason, edited, withdrawn.
-
-Each function is part of a transaction in which the thread is locked.
-"""
+"""How a reply in a job's thread is handled: recorded, refused with its reason, edited or withdrawn."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, Reaction
+from bot.domain.context.mentions import beginning
+from bot.domain.jobs.job import ARCHIVED, Problem
+from bot.domain.notices import keys
+from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import (
+    MAX_QUOTED,
     came_back,
     for_the_agent,
     not_fully_sent,
@@ -30,24 +31,38 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.domain.requests.settle import rejection
+from bot.domain.requests.written import Written
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, meaning, never_began
 from bot.domain.threads.thread import Thread
-from bot.service.direct_messages import ask_about_lines, begin_job, record_line
-from bot.service.edited_starts import revise_start, start_caught_up
-from bot.service.holds import hold
-from bot.service.obstacles import obstacle
-from bot.service.start_endings import reaction_notice
-from bot.service.starts import (
+from bot.ports.ports import HasRequests
+from bot.service.direct_messages import ask_about_lines, begin_job, hold, record_line
+from bot.service.edit import revise_start, start_caught_up
+from bot.service.start import (
     RequestTransaction,
     job_of_reply,
     new_request,
     newest_in,
+    reaction_notice,
     record_start,
     request_id,
     source_key_of,
 )
-from bot.service.thread_words import record_word, tell_that_muted
+from bot.service.words import record_word, tell_that_muted
+
+
+async def obstacle(tx: HasRequests, thread: Thread) -> RejectionReason | None:
+    """Why a follow-up cannot be sent any more; None when it can."""
+    state = thread.state
+    if state.problem is Problem.GONE:
+        return RejectionReason.GONE
+    if state.job is not None:
+        return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
+    start = await tx.requests.find_start(thread.id)
+    if start is None or start.state in {RequestState.REJECTED, RequestState.WITHDRAWN}:
+        return RejectionReason.NOT_STARTED
+    return None
+
 
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 SETTLING = 1.0
@@ -271,3 +286,34 @@ async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
     if request is not None:
         return await tx.threads.get(request.thread_id)
     return await newest_in(tx, reply.channel_id, reply.thread_ts) if reply.thread_ts else None
+
+
+async def record_written(tx: RequestTransaction, thread: Thread, written: Written) -> None:
+    """Records a follow-up that is no message of its thread, so that it carries no reaction, once.
+
+    Whoever presses its button again is told how the first press ended.
+    """
+    first = await tx.requests.get(request_id(written.source_key))
+    if first is not None:
+        if written.way_in is WayIn.BUTTON:
+            answer = ActionAnswered(written.person.id, _answer_again(first))
+            await tx.notices.add(first.thread_id, NewNotice(keys.action_answered(written.source_key), answer))
+        return
+    if thread.state.muted_by:
+        about = beginning(written.text, MAX_QUOTED)
+        told = ActionAnswered(written.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
+        await tx.notices.add(thread.id, NewNotice(keys.action_answered(written.source_key), told))
+        return
+    request = await checked(tx, thread, _written_follow_up(tx, thread, written))
+    if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
+        await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
+
+
+def _written_follow_up(tx: RequestTransaction, thread: Thread, written: Written) -> Request:
+    person, text, way_in = written.person, written.text, written.way_in
+    request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
+    return replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now)
+
+
+def _answer_again(first: Request) -> ActionAnswer:
+    return ActionAnswer.SEE_THREAD if first.state is RequestState.REJECTED else ActionAnswer.ALREADY_ACCEPTED
