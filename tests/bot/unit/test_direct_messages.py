@@ -109,7 +109,7 @@ def test_of_lines_in_one_go_the_first_is_asked_about() -> None:
     assert to_ask_about([]) == []
 
 
-@given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: round(time, 6)))
+@given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: f"{NOW + time:.6f}"))
 def test_each_line_has_one_question_that_stands_for_it(times: list[float]) -> None:
     waiting = lines(*times)
     asked = to_ask_about(waiting)

@@ -20,7 +20,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 README = Path(__file__).parents[3] / "bot" / "jobserver" / "README.md"
-_TABLE = re.compile(r"<!-- made by tests/contract/test_agent_abilities\.py -->\n(.+?)\n\n", re.DOTALL)
+_TABLE = re.compile(r"<!-- made by tests/jobserver/contract/test_agent_abilities\.py -->\n(.+?)\n\n", re.DOTALL)
 
 
 def rows() -> dict[str, str]:

@@ -4,12 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.context.mentions import with_names
-from bot.domain.people.preferences import Preference
-from bot.domain.requests.actions import Action
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Reply
-from bot.domain.requests.written import Written
+from bot.domain.context.message_text import with_names
+from bot.domain.people.members import Preference
+from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.request import Action, MessageVersion, Reply
 
 _WORDS = frozenset({"start", "receive"})
 

@@ -3,10 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.domain.context.thread_messages import ThreadMessage
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
+from bot.domain.people.members import Channel, Member
 from bot.errors import ChatError, ChatRejected
 from bot.ports.slack import SlackReading
 

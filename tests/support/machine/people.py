@@ -9,10 +9,8 @@ from support.machine.machine import Machine
 from support.oracles.people_model import Message, People, Press, Version
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, RequestContext, RequestKind, RequestState, WayIn
-from bot.domain.requests.written import Written
+from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.request import Action, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
 

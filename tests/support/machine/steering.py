@@ -15,9 +15,8 @@ from support.worlds.fault_world import Trap
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.projects import ChannelSettings, PostMode
-from bot.domain.requests.actions import Action
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 
 
 class Steering(Machine):

@@ -9,8 +9,7 @@ from support.oracles.core_verdict import Model, Verdict
 from support.oracles.people_model import Message, People, Press, between
 from support.worlds.fault_world import Call, Outside
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import RequestKind, RequestState
+from bot.domain.requests.request import Action, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.service.start import request_id
 

@@ -18,8 +18,7 @@ from support.worlds.fault_world import Call
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Reply, RequestKind, RequestState
+from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
 from bot.service.start import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

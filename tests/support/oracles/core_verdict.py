@@ -18,7 +18,7 @@ from bot.domain.notices.posts import Delivery
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.store.schema.messages import message_from
+from bot.store.schema.rows import message_from
 
 Row = Mapping[str, Any]
 _BEGINNINGS = ("started", "/active")

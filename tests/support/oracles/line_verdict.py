@@ -8,8 +8,7 @@ from itertools import pairwise
 from support.oracles.control_history import ControlHistory
 from support.oracles.people_model import Message, Press
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Action, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import IN_ONE_GO
 from bot.service.start import request_id
 

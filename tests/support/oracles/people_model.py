@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ForwardedMessage
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Attachments, Person, Reply, WayIn
+from bot.domain.requests.request import Action, Attachments, Person, Reply, WayIn
 
 
 @dataclass

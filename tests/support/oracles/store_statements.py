@@ -30,15 +30,14 @@ from support.worlds.store_world import (
     unchanged,
 )
 
-from bot.domain.context.fetched_parts import FetchedParts
+from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
 from bot.domain.context.slack_files import FileProblem, SlackFile
+from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, PostNotDelivered, Reaction
 from bot.domain.notices.posts import RecordDamaged
-from bot.domain.notices.reactions import ReactionProgress
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry
-from bot.domain.requests.files import FileOutcome
 from bot.domain.requests.request import (
     Person,
     RejectionReason,

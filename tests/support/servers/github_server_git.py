@@ -101,12 +101,18 @@ class BareRepository:
 
     async def serve(self, request: web.Request, tail: str) -> web.Response:
         """Answers a request of git's, of someone who may make it."""
+        given = await request.read()
         process = await asyncio.create_subprocess_exec(
             "git", "http-backend",
             env=_environment(**self._cgi(request, tail)),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        output, _ = await process.communicate(await request.read())
+        try:
+            output, _ = await process.communicate(given)
+        finally:
+            if process.returncode is None:  # the client went away
+                process.kill()
+                await process.wait()
         head, _, body = output.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         status = int(headers.pop("Status", "200").split()[0])

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import psutil  # type: ignore[import-untyped]  # it has no types of its own
 
-from bot.store.database.unit_of_work import UnitOfWork
+from bot.store.database.sqlite_thread import UnitOfWork
 
 FILE = "BENCHMARK_LONGEST_RUNS"
 """The variable that names the file where a process tells of its longest runs when it gets SIGUSR1."""

@@ -11,9 +11,8 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices.deliver import MAX_ATTEMPTS
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
-from bot.domain.requests.actions import Action
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.ports.ports import Store

@@ -18,8 +18,8 @@ from support.worlds.core_world import CoreWorld
 
 from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import ARCHIVED, Job
+from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import Notice
-from bot.domain.notices.reactions import AddReaction, ReactionCall
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Requester, UploadedFile
