@@ -23,13 +23,10 @@ from bot.domain.threads.reply_rules import ReplyTerms
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
-from bot.runtime.garbage import leave_out_what_stays
-from bot.runtime.health import recording_health
-from bot.runtime.health.outages import RECOVERY_SECONDS
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage, health_routes
-from bot.runtime.process_signals import run_until_signal
+from bot.runtime.process_signals import leave_out_what_stays, run_until_signal
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
@@ -78,7 +75,7 @@ class HealthTimings:
     grace: float = GRACE_SECONDS
     log_every: float = LOG_EVERY
     recovery: float = RECOVERY_SECONDS
-    recording_recovery: float = recording_health.RECOVERY_SECONDS
+    recording_recovery: float = RECORDING_RECOVERY_SECONDS
     probe_every: float = PROBE_EVERY
     probe_retry: float = PROBE_RETRY
 

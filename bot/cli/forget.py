@@ -11,7 +11,7 @@ from bot.app.settings.config import database_url, passwords_in
 from bot.ports.ports import HasRetention, Store, Transaction
 from bot.ports.upkeep_store import Deleted, HasChannelIds, Step
 from bot.runtime.logging import configure_logging
-from bot.store.database.traces import clear_traces
+from bot.store.database.backup import clear_traces
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
 

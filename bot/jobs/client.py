@@ -33,9 +33,10 @@ from bot.ports.polling import SeenJob
 
 
 class RateLimitGate:
-    """Holds calls back from projects that the job API asked to leave alone for a while. Creates and messages wait together, since their limit is the
-    project's (the hosted API's is 100 an hour); polls, for which none is stated, wait apart, and so do cancels, which
-    may be what helps.
+    """Holds calls back from projects that the job API asked to leave alone for a while.
+
+    Creates and messages wait together, since their limit is the project's (the hosted API's is 100 an hour); polls, for
+    which none is stated, wait apart, and so do cancels, which may be what helps.
 
     Args:
         default_pause: Seconds for which a project is left alone where the API names no time.

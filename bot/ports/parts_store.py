@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.context.fetched_parts import FetchedParts
+from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledFile
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.requests.files import FileOutcome, SettledFile
 from bot.domain.requests.request import RequestContext
 from bot.domain.threads.thread import Thread
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Reply
 

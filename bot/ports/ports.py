@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from bot.domain.jobs.job import Job
+from bot.domain.notices.deliver import ReactionCall
 from bot.domain.notices.messages import Notice
-from bot.domain.notices.reactions import ReactionCall
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.ports.parts_store import RequestParts

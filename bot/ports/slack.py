@@ -4,11 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.domain.context.thread_messages import ThreadMessage
-from bot.domain.people.channels import Channel
+from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
 from bot.domain.people.home import HomeContent
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member
 
 
 class Members(Protocol):

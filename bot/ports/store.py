@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
-from bot.domain.notices.reactions import ReactionProgress
 from bot.domain.requests.request import Request, Requester, RequestState
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState

@@ -8,7 +8,7 @@ import logging
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.ports import Store
 from bot.ports.upkeep_store import LongOpenJobs
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RecordingHealth
 
 logger = logging.getLogger(__name__)
 

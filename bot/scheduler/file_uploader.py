@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from bot.domain.context.fetched_parts import PATIENCE
+from bot.domain.context.fetched_parts import PATIENCE, FileOutcome, SettledFile, with_files
 from bot.domain.context.slack_files import FileProblem
 from bot.domain.context.thread_context import notes_of
 from bot.domain.jobs.observe import JobApiUnavailable
@@ -21,7 +21,6 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import ContextCut
-from bot.domain.requests.files import FileOutcome, SettledFile, with_files
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread

@@ -10,9 +10,15 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.observe import (
+    JobApiUnavailable,
+    JobNotFound,
+    JobObserved,
+    Observation,
+    decide,
+    means_nothing_for_good,
+)
 from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
-from bot.domain.jobs.unchanged_looks import means_nothing_for_good
 from bot.domain.notices.telling import PostModes, everything
 from bot.domain.threads.thread import Thread
 from bot.errors import (

@@ -19,9 +19,12 @@ from bot.domain.notices.deliver import (
     GiveUp,
     NotAllowed,
     RateLimited,
+    RemoveReaction,
     RetryLater,
     Unreachable,
+    after_call,
     after_failure,
+    next_call,
     rate_limit_delay,
 )
 from bot.domain.notices.messages import (
@@ -31,7 +34,6 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Delivery
-from bot.domain.notices.reactions import RemoveReaction, after_call, next_call
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
@@ -81,7 +83,10 @@ PATIENCE = 8.0
 
 
 class WholeAnswers:
-    """The answers of agents in full, as the job API keeps them: Pagehand keeps their beginning only. A fetch that fails is told; the person can press again."""
+    """The answers of agents in full, as the job API keeps them: Pagehand keeps their beginning only.
+
+    A fetch that fails is told; the person can press again.
+    """
 
     def __init__(self, job_api: JobApi, *, patience: float = PATIENCE) -> None:
         self._job_api = job_api

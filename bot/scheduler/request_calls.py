@@ -4,11 +4,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from bot.domain.context.mentions import keeping_names, mentioned, with_names
+from bot.domain.context.message_text import keeping_names, mentioned, with_names
 from bot.domain.context.thread_context import ContextText, compose
-from bot.domain.jobs.discarding import Discarded, DiscardStep, NotDiscarded, discard_step
 from bot.domain.jobs.job import ARCHIVED, Job
-from bot.domain.jobs.stopping import STOP_WORDS, Cancelled, NothingToStop, StopStep, stop_step
+from bot.domain.jobs.stopping import (
+    STOP_WORDS,
+    Cancelled,
+    Discarded,
+    DiscardStep,
+    NotDiscarded,
+    NothingToStop,
+    StopStep,
+    discard_step,
+    stop_step,
+)
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one

@@ -11,8 +11,8 @@ from functools import partial
 from typing import assert_never
 
 from bot.domain.context.fetched_parts import ThreadPart
+from bot.domain.people.members import Preference
 from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
-from bot.domain.people.preferences import Preference
 from bot.domain.projects import ReplyMode, Route, Routed, route
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
@@ -44,7 +44,8 @@ from bot.scheduler.preparing.slack_reading import (
     person_and_place,
 )
 from bot.scheduler.worker import ANYTHING, Work, Worker, WorkerSettings, left_by_preparing
-from bot.service.actions import ActionTerms, carry_out, stop_unsent, writer_of
+from bot.service.action_terms import ActionTerms
+from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.audit_trail import note
 from bot.service.reply import SETTLING
 

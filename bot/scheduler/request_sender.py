@@ -5,9 +5,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.domain.jobs.discarding import Discarded
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.jobs.stopping import Cancelled
+from bot.domain.jobs.stopping import Cancelled, Discarded
 from bot.domain.notices.telling import PostModes, everything
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from bot.domain.people.preferences import Preference
-from bot.domain.requests.actions import Action
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Reply
-from bot.domain.requests.written import Written
+from bot.domain.people.members import Preference
+from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow

@@ -1,13 +1,11 @@
 """How actions on a job are handled (a button, a word, a reaction), once it is known that their person may."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
-from bot.domain.context.mentions import beginning
+from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
-from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     CARD_CHANGED,
@@ -23,58 +21,18 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.people.home import can_be_retried
-from bot.domain.projects import Projects
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.edits import MAX_QUOTED, with_new_words
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import summary
 from bot.domain.threads.direct_messages import lines_with, may_be_job
-from bot.domain.threads.reply_rules import steered_by
-from bot.domain.threads.surfaces import surface_of
-from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.domain.threads.thread import Thread, surface_of
+from bot.service.action_terms import NOT_SENT, ActionTerms, ActionTransaction, keep_polling, note_steering
 from bot.service.audit_trail import note
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
 from bot.service.following_jobs import alive, choose_project, keep_followed
 from bot.service.reply import catch_up, obstacle, release, send_new_words
 from bot.service.start import StartEnding, end_start, once_more, reaction_notice, record_start
-
-NOT_SENT = frozenset(
-    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
-)
-"""Of a start: its job can be changed or taken back before the job API hears of it."""
-
-
-class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, HasLimits, Protocol):
-    """What carrying out an action touches."""
-
-
-@dataclass(frozen=True)
-class ActionTerms:
-    """What actions go by: which projects there are, how jobs are polled, a random number from 0 to 1, and within how
-    many seconds replies are written that go out as one message.
-    """
-
-    projects: Projects
-    polling: Polling
-    jitter: float = 0.5
-    merge_seconds: float = 0.0
-
-
-async def note_steering(
-    tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
-) -> None:
-    """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
-    state = steered_by(thread, person_id, counts=counts)
-    if state != thread.state:
-        await keep_polling(tx, thread, state, terms)
-
-
-async def keep_polling(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
-    """Saves what is known of a job that is polled on, if it is polled."""
-    poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
-    await tx.threads.save_state(thread.id, state, poll_in=poll_in)
-
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,

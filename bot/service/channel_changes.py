@@ -5,9 +5,8 @@ requests, which are derived from it.
 from dataclasses import replace
 from typing import Protocol
 
-from bot.domain.requests.actions import Action
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Reply
+from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.thread import Thread
 from bot.ports.ports import HasMessageVersions
 from bot.ports.upkeep_store import HasChannelIds

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from bot.domain.context.mentions import beginning
+from bot.domain.context.message_text import beginning
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice, Reaction
 from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
@@ -14,8 +14,7 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
-from bot.domain.threads.surfaces import Surface
-from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.domain.threads.thread import Surface, Thread, ThreadOrigin
 from bot.ports.ports import HasNotices, HasRequestQueue
 from bot.service.start import RequestTransaction, new_request, reaction_notice, record_start, request_id, source_key_of
 

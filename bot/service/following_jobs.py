@@ -7,7 +7,7 @@ refused, or has no room, nothing about the other one changes. Both threads are l
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bot.domain.context.mentions import beginning
+from bot.domain.context.message_text import beginning
 from bot.domain.jobs.following import goes_along, may_replace
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
@@ -19,10 +19,9 @@ from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.surfaces import surface_of
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.service.actions import NOT_SENT, ActionTerms, ActionTransaction, keep_polling
+from bot.service.action_terms import NOT_SENT, ActionTerms, ActionTransaction, keep_polling
 from bot.service.audit_trail import note
 from bot.service.start import EndingTransaction, StartEnding, end_start, new_request, once_more, record_start
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.context.mentions import beginning
+from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
@@ -19,6 +19,7 @@ from bot.domain.requests.edits import (
     taken_back,
     with_new_words,
 )
+from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import (
     NO_WORDS,
     NOT_SENT_YET,
@@ -31,7 +32,6 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.domain.requests.settle import rejection
-from bot.domain.requests.written import Written
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, meaning, never_began
 from bot.domain.threads.thread import Thread

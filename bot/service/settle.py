@@ -1,7 +1,7 @@
 """What happens when a request is claimed, and when its answer is known.
 
-Claiming fixes what goes out with the request, and opens its round: whatever the job does from then on is news, even if a
-poll sees it before it is recorded that the request was accepted.
+Claiming fixes what goes out with the request, and opens its round: whatever the job does from then on is news, even if
+a poll sees it before it is recorded that the request was accepted.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
 
+from bot.domain.context.fetched_parts import files_reach
 from bot.domain.jobs import stopping
 from bot.domain.jobs.observe import open_round
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.stopping import StopStep, stop_step
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests.files import files_reach
 from bot.domain.requests.merging import MOST_MERGED, merged_with
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Executable, Text, bindparam, func, select, update
 
-from bot.store.schema.channel_tables import channel_ids
+from bot.store.schema.tables import channel_ids
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 _LOCK = select(func.pg_advisory_xact_lock(7_402))

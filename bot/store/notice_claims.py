@@ -16,6 +16,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    false,
     func,
     not_,
     or_,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 
 from bot.domain.notices.posts import Delivery
-from bot.domain.requests.request import RequestKind, RequestState
+from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import FollowUpCounts
 from bot.ports.store import ClaimedNotice
@@ -32,7 +33,27 @@ from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
-from bot.store.thread_replies import HAS_REPLIES
+
+# Whether something stands in a Slack thread below its first message, as far as the database knows.
+
+_POSTS = notices.alias("posted")
+# One row each, not EXISTS: of that PostgreSQL makes a hash of the whole table.
+_WRITTEN = select(requests.c.id).where(
+    requests.c.thread_id == threads.c.id,
+    requests.c.kind != RequestKind.START,
+    requests.c.way_in.in_([WayIn.REPLY, WayIn.MENTION, WayIn.WORD]),
+)
+_SAID = select(_POSTS.c.id).where(
+    _POSTS.c.thread_id == threads.c.id, _POSTS.c.delivery == Delivery.POST, _POSTS.c.posted_ts.is_not(None)
+)
+HAS_REPLIES = case(
+    (
+        notices.c.delivery == Delivery.EPHEMERAL,
+        or_(*(one.limit(1).scalar_subquery().is_not(None) for one in (_WRITTEN, _SAID))),
+    ),
+    else_=false(),
+).label("has_replies")
+"""Of the thread of a notice for one person; not looked up for any other."""
 
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 

@@ -24,10 +24,10 @@ from sqlalchemy import (
     update,
 )
 
+from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.posts import Delivery
-from bot.domain.notices.reactions import ReactionProgress
 from bot.domain.notices.telling import overtakes_held
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.ports.store import ClaimedNotice

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Double, Executable, bindparam, case, delete, or_, select, update
 
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.ports.people_store import ClaimedHome
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.people_tables import drafts, homes, preferences

@@ -18,15 +18,13 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.context.fetched_parts import FetchedParts
+from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledFile
 from bot.domain.context.slack_files import FileProblem, SlackFile
-from bot.domain.requests.files import FileOutcome, SettledFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.errors import UnreadableRow
 from bot.ports.parts_store import ClaimedFile
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
-from bot.store.schema.messages import json_text
-from bot.store.schema.rows import context_json, thread_from
+from bot.store.schema.rows import context_json, json_text, thread_from
 from bot.store.schema.tables import request_files, requests, threads
 from bot.store.session import Session, for_each_dialect
 

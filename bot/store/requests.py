@@ -24,15 +24,6 @@ from bot.ports.store import ClaimedRequest
 from bot.store.claims import FREE, NOW, claim_candidates, claim_of, claiming
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
-from bot.store.request_turns import (
-    RECEIVED,
-    RECEIVED_OF,
-    WAITING,
-    first_open_of,
-    to_be_prepared,
-    to_be_sent,
-    under_way,
-)
 from bot.store.schema.rows import (
     attachments_json,
     context_json,
@@ -43,7 +34,18 @@ from bot.store.schema.rows import (
 )
 from bot.store.schema.tables import requests, threads
 from bot.store.session import for_each_dialect
-from bot.store.turns import Share, find_shares, in_turn
+from bot.store.turns import (
+    RECEIVED,
+    RECEIVED_OF,
+    WAITING,
+    Share,
+    find_shares,
+    first_open_of,
+    in_turn,
+    to_be_prepared,
+    to_be_sent,
+    under_way,
+)
 
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100

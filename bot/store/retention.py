@@ -22,15 +22,15 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.ports.upkeep_store import Deleted, HeldRequest
-from bot.store.schema.channel_tables import channel_ids
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
-from bot.store.schema.slack_tables import slack_calls
 from bot.store.schema.tables import (
+    channel_ids,
     early_replies,
     message_versions,
     notices,
     polls,
     requests,
+    slack_calls,
     threads,
 )
 from bot.store.session import Session

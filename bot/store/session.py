@@ -37,7 +37,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
-from bot.store.database.unit_of_work import ThreadConnection
+from bot.store.database.sqlite_thread import ThreadConnection
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 
 DatabaseConnection = AsyncConnection | ThreadConnection

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Double, Executable, Text, bindparam, case, select
 
 from bot.domain.slack_limits import Budget, Grant, SlackLimits
-from bot.store.schema.slack_tables import slack_calls
+from bot.store.schema.tables import slack_calls
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 _TAT = slack_calls.c.tat

@@ -1,4 +1,4 @@
-"""The store: opens a database and runs transactions in it."""
+"""The store: opens a database and runs transactions in it, each put together from what it can do."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,18 +10,59 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.requests.audit import AuditEntry
 from bot.ports.ports import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
-from bot.store.audit import log_entries
+from bot.store.audit import Audit, log_entries
+from bot.store.channel_ids import ChannelIds
+from bot.store.claims import Claims
 from bot.store.database.engine import engine_for, in_one_thread
 from bot.store.database.errors import RETRY_FOR, retry_transient
 from bot.store.database.postgres_pool import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
+from bot.store.database_check import DatabaseCheck
+from bot.store.early_replies import EarlyReplies, MessageVersions
+from bot.store.limits import Limits
+from bot.store.notices import Notices
+from bot.store.people import Drafts, Homes, Preferences
+from bot.store.polls import Polls
+from bot.store.quotations import Quotations
+from bot.store.request_parts import RequestParts
+from bot.store.requests import Requests
+from bot.store.restoration import Restoration
+from bot.store.retention import Retention
 from bot.store.schema.migration import require_current
 from bot.store.schema.people_tables import homes
-from bot.store.schema.slack_tables import slack_calls
-from bot.store.schema.tables import notices, polls, request_files, requests
+from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
-from bot.store.transaction import SqlTransaction
+from bot.store.slack_calls import SlackCalls
+from bot.store.threads import Threads
+
+
+class SqlTransaction:
+    """ports.Transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.now = session.now
+        self.threads = Threads(session)
+        self.slack_calls = SlackCalls(session)
+        self.notices = Notices(session, self.slack_calls)
+        self.requests = Requests(session, self.notices)
+        self.request_parts = RequestParts(session)
+        self.polls = Polls(session, self.notices)
+        self.early_replies = EarlyReplies(session)
+        self.message_versions = MessageVersions(session)
+        self.channel_ids = ChannelIds(session)
+        self.claims = Claims(session)
+        self.retention = Retention(session)
+        self.quotations = Quotations(session)
+        self.restoration = Restoration(session)
+        self.audit = Audit(session)
+        self.limits = Limits(session)
+        self.drafts = Drafts(session)
+        self.preferences = Preferences(session)
+        self.homes = Homes(session)
+        self.database_check = DatabaseCheck(session)
+
 
 T = TypeVar("T")
 

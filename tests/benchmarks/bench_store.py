@@ -38,7 +38,7 @@ from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.polling import ClaimedPoll, PollResult
 from bot.ports.ports import Transaction
-from bot.store import notice_claims, request_turns
+from bot.store import notice_claims, turns
 from bot.store import polls as poll_queue
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
@@ -144,7 +144,7 @@ async def plans(url: str) -> str:
     store = await open_store(url)
 
     async def work(tx: Transaction) -> None:
-        for statement in (poll_queue._CANDIDATES, request_turns.WAITING, *notice_claims._CANDIDATES.values()):
+        for statement in (poll_queue._CANDIDATES, turns.WAITING, *notice_claims._CANDIDATES.values()):
             sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
             rows = await tx.session.connection.exec_driver_sql(f"{explain} {sql}")  # type: ignore[attr-defined]
             lines.extend(str(row[-1]) for row in rows)

@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 
 from bot.domain.commands.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, parse_reply, parse_slash
 from bot.domain.commands.thread_words import UnclearWord, Word
-from bot.domain.context.mentions import with_names
-from bot.domain.context.message_text import unescape
+from bot.domain.context.message_text import unescape, with_names
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
 from bot.jobs.wire import MAX_ID, error_message_in, parse_job, printable_line

@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.commands.emoji import is_only_emoji
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
-from bot.domain.commands.thanks import is_only_thanks
+from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import unescape_keeping_mentions
 from bot.runtime.misleading_characters import without_misleading

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.context.mentions import with_names
-from bot.domain.context.message_text import BLANKS
+from bot.domain.context.message_text import BLANKS, with_names
 
 MAX_PROJECT_NAME = 200
 """Characters of a project's name that are kept."""

@@ -4,10 +4,12 @@ event carries: a reference to the file, which is read later.
 
 import codecs
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.domain.context.cutting import without_last_word
+from bot.domain.context.message_text import mentioned, with_names
 from bot.runtime.misleading_characters import displayable
 
 MOST_FILES, MOST_FORWARDED = 20, 10
@@ -77,7 +79,7 @@ class SlackFile:
 @dataclass(frozen=True)
 class ForwardedMessage:
     """Somebody's message that another person passed on, or linked to. `author` is a name, or, like whoever `text`
-    mentions, a marked mention (bot.domain.context.mentions). Every field can be empty.
+    mentions, a marked mention (bot.domain.context.message_text). Every field can be empty.
     """
 
     author: str
@@ -160,3 +162,55 @@ def _unmarked_utf_16(data: bytes) -> str | None:
     if max(even, odd) * 4 < len(data) or min(even, odd):
         return None
     return "utf-16-le" if odd else "utf-16-be"
+
+
+@dataclass(frozen=True)
+class LinkPreview:
+    """What Slack, or an app, shows under a message: of a page that it links to, for instance. All can be empty."""
+
+    title: str
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class ThreadMessage:
+    """A message of a thread; `ts` is its own. `author` is a name, or, like whoever the texts mention, a marked mention
+    (bot.domain.context.message_text).
+    """
+
+    author: str
+    text: str
+    ts: str
+    files: tuple[SlackFile, ...] = ()
+    forwarded: tuple[ForwardedMessage, ...] = ()
+    previews: tuple[LinkPreview, ...] = ()
+
+
+def people_in(messages: Sequence[ThreadMessage], forwarded: Sequence[ForwardedMessage] = ()) -> tuple[str, ...]:
+    """Returns the ids of those who wrote the messages, or are mentioned in them, each once."""
+    inside = [share for message in messages for share in message.forwarded]
+    texts = [text for message in messages for text in (message.author, message.text)]
+    texts += [text for share in (*inside, *forwarded) for text in (share.author, share.text)]
+    texts += [preview.text for message in messages for preview in message.previews]
+    return tuple(dict.fromkeys(user_id for text in texts for user_id in mentioned(text)))
+
+
+def with_known_names(message: ThreadMessage, names: Mapping[str, str]) -> ThreadMessage:
+    """Returns the message with names (by id) in the place of mentions; where there is none, the id."""
+    return replace(
+        message,
+        author=_person(message.author, names),
+        text=with_names(message.text, names),
+        forwarded=tuple(forwarded_with_names(share, names) for share in message.forwarded),
+        previews=tuple(replace(preview, text=with_names(preview.text, names)) for preview in message.previews),
+    )
+
+
+def forwarded_with_names(share: ForwardedMessage, names: Mapping[str, str]) -> ForwardedMessage:
+    """Returns the forwarded message with names in the place of mentions."""
+    return replace(share, author=_person(share.author, names), text=with_names(share.text, names))
+
+
+def _person(author: str, names: Mapping[str, str]) -> str:
+    return with_names(author, names).removeprefix("@") if mentioned(author) else author

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import Delivery, Post
-from bot.domain.notices.questions import Question
-from bot.domain.notices.to_person import ToPerson
+from bot.domain.notices.questions import Question, ToPerson
 
 
 class Reaction(StrEnum):

@@ -46,9 +46,9 @@ from bot.domain.notices.questions import (
     ReplyHeld,
     RequestRefused,
     StopAsked,
+    ToPerson,
 )
-from bot.domain.notices.to_person import ToPerson
-from bot.domain.threads.surfaces import Surface
+from bot.domain.threads.thread import Surface
 
 Change = Callable[[str], str]
 

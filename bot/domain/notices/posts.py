@@ -1,7 +1,7 @@
 """The messages that go into a thread.
 
 Databases hold each message by its `kind` and fields: one that is renamed or changed needs a migration. Texts that
-people wrote hold marked mentions (bot.domain.context.mentions); `bot.domain.notices.people` says which those are.
+people wrote hold marked mentions (bot.domain.context.message_text); `bot.domain.notices.people` says which those are.
 """
 
 from collections.abc import Mapping

@@ -4,12 +4,22 @@ As in `bot.domain.notices.posts`, what is renamed or changed here needs a migrat
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.to_person import ToPerson
+from bot.domain.notices.posts import Delivery
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind
+from bot.domain.threads.thread import Surface
+
+
+@dataclass(frozen=True)
+class ToPerson:
+    """A message for one person only, told where they asked for it."""
+
+    delivery: ClassVar = Delivery.EPHEMERAL
+    person_id: str
+    asked_on: Surface = field(default=Surface.CONVERSATION, kw_only=True)
 
 
 @dataclass(frozen=True)

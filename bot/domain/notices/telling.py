@@ -16,8 +16,7 @@ from bot.domain.notices.posts import (
     RecordDamaged,
 )
 from bot.domain.projects import PostMode
-from bot.domain.threads.surfaces import Surface
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Surface, Thread
 
 PostModes = Callable[[str], PostMode]
 """What of a job is posted in a channel, by its id."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.threads.thread import Thread
 
 JOBS_A_PAGE = 10

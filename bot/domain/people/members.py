@@ -1,4 +1,4 @@
-"""Who somebody is in the workspace."""
+"""Who somebody is in the workspace, and what they prefer; and what a channel is."""
 
 from dataclasses import dataclass
 
@@ -19,3 +19,24 @@ class Member:
     is_bot: bool = False
     deleted: bool = False
     tz: str = ""
+
+
+@dataclass(frozen=True)
+class Preference:
+    """`project` is a project's name, empty: none; `quiet`: nobody is mentioned at the end."""
+
+    project: str = ""
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A conversation in Slack. `is_shared_outside`: people of other organizations are in it, or Slack does not say.
+    `is_direct`: with one person alone, and then it has no name.
+    """
+
+    id: str
+    name: str
+    is_shared_outside: bool
+    is_private: bool
+    is_direct: bool = False

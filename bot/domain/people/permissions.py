@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.reply_rules import takes_part
 from bot.domain.threads.thread import Thread

@@ -7,7 +7,7 @@ then the new ones are kept beside them, and offered to the person once it is kno
 from dataclasses import replace
 
 from bot.domain.commands.options import Options
-from bot.domain.context.mentions import beginning, same_words
+from bot.domain.context.message_text import beginning, same_words
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
     ActionAnswer,

@@ -1,4 +1,4 @@
-"""A job that somebody asks for, by whatever way in: one type, one check, one call of the service."""
+"""What is asked for by something other than a reply: a new job, by whatever way in, and a follow-up from a form."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bot.domain.threads.thread import ThreadOrigin
 
 @dataclass(frozen=True)
 class NewJob:
-    """What somebody asks for. In `prompt` mentions are marked (bot.domain.context.mentions).
+    """What somebody asks for. In `prompt` mentions are marked (bot.domain.context.message_text).
 
     Attributes:
         person: Who asks.
@@ -55,3 +55,17 @@ class NewJob:
         if not self.message_ts:
             return None
         return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was typed into a modal, or what a button says that was pressed.
+
+    `source_key` is made of Slack's own ids, so that it counts once; of a button each person has one.
+    """
+
+    person: Person
+    thread_id: str
+    text: str
+    source_key: str
+    way_in: WayIn = WayIn.MODAL

@@ -46,7 +46,7 @@ class MessageVersion:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply in a thread, as words with marked mentions (bot.domain.context.mentions). `message_ts` is its own `ts`.
+    """A reply in a thread, as words with marked mentions (bot.domain.context.message_text). `message_ts` is its `ts`.
 
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
@@ -297,3 +297,30 @@ class Request:
     def reply_id(self) -> str:
         """The same for all requests that were made of one reply."""
         return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What somebody wants done. The job is named by its thread's id, or by where its card is.
+
+    Attributes:
+        person: Who wants it.
+        kind: What: any kind but a start and a follow-up.
+        source_key: Made of Slack's own ids, so that a redelivery is refused.
+        channel_id: Where it was done; empty in a modal or Home.
+        thread_id: The thread of the job; empty: `card_ts` names it.
+        card_ts: The card that somebody reacted to.
+        argument: What the kind needs: a request's id, a project's name.
+        message_ts: The message that carries the mark; empty: none does.
+        way_in: How it was done.
+    """
+
+    person: Person
+    kind: RequestKind
+    source_key: str
+    channel_id: str = ""
+    thread_id: str = ""
+    card_ts: str = ""
+    argument: str = ""
+    message_ts: str = ""
+    way_in: WayIn = WayIn.BUTTON

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.context.mentions import beginning
-from bot.domain.jobs.discarding import Discarded, NotDiscarded, discard_answer, nothing_kept, told_of_discard
+from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import ARCHIVED, Job, Problem
 from bot.domain.jobs.observe import (
     JobApiUnavailable,
@@ -21,11 +20,16 @@ from bot.domain.jobs.stopping import (
     CANCEL_AGAIN,
     STOP_PATIENCE,
     Cancelled,
+    Discarded,
+    NotDiscarded,
     NothingToStop,
     agent_asked,
+    discard_answer,
     not_stopped,
+    nothing_kept,
     nothing_to_stop,
     still_stopping,
+    told_of_discard,
 )
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, NewNotice, Reaction

@@ -9,11 +9,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.runtime.secrets.encodings import printable_base64
-from bot.runtime.secrets.findings import Finding, occurrences
-from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
 from bot.runtime.secrets.names import names_password, telling_word
-from bot.runtime.secrets.plausibility import entropy, has_drawn_characters, is_code, is_name, is_placeholder
+from bot.runtime.secrets.plausibility import (
+    entropy,
+    has_drawn_characters,
+    is_code,
+    is_name,
+    is_placeholder,
+    printable_base64,
+)
 
 _KEYWORDS = ("pass", "pwd", "secret", "token", "key", "cred", "auth")
 _NAME = re.compile(r"[\w.\-]+")

@@ -2,9 +2,8 @@
 
 import re
 
-from bot.runtime.secrets.encodings import decoded_base64
 from bot.runtime.secrets.kinds import SecretKind
-from bot.runtime.secrets.plausibility import has_drawn_characters, is_code, is_name, is_placeholder
+from bot.runtime.secrets.plausibility import decoded_base64, has_drawn_characters, is_code, is_name, is_placeholder
 from bot.runtime.secrets.rules import GITLEAKS, Rule, drawn
 
 _K = SecretKind

@@ -1,5 +1,7 @@
-"""The kinds of secrets, as people are told of them."""
+"""The kinds of secrets, as people are told of them, and what was found in a text."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -26,3 +28,21 @@ class SecretKind(StrEnum):
     HEADER = "authorization header"
     COMMAND = "password in a command"
     ASSIGNMENT = "password or key"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A secret in a text: where it stands, what it is, and which rule found it."""
+
+    start: int
+    end: int
+    kind: SecretKind
+    rule: str
+
+
+def occurrences(text: str, wanted: str) -> Iterator[int]:
+    """Yields where a word stands in a text."""
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + 1)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
 from bot.runtime.secrets.credential_rules import CREDENTIAL_RULES
-from bot.runtime.secrets.findings import Finding, occurrences
 from bot.runtime.secrets.issuer_rules import ISSUER_RULES
-from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
 from bot.runtime.secrets.named_rules import NAMED_RULES
 from bot.runtime.secrets.plausibility import is_common_word
 from bot.runtime.secrets.private_keys import private_keys

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
-from bot.domain.context.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile
+from bot.domain.context.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile, people_in
 from bot.domain.context.thread_context import ContextNotes, characters_of, context_text
-from bot.domain.context.thread_messages import people_in
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestContext
 from bot.ports.ports import JobApi, People

@@ -7,25 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.domain.context.fetched_parts import PATIENCE, ThreadPart
-from bot.domain.context.mentions import beginning
+from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.notices.questions import RequestRefused, StopAsked
+from bot.domain.people.members import Preference
 from bot.domain.people.permissions import Refused
-from bot.domain.people.preferences import Preference
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import mode_of
-from bot.domain.threads.surfaces import surface_of
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.ports import HasPreferences, HasRequestParts
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, NotAsked, NotToBeHadNow, retry_delay
-from bot.service.actions import ActionTerms, ActionTransaction, note_steering
+from bot.service.action_terms import ActionTerms, ActionTransaction, note_steering
 from bot.service.audit_trail import note
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_followed, take_place
 from bot.service.start import StartEnding, end_start, reaction_notice

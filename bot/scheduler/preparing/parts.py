@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.context.slack_files import FileMode, FileProblem, QuotedFile, SlackFile, quoted
+from bot.domain.context.slack_files import FileMode, FileProblem, QuotedFile, SlackFile, ThreadMessage, quoted
 from bot.domain.context.thread_context import LIMITS
-from bot.domain.context.thread_messages import ThreadMessage
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects

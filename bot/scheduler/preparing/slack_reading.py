@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member, Preference
 from bot.domain.people.permissions import PermissionRules
-from bot.domain.people.preferences import Preference
 from bot.domain.projects import Route
 from bot.errors import (
     ChatError,

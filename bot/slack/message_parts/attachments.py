@@ -8,10 +8,8 @@ import re
 from typing import Any
 
 from bot.domain.context.cutting import whole_words
-from bot.domain.context.mentions import beginning, mention
-from bot.domain.context.message_text import unescape_keeping_mentions
-from bot.domain.context.slack_files import MOST_CHARACTERS, MOST_FORWARDED, ForwardedMessage
-from bot.domain.context.thread_messages import LinkPreview
+from bot.domain.context.message_text import beginning, mention, unescape_keeping_mentions
+from bot.domain.context.slack_files import MOST_CHARACTERS, MOST_FORWARDED, ForwardedMessage, LinkPreview
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.message_parts.block_text import block_text

@@ -4,9 +4,8 @@ import re
 from typing import Any
 
 from bot.domain.context.cutting import whole_words
-from bot.domain.context.mentions import beginning, mention
-from bot.domain.context.slack_files import MOST_CHARACTERS
-from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.context.message_text import beginning, mention
+from bot.domain.context.slack_files import MOST_CHARACTERS, ThreadMessage
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.message_parts.attachments import forwarded_of, previews_of, recorded_text
@@ -21,7 +20,7 @@ _LONGEST_NAME = 80
 
 
 def thread_message(message: Any) -> ThreadMessage | None:
-    """Returns a message with its author and whom it mentions marked (bot.domain.context.mentions).
+    """Returns a message with its author and whom it mentions marked (bot.domain.context.message_text).
     None for one that nobody wrote, and for one that says nothing.
     """
     ts, subtype = text_at(message, "ts"), message.get("subtype") if isinstance(message, dict) else None

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from bot.domain.requests.request import Person
 from bot.errors import ChatError, StoreUnavailable
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.words.at_once import NOT_RECORDED

@@ -2,11 +2,9 @@
 
 from typing import Protocol
 
-from bot.domain.people.preferences import Preference
-from bot.domain.requests.actions import Action
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Reply
-from bot.domain.requests.written import Written
+from bot.domain.people.members import Preference
+from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.request import Action, MessageVersion, Reply
 
 
 class ServicePort(Protocol):

@@ -13,7 +13,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RecordingHealth
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners import (
     buttons,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.projects import name_among
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, section

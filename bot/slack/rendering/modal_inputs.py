@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from bot.domain.jobs.details import FieldKind, QuestionField
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.runtime.misleading_characters import displayable
 from bot.slack.rendering.answer_forms import options_of

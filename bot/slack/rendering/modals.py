@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from bot.domain.context.thread_context import ContextNotes
 from bot.domain.jobs.details import QuestionField
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
 from bot.slack.rendering.modal_inputs import (
     MAX_INPUT,

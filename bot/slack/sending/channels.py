@@ -6,7 +6,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.people.channels import Channel
+from bot.domain.people.members import Channel
 from bot.ports.slack import Channels
 from bot.runtime.json_fields import text_at
 from bot.runtime.misleading_characters import displayable

@@ -9,10 +9,10 @@ from typing import Any, assert_never
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.context.mentions import mentioned, with_names
+from bot.domain.context.message_text import mentioned, with_names
+from bot.domain.notices.deliver import AddReaction, ReactionCall, RemoveReaction
 from bot.domain.notices.messages import Notice
 from bot.domain.notices.people import asked_on, map_texts, person_of, texts_of
-from bot.domain.notices.reactions import AddReaction, ReactionCall, RemoveReaction
 from bot.domain.notices.telling import Directly, InConversation, PrivatePlace, Telling, private_place, shown_in_channel
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain

@@ -6,7 +6,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.thread_messages import ThreadMessage, people_in, with_known_names
+from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.ports.ports import People
 from bot.ports.slack import Conversations
 from bot.runtime.json_fields import objects_at, text_at

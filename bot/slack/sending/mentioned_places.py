@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
-from bot.domain.people.channels import Channel
+from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
+from bot.domain.people.members import Channel
 from bot.errors import ChatRejected
 from bot.ports.slack import Channels
 from bot.runtime.json_fields import objects_at, text_at

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.mentions import is_person
+from bot.domain.context.message_text import is_person
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatUncertain, ChatUnreachable
 from bot.ports.ports import People
 from bot.ports.slack import Channels

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.mentions import mentioned, with_names
+from bot.domain.context.message_text import mentioned, with_names
 from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain

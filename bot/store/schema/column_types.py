@@ -1,9 +1,9 @@
-"""Columns of text, as both databases can store it."""
+"""What all tables share: columns of text that both databases can store, times, and the names of constraints."""
 
 import hashlib
 from typing import Any
 
-from sqlalchemy import Dialect, Text
+from sqlalchemy import CheckConstraint, Dialect, MetaData, Text
 from sqlalchemy.types import TypeDecorator
 
 LONGEST_KEY = 255
@@ -60,3 +60,22 @@ class KeyText(CleanText):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         return None if value is None else shortened_key(value)
+
+
+LAST_TIME = 100_000_000_000
+"""No time beyond this one (the year 5138) is a time; refuses NaN and infinity too."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def time_check(column: str) -> CheckConstraint:
+    """The column holds a time, or nothing."""
+    return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)

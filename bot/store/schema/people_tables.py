@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Double, Index, Integer, Table, Text
 
-from bot.store.schema.column_types import CleanText, KeyText
-from bot.store.schema.metadata import metadata, time_check
+from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
 
 audit = Table(
     "audit",

@@ -1,23 +1,51 @@
-"""Rows to values and back."""
+"""Rows to values and back; messages of notices as JSON, told apart by their `kind`."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, get_args
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice, Notice, Reaction, ReactionChanged
+from bot.domain.notices.messages import NewNotice, Notice, NoticeMessage, Reaction, ReactionChanged
 from bot.domain.notices.people import person_of
-from bot.domain.notices.posts import Delivery
+from bot.domain.notices.posts import Delivery, UnknownNotice
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext, Requester
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
-from bot.store.schema.messages import json_text, message_from, message_text
+from bot.store.schema.column_types import storable_json
 from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads
+
+_MESSAGE: TypeAdapter[NoticeMessage] = TypeAdapter(Annotated[NoticeMessage, Field(discriminator="kind")])
+KINDS = frozenset(kind for message in get_args(NoticeMessage) for kind in get_args(message.__annotations__["kind"]))
+
+
+def json_text(value: Any) -> str:
+    """Returns a value of JSON's types as text that any database keeps."""
+    return json.dumps(storable_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def message_text(message: NoticeMessage) -> str:
+    """Returns a message as JSON."""
+    return json_text(_MESSAGE.dump_python(message, mode="json"))
+
+
+def message_from(text: str, delivery: str) -> NoticeMessage:
+    """Returns the message of a row. A kind that only a newer version knows is kept as it is, where it is a post or
+    goes to one person. Raises ValueError.
+    """
+    found = from_json(text)
+    kind = found.get("kind") if isinstance(found, dict) else None
+    if not isinstance(kind, str) or kind in KINDS:
+        return _MESSAGE.validate_python(found)
+    if delivery not in {Delivery.POST, Delivery.EPHEMERAL}:
+        raise ValueError(f"nothing is known of this {delivery}")
+    return UnknownNotice(kind, {name: value for name, value in found.items() if name != "kind"}, Delivery(delivery))
+
 
 _STATE = TypeAdapter(ThreadState)
 _THREAD = TypeAdapter(Thread)

@@ -28,8 +28,7 @@ from sqlalchemy import (
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
-from bot.store.schema.column_types import CleanText, KeyText
-from bot.store.schema.metadata import metadata, time_check
+from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
 from bot.store.schema.people_tables import homes
 
 __all__ = ("NoticeState", "early_replies", "message_versions", "metadata", "notices", "polls", "requests", "threads")
@@ -298,3 +297,31 @@ Index(
     postgresql_where=requests.c.claimed_until.is_not(None),
     sqlite_where=requests.c.claimed_until.is_not(None),
 )
+
+slack_calls = Table(
+    "slack_calls",
+    metadata,
+    Column("method", Text, primary_key=True),
+    Column("channel_id", KeyText, primary_key=True),
+    Column("tat", Double, nullable=False),
+    time_check("tat"),
+)
+"""A row for each of Slack's methods, and for each channel that one was called in lately (empty: the whole workspace).
+`tat` is the theoretical arrival time of `bot.domain.slack_limits`."""
+
+Index(None, slack_calls.c.tat)
+
+channel_ids = Table(
+    "channel_ids",
+    metadata,
+    Column("channel_id", KeyText, primary_key=True),
+    Column("known_as", CleanText, nullable=False),
+    Column("changed_at", Double, nullable=False),
+    Column("recorded_at", Double, nullable=False),
+    time_check("changed_at"),
+    time_check("recorded_at"),
+)
+"""The ids of channels whose id Slack changed; `known_as` is the first, which rows go by."""
+
+Index(None, channel_ids.c.known_as, channel_ids.c.changed_at)
+Index(None, channel_ids.c.recorded_at)

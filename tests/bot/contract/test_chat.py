@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs.job import Job
+from bot.domain.notices.deliver import AddReaction, RemoveReaction
 from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
@@ -22,10 +23,8 @@ from bot.domain.notices.messages import (
     StatusRequested,
 )
 from bot.domain.notices.posts import JobFinished, JobStarted
-from bot.domain.notices.reactions import AddReaction, RemoveReaction
 from bot.domain.notices.telling import Telling
-from bot.domain.threads.surfaces import Surface
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import FollowUpCounts, Surface, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatBusy,
     ChatError,

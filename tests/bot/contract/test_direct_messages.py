@@ -17,9 +17,8 @@ from support.worlds.store_world import Opener, Sql
 from bot.cli.forget import forget_all
 from bot.domain.notices.messages import Notice
 from bot.domain.notices.questions import JobOrReplyAsked
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, Reply, RequestKind
-from bot.domain.threads.surfaces import Surface
+from bot.domain.requests.request import Action, Person, Reply, RequestKind
+from bot.domain.threads.thread import Surface
 from bot.workspace.model.entities import Message
 
 FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200"

@@ -10,11 +10,10 @@ from support.fakes.ports import FakeClock
 from support.worlds.slack_world import slack_world
 from support.worlds.store_world import a_start, a_thread
 
-from bot.domain.context.mentions import mention
+from bot.domain.context.message_text import mention
 from bot.domain.jobs.job import Job
 from bot.domain.people.home import HomeContent, PartHealth
-from bot.domain.people.members import Member
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain

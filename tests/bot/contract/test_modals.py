@@ -9,10 +9,9 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import FieldKind, QuestionField
-from bot.domain.people.preferences import Preference
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Attachments, Person, RequestContext, RequestKind, WayIn
-from bot.domain.requests.written import Written
+from bot.domain.people.members import Preference
+from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.request import Action, Attachments, Person, RequestContext, RequestKind, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.slack.rendering.answer_forms import encoded_fields

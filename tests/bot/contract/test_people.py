@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.context.mentions import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
+from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
 from bot.domain.jobs.job import Problem
 from bot.domain.notices.messages import (
     EarlierWords,

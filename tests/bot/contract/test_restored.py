@@ -22,9 +22,17 @@ from bot.cli.restored import doubt_all, put_restored_in_doubt
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.people.members import Member
-from bot.domain.requests.actions import Action
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import NOT_SENT_YET, Attachments, Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import (
+    NOT_SENT_YET,
+    Action,
+    Attachments,
+    Person,
+    Reply,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
 from bot.errors import JobApiUncertain, StoreUnavailable
 from bot.ports.ports import Store, Transaction
 from bot.store.schema.migration import migrate

@@ -10,8 +10,7 @@ import pytest
 from support.servers.file_server import file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.slack.sending.channels import SlackChannels, read_channel
 from bot.slack.sending.conversations import SlackConversations

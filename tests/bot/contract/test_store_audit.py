@@ -10,7 +10,7 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
 
 from bot.cli.export import Period, entries
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable

@@ -10,7 +10,7 @@ from support.worlds.store_world import JOB, Sql, a_thread, add
 from bot.domain.threads.thread import ThreadState
 from bot.ports.ports import Store, Transaction
 from bot.ports.upkeep_store import LongOpenJobs
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
 from bot.store import database_check
 from bot.store.database.engine import engine_for

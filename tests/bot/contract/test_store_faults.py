@@ -19,8 +19,7 @@ from bot.errors import ConfigError, StoreUnavailable
 from bot.ports.ports import Store, Transaction
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
-from bot.store.store import open_store
-from bot.store.transaction import SqlTransaction
+from bot.store.store import SqlTransaction, open_store
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(

@@ -32,8 +32,7 @@ from bot.ports.ports import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state
-from bot.store.store import open_store
-from bot.store.transaction import SqlTransaction
+from bot.store.store import SqlTransaction, open_store
 
 pytestmark = [
     pytest.mark.postgres,

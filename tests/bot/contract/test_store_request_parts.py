@@ -5,10 +5,15 @@ import asyncio
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, settle, watched
 
-from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.context.slack_files import FileMode, FileProblem, QuotedFile, SlackFile
-from bot.domain.context.thread_messages import LinkPreview, ThreadMessage
-from bot.domain.requests.files import FileOutcome, with_files
+from bot.domain.context.fetched_parts import (
+    FetchedFile,
+    FetchedParts,
+    FetchedThread,
+    FileOutcome,
+    ThreadPart,
+    with_files,
+)
+from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import RejectionReason, RequestState, UploadedFile
 from bot.ports.parts_store import ClaimedFile
 from bot.ports.ports import Store, Transaction

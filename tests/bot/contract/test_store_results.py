@@ -26,8 +26,8 @@ from support.worlds.store_world import (
     watched,
 )
 
+from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
-from bot.domain.notices.reactions import ReactionProgress
 from bot.ports.ports import Store
 from bot.ports.store import ClaimedNotice
 

@@ -13,13 +13,12 @@ from support.worlds.store_world import CARD, Opener, a_thread, add
 
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.ports import Store, Transaction
-from bot.runtime.health.recording_health import RecordingHealth
+from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import DatabaseCheck
 from bot.store.database import sqlite_thread
 from bot.store.database.postgres_pool import CONNECTIONS
-from bot.store.database.unit_of_work import WorkSuspendedError
-from bot.store.store import SqlStore
-from bot.store.transaction import SqlTransaction
+from bot.store.database.sqlite_thread import WorkSuspendedError
+from bot.store.store import SqlStore, SqlTransaction
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(

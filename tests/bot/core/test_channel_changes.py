@@ -10,9 +10,8 @@ from bot.app.startup import known_ids, newest_id
 from bot.cli.forget import _forget_batch
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, followed
-from bot.domain.requests.actions import Action
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Person, Reply, RequestKind, WayIn
+from bot.domain.requests.request import Action, MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity

@@ -15,8 +15,7 @@ from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
 from bot.domain.notices.telling import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Attachments, Reply, RequestKind
+from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
 from bot.scheduler.retention import DAY, HELD_DAYS, Retention
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

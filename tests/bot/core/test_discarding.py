@@ -8,9 +8,8 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
 from bot.domain.notices.posts import JobFailed
-from bot.domain.requests.actions import Action
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.request import Person, RejectionReason, RequestKind
+from bot.domain.requests.request import Action, Person, RejectionReason, RequestKind
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 

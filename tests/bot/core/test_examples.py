@@ -5,8 +5,8 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Person, RequestKind, WayIn
-from bot.domain.requests.written import Written
 
 EXAMPLE = 'Replace "colour" with "color"'
 

@@ -10,8 +10,7 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
-from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.context.slack_files import FileContent, FileMode, SlackFile, ThreadMessage
 from bot.domain.jobs.job import Job
 from bot.domain.notices.posts import ContextCut
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode

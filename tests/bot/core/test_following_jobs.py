@@ -6,7 +6,7 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
 from bot.domain.notices.posts import RequestRejected
@@ -14,9 +14,8 @@ from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, Reply, RequestKind, RequestState, WayIn
-from bot.domain.requests.written import Written
+from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.service.start import job_of_reply

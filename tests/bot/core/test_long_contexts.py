@@ -9,8 +9,7 @@ from support.fakes.ports import FakeJobApi, FakePeople
 from support.fakes.slack_reading import FakeSlackReading
 
 from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.context.slack_files import ForwardedMessage, QuotedFile, SlackFile
-from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.context.slack_files import ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import Attachments, Request, RequestKind
 from bot.runtime.long_texts import LONG
 from bot.runtime.secrets.masking import MaskedParts, SecretMasker

@@ -6,19 +6,15 @@ import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.domain.context.thread_messages import LinkPreview, ThreadMessage
+from bot.domain.context.slack_files import FileContent, LinkPreview, SlackFile, ThreadMessage
 from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.notices.questions import ProjectAsked, RequestRefused
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member, Preference
 from bot.domain.people.permissions import PermissionRules, Refusal
-from bot.domain.people.preferences import Preference
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
-from bot.domain.requests.actions import Action
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Attachments, Reply, RequestContext, RequestKind, WayIn
+from bot.domain.requests.request import Action, Attachments, Reply, RequestContext, RequestKind, WayIn
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatMissingScope,

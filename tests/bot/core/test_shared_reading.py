@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.context.thread_messages import ThreadMessage
+from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import Person, Reply
 from bot.errors import ChatUncertain

@@ -9,8 +9,7 @@ from bot.domain.jobs.job import Job
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
 from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, Requester, RequestKind, RequestState
+from bot.domain.requests.request import Action, Person, Requester, RequestKind, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 
 JOB, LINK = "job-1", "https://example.org/pull/1"

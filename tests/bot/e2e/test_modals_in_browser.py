@@ -12,7 +12,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs.details import PlanStep, Progress, StepStatus
 from bot.domain.jobs.job import ACTIVE, Job
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.requests.request import Person, RequestContext, RequestKind
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.slack.rendering.cards import card

@@ -9,8 +9,7 @@ from support.worlds.app_world import AppWorld, Instance, a_world
 
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, RequestKind
+from bot.domain.requests.request import Action, Person, RequestKind
 
 
 @pytest.fixture

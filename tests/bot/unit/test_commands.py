@@ -20,11 +20,10 @@ from bot.domain.commands.commands import (
     parse_slash,
     says_new,
 )
-from bot.domain.commands.emoji import is_only_emoji
 from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
+from bot.domain.commands.thanks import is_only_emoji
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
-from bot.domain.context.mentions import with_names
-from bot.domain.context.message_text import BLANKS, unescape
+from bot.domain.context.message_text import BLANKS, unescape, with_names
 from bot.runtime.misleading_characters import without_misleading
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from support.fakes.virtual_loop import VirtualLoop
 
 from bot.errors import StoreUnavailable
-from bot.runtime.health.recording_health import RECOVERY_SECONDS, RecordingHealth
+from bot.runtime.health.outages import RECOVERY_SECONDS, RecordingHealth
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseCheck
 
 

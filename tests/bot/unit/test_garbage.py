@@ -3,7 +3,7 @@
 import gc
 
 from bot.domain.jobs.poll_pace import PollPace
-from bot.runtime.garbage import leave_out_what_stays
+from bot.runtime.process_signals import leave_out_what_stays
 from bot.scheduler.job_poller import KnownLook, PollMemory
 
 

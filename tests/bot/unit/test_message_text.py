@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.context.mentions import PRIVATE_CHANNEL, keeping_names, mentioned, same_words, with_names
-from bot.domain.context.message_text import RULES, unescape, unescape_keeping_mentions
+from bot.domain.context.message_text import (
+    PRIVATE_CHANNEL,
+    RULES,
+    keeping_names,
+    mentioned,
+    same_words,
+    unescape,
+    unescape_keeping_mentions,
+    with_names,
+)
 
 SENT_AND_TOLD = [
     # names that Slack links by itself, with what was typed as the label

@@ -42,7 +42,7 @@ from bot.domain.notices.questions import (
     StopAsked,
 )
 from bot.domain.requests.request import RejectionReason, Request, RequestKind
-from bot.store.schema.messages import KINDS as STORED_KINDS
+from bot.store.schema.rows import KINDS as STORED_KINDS
 
 WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     RequestRejected: {"request.text"},

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.ports import FakeClock
 
-from bot.runtime.http.pending_bytes import PendingBytes
+from bot.runtime.http.server import PendingBytes
 
 MOST, SENDERS = 1_000, 10
 SHARE = MOST // SENDERS

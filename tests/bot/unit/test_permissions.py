@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.people.channels import Channel
-from bot.domain.people.members import Member
+from bot.domain.people.members import Channel, Member
 from bot.domain.people.permissions import (
     LIMITED,
     RULES_OF,

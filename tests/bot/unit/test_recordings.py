@@ -2,7 +2,7 @@ import pytest
 from support.fakes.ports import FakeClock
 
 from bot.errors import StoreUnavailable, UnreadableRow
-from bot.runtime.health.recording_health import RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
+from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_one_failure_is_enough_to_be_unready_and_one_success_not_to_be_ready(
         "The database's disk is full.",
     )
     recording_health.record_success()
-    clock.advance(RECOVERY_SECONDS - 1)
+    clock.advance(RECORDING_RECOVERY_SECONDS - 1)
     assert not recording_health.status().ok()
     clock.advance(1)
     assert recording_health.status().ok()

@@ -7,9 +7,8 @@ import pytest
 from support.fakes.slack_payloads import click
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, RequestKind, WayIn
-from bot.domain.requests.written import Written
+from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.request import Action, Person, RequestKind, WayIn
 from bot.errors import StoreUnavailable
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value

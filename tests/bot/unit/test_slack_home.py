@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.jobs.details import PlanStep, Progress, StepStatus
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.context.thread_context import ContextNotes
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.runtime.secrets.kinds import SecretKind
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id

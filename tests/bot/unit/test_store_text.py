@@ -9,8 +9,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.threads.thread import ThreadState
 from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
-from bot.store.schema.messages import message_from, message_text
-from bot.store.schema.rows import _STATE, state_json
+from bot.store.schema.rows import _STATE, message_from, message_text, state_json
 
 any_text = st.text(st.characters(), max_size=40)
 """Lone surrogates and NUL are among these."""

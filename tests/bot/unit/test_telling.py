@@ -25,8 +25,7 @@ from bot.domain.notices.telling import (
     shown_in_channel,
     told_though_muted,
 )
-from bot.domain.threads.surfaces import Surface, home_key, surface_of
-from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Surface, Thread, ThreadOptions, ThreadState, home_key, surface_of
 
 LINK = "https://git.example/pull/7"
 END = JobFinished(LINK, new=True)

@@ -9,10 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.context import thread_context
-from bot.domain.context.mentions import mention
-from bot.domain.context.slack_files import FileContent, FileMode, ForwardedMessage, QuotedFile, SlackFile, quoted
+from bot.domain.context.message_text import mention
+from bot.domain.context.slack_files import (
+    FileContent,
+    FileMode,
+    ForwardedMessage,
+    LinkPreview,
+    QuotedFile,
+    SlackFile,
+    ThreadMessage,
+    people_in,
+    quoted,
+    with_known_names,
+)
 from bot.domain.context.thread_context import ContextLimits, ContextNotes, ContextText, compose
-from bot.domain.context.thread_messages import LinkPreview, ThreadMessage, people_in, with_known_names
 from bot.runtime.secrets.masking import MaskedParts, SecretMasker
 
 GUIDE = SlackFile("F1", "guide.md", "text/markdown", permalink="https://acme.slack.com/files/guide")

@@ -12,10 +12,10 @@ from bot.domain.jobs.observe import (
     JobObserved,
     Observation,
     decide,
+    means_nothing_for_good,
     open_round,
 )
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
-from bot.domain.jobs.unchanged_looks import means_nothing_for_good
 from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()

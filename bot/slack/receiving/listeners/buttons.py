@@ -10,9 +10,8 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.jobs.details import digest
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import Person, RequestKind, WayIn
-from bot.domain.requests.written import Written
+from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.request import Action, Person, RequestKind, WayIn
 from bot.runtime.json_fields import first_item_at, object_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.dependencies import Dependencies

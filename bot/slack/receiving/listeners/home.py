@@ -5,9 +5,8 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import RequestKind
-from bot.domain.threads.surfaces import home_key
+from bot.domain.requests.request import Action, RequestKind
+from bot.domain.threads.thread import home_key
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor

@@ -10,10 +10,9 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.commands.options import Options
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.people.preferences import Preference
-from bot.domain.requests.new_jobs import NewJob
+from bot.domain.people.members import Preference
+from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
-from bot.domain.requests.written import Written
 from bot.domain.threads.thread import ThreadOrigin
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.runtime.misleading_characters import displayable

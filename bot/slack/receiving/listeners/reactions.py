@@ -4,8 +4,7 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.domain.requests.actions import Action
-from bot.domain.requests.request import RequestKind, WayIn
+from bot.domain.requests.request import Action, RequestKind, WayIn
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import actor

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.people.channels import Channel
+from bot.domain.people.members import Channel
 from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread

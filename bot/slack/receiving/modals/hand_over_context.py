@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
-from bot.domain.context.thread_messages import ThreadMessage, people_in, with_known_names
 from bot.errors import ChatError
 from bot.ports.ports import People
 from bot.ports.slack import Conversations

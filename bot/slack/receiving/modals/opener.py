@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
-from bot.domain.people.preferences import Preference
+from bot.domain.people.members import Preference
 from bot.domain.requests.request import Person, RequestKind
 from bot.errors import ChatError, StoreError
 from bot.ports.ports import People
