@@ -23,24 +23,21 @@ from bot.ports.ports import Chat, JobApi, People, Requesters, Store
 from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
-from bot.slack.receiving.transports.socket_mode_connection import PING_INTERVAL
+from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.files import SlackFiles
-from bot.slack.sending.groups import SlackGroups
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.members import SlackMembers
+from bot.slack.sending.mentioned_places import SlackGroups
 from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.requesters import SlackRequesters
-from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.permalinks import Permalinks, SlackRequesters
 from bot.slack.sending.scopes import MissingScopes, check_scopes
-from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
 

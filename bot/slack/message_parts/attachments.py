@@ -5,16 +5,116 @@ Source: payloads of Slack's that others recorded; its reference tells only of th
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from bot.domain.context.cutting import whole_words
 from bot.domain.context.message_text import beginning, mention, unescape_keeping_mentions
-from bot.domain.context.slack_files import MOST_CHARACTERS, MOST_FORWARDED, ForwardedMessage, LinkPreview
+from bot.domain.context.slack_files import (
+    MOST_CHARACTERS,
+    MOST_FILES,
+    MOST_FORWARDED,
+    FileMode,
+    ForwardedMessage,
+    LinkPreview,
+    SlackFile,
+)
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
-from bot.slack.message_parts.block_text import block_text
-from bot.slack.message_parts.files import files_of
 from bot.slack.rendering.text import safe_url
+
+_DEEPEST = 10
+_PARTS = ("title", "text", "fields", "elements", "rows")
+_SIGNS = {"user": "@", "channel": "#", "usergroup": "!subteam^"}
+_ON_ONE_LINE = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote"})
+
+
+def block_text(blocks: list[dict[str, Any]]) -> str:
+    """Returns what people read in the blocks, with marked mentions: a line for each part."""
+    return "\n".join(filter(None, (_text(block, _DEEPEST) for block in blocks)))
+
+
+def _text(part: dict[str, Any], depth: int) -> str:
+    words = _own_words(part)
+    if words is not None or not depth:
+        return words or ""
+    between = "" if text_at(part, "type") in _ON_ONE_LINE else "\n"
+    return between.join(filter(None, (_text(child, depth - 1) for key in _PARTS for child in _objects(part.get(key)))))
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yields what stands under a key: an object, a list of them, or the rows of a table."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item
+        elif isinstance(item, list):
+            yield from (cell for cell in item if isinstance(cell, dict))
+
+
+def _own_words(part: dict[str, Any]) -> str | None:
+    """Returns what a part says by itself; None where it only holds others."""
+    text = text_at(part, "text")
+    match text_at(part, "type"):
+        case "mrkdwn" | "markdown":
+            return unescape_keeping_mentions(displayable(text))
+        case "text" | "plain_text":
+            return displayable(text)
+        case "link":
+            return displayable(text or text_at(part, "url"))
+        case "user" | "channel" | "usergroup" as kind:
+            return unescape_keeping_mentions(f"<{_SIGNS[kind]}{text_at(part, f'{kind}_id')}>")
+        case "emoji":
+            return displayable(f":{text_at(part, 'name')}:")
+        case _:
+            return None
+
+
+# The files of a message (docs.slack.dev, "File object").
+
+_FILE_ID = re.compile(r"F[A-Z0-9]{1,30}")
+_MIME_TYPE = re.compile(r"[a-z0-9.+\-]{1,60}/[a-z0-9.+\-]{1,100}")
+_LONGEST_FILE_NAME = 200
+_DELETED = "tombstone"
+"""A deleted file stays in its message."""
+
+
+def files_of(message: Any) -> tuple[SlackFile, ...]:
+    """Returns the files of a message, or of an attachment that holds some."""
+    files = [file for file in objects_at(message, "files") if file.get("mode") != _DELETED]
+    return tuple(read_file(file) for file in files[:MOST_FILES])
+
+
+def read_file(file: Any) -> SlackFile:
+    """Returns a file as Slack describes it."""
+    file_id, mimetype, mode = text_at(file, "id"), text_at(file, "mimetype").lower(), _mode(file)
+    address = safe_url(text_at(file, "url_private_download")) or safe_url(text_at(file, "url_private")) or ""
+    elsewhere = mode is FileMode.EXTERNAL
+    return SlackFile(
+        id=file_id if _FILE_ID.fullmatch(file_id) else "",
+        name=_name(file),
+        mimetype=mimetype if _MIME_TYPE.fullmatch(mimetype) else "",
+        size=_size(file),
+        url="" if elsewhere else address,
+        permalink=safe_url(text_at(file, "permalink")) or (address if elsewhere else ""),
+        mode=mode,
+        must_look_up=text_at(file, "file_access") == "check_file_info",
+    )
+
+
+def _name(file: Any) -> str:
+    name = displayable(text_at(file, "name") or text_at(file, "title"))
+    return " ".join(name.split())[:_LONGEST_FILE_NAME]
+
+
+def _mode(file: Any) -> FileMode:
+    mode = text_at(file, "mode") or FileMode.HOSTED.value
+    return FileMode(mode) if mode in set(FileMode) else FileMode.OTHER
+
+
+def _size(file: Any) -> int:
+    size = file.get("size") if isinstance(file, dict) else None
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+
 
 MOST_PREVIEWS = 10
 _LONGEST_NAME = 200

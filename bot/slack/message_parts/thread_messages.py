@@ -8,9 +8,7 @@ from bot.domain.context.message_text import beginning, mention
 from bot.domain.context.slack_files import MOST_CHARACTERS, ThreadMessage
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
-from bot.slack.message_parts.attachments import forwarded_of, previews_of, recorded_text
-from bot.slack.message_parts.block_text import block_text
-from bot.slack.message_parts.files import files_of
+from bot.slack.message_parts.attachments import block_text, files_of, forwarded_of, previews_of, recorded_text
 
 _TS = re.compile(r"\d{1,20}\.\d{6}")
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")

@@ -36,7 +36,7 @@ from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
+from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
 

@@ -1,9 +1,11 @@
-"""What differs from one installation to the next in Pagehand's words."""
+"""What Pagehand's words depend on: the installation, and where a private message is shown."""
 
 from dataclasses import dataclass
 
-from bot.slack.rendering.text import Markup, escape, one_line, person
+from bot.slack.rendering.blocks import Message, section
+from bot.slack.rendering.text import Markup, escape, one_line, person, safe_url
 from bot.slack.rendering.words import names
+from bot.slack.rendering.words.answers import LINK_TO_JOB
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,15 @@ class MessageContext:
     def home_workspace(self) -> Markup:
         """The workspace that Pagehand belongs to, as markup."""
         return one_line(self.workspace, 100) or names.WORKSPACE
+
+
+_MAX_LINK = 2_000
+
+
+def leading_to(thread_url: str, message: Message) -> Message:
+    """Returns a message with the address of the thread that it is about, where that is known."""
+    url = escape(safe_url(thread_url) or "")
+    if not url or len(url) > _MAX_LINK:
+        return message
+    link = LINK_TO_JOB(url=url)
+    return Message(f"{message.text}\n{link}", (*message.blocks, section(link)) if message.blocks else ())

@@ -58,14 +58,7 @@ from bot.domain.notices.questions import (
 )
 from bot.domain.notices.telling import Telling, person_told
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.slack.rendering import (
-    job_notices,
-    job_report,
-    personal_notices,
-    question_notices,
-    reply_notices,
-    request_notices,
-)
+from bot.slack.rendering import job_notices, job_report, personal_notices, question_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
@@ -126,7 +119,7 @@ def _messages(message: NoticeMessage, setting: _Setting) -> list[Message]:
         ):
             made = [_before_sending(message, setting)]
         case ReplyEdited():
-            made = [reply_notices.edited(message)]
+            made = [request_notices.edited(message)]
         case CardChanged() | ReactionChanged():
             raise ValueError(f"{message.kind} is no message of its own")
         case _:
@@ -153,9 +146,9 @@ def _post(post: Post, setting: _Setting) -> Message:
         case RequestUncertain():
             made = request_notices.uncertain(post)
         case ReplyNotFullySent():
-            made = reply_notices.not_fully_sent(post)
+            made = request_notices.not_fully_sent(post)
         case ContextCut():
-            made = reply_notices.context_cut(post)
+            made = request_notices.context_cut(post)
         case JobFinished() | JobFailed() | JobStopped() | JobStillStopping() | AgentAskedToStop():
             made = _end_news(post, setting)
         case QuestionAsked():

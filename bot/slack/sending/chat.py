@@ -20,9 +20,8 @@ from bot.ports.ports import Chat, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card
-from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.message_context import MessageContext, leading_to
 from bot.slack.rendering.notices import messages
-from bot.slack.rendering.private_places import leading_to
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.permalinks import Permalinks

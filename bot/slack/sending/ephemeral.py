@@ -1,11 +1,101 @@
-"""Messages that one person alone sees."""
+"""Messages that one person alone sees. The addresses that Slack gives for answering a person are kept in memory only,
+since whoever has one can post.
+"""
 
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatNotInChannel, ChatRejected
 from bot.slack.rendering.blocks import Message
-from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import call
+
+_USES, _SECONDS = 5, 29 * 60.0
+"""Slack allows 5 uses in 30 minutes; a minute is left for the call itself."""
+_MOST_ADDRESSES = 1_000
+
+
+def _origin(url: str) -> str:
+    """Returns the scheme, host and port, for comparing; empty where it is no web address, or names a user."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+    except (KeyError, ValueError):
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and "@" not in parts.netloc else ""
+
+
+_SLACKS_OWN = frozenset({_origin("https://hooks.slack.com"), _origin("https://hooks.slack-gov.com")})
+"""The second is that of GovSlack, which runs on slack-gov.com instead of slack.com (api.slack-gov.com, "Get started
+using GovSlack"). That page does not name the host; others who check such addresses take it for this one.
+"""
+
+
+@dataclass
+class _Address:
+    url: str = field(repr=False)
+    expires_at: float
+    uses_left: int = _USES
+
+
+class ResponseUrls:
+    """Remembers the newest response_url of each person in each channel: Slack's own, and those of `api_url`'s host."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        *,
+        api_url: str = "https://slack.com/api",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._session = session
+        self._origins = _SLACKS_OWN | {_origin(api_url)}
+        self._monotonic = monotonic
+        self._addresses: OrderedDict[tuple[str, str], _Address] = OrderedDict()
+
+    def remember(self, person_id: str, channel_id: str, url: str) -> None:
+        """Keeps an address that came with a command or a click."""
+        if not (origin := _origin(url)) or origin not in self._origins:
+            return
+        self._addresses[(person_id, channel_id)] = _Address(url, self._monotonic() + _SECONDS)
+        self._addresses.move_to_end((person_id, channel_id))
+        while len(self._addresses) > _MOST_ADDRESSES:
+            self._addresses.popitem(last=False)
+
+    async def send(self, person_id: str, channel_id: str, message: Message) -> bool:
+        """Tells one person something, and returns whether there was an address for it that worked."""
+        address = self._use(person_id, channel_id)
+        if address is None:
+            return False
+        body = {"text": message.text, "response_type": "ephemeral", "replace_original": False}
+        try:
+            async with self._session.post(
+                address.url,
+                json=body | ({"blocks": list(message.blocks)} if message.blocks else {}),
+                proxy=slack_proxy(address.url),
+                allow_redirects=False,  # it would carry the words elsewhere
+            ) as answer:
+                return answer.status == HTTPStatus.OK
+        except Exception:  # noqa: BLE001 - any failure means the same: go another way, and keep the address out of words
+            return False
+
+    def _use(self, person_id: str, channel_id: str) -> _Address | None:
+        """Returns an address with one use less; None where there is none that Slack still takes."""
+        address = self._addresses.get((person_id, channel_id))
+        if address is None:
+            return None
+        if address.uses_left == 0 or address.expires_at <= self._monotonic():
+            del self._addresses[(person_id, channel_id)]
+            return None
+        address.uses_left -= 1
+        return address
 
 
 class EphemeralSender:

@@ -16,7 +16,7 @@ from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatRejected, ChatUncertain
 from bot.ports.slack import Files
 from bot.runtime.http.retry_after import parse_retry_after
-from bot.slack.message_parts.files import read_file
+from bot.slack.message_parts.attachments import read_file
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.slack_proxy import slack_proxy

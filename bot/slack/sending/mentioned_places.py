@@ -3,15 +3,17 @@
 A text is read by others than who wrote it: a private channel keeps its name to itself.
 """
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP
 from bot.domain.people.members import Channel
 from bot.errors import ChatRejected
-from bot.ports.slack import Channels
+from bot.ports.slack import Channels, Groups
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.sending.expiring_cache import ExpiringCache
@@ -71,3 +73,39 @@ def _is_group(place_id: str) -> bool:
 
 def _key(place_id: str) -> str:
     return _ALL_GROUPS if _is_group(place_id) else place_id
+
+
+logger = logging.getLogger(__name__)
+
+_GROUPS_KEPT = 300.0
+"""Seconds for which a group's members count as known: so long may somebody who left it still be taken for a member."""
+
+
+class SlackGroups(Groups):
+    """One for a process. User groups need the scope usergroups:read and a paid plan; without, they are empty."""
+
+    def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._cache = ExpiringCache[frozenset[str]](seconds=_GROUPS_KEPT, monotonic=monotonic)
+        self._logged: set[str] = set()
+
+    async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
+        """See Groups."""
+        members = await asyncio.gather(*(self._cache.get(group_id, self._fetch) for group_id in group_ids))
+        return frozenset[str]().union(*members)
+
+    async def _fetch(self, group_id: str) -> frozenset[str]:
+        try:
+            answer = await call(self._client.usergroups_users_list(usergroup=group_id))
+        except ChatRejected as error:
+            self._log_once(group_id, error.reason)
+            return frozenset()
+        users = answer.get("users")
+        return frozenset(user for user in users if isinstance(user, str)) if isinstance(users, list) else frozenset()
+
+    def _log_once(self, group_id: str, reason: str) -> None:
+        if group_id not in self._logged:
+            self._logged.add(group_id)
+            logger.warning(
+                "nobody counts as a member of the user group %s: Slack does not show it (%s)", group_id, reason
+            )

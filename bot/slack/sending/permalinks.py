@@ -1,11 +1,21 @@
-"""The addresses of messages in Slack, by chat.getPermalink, which needs no scope: asked for once for each message."""
+"""The addresses of messages in Slack, by chat.getPermalink, which needs no scope: asked for once for each message.
 
+Who asked is told to job APIs that take it: looked up when a request is sent, never before an acknowledgement. Where it
+cannot be had in a moment, it is left out: it is a courtesy.
+"""
+
+import asyncio
+import logging
 import time
 from collections.abc import Callable
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.requests.request import Requester
+from bot.errors import ChatError
+from bot.ports.ports import People, Requesters
 from bot.runtime.json_fields import text_at
+from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
 
@@ -27,3 +37,34 @@ class Permalinks:
     async def _fetch(self, place: str) -> str:
         channel_id, _, ts = place.partition("/")
         return text_at(await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts)), "permalink")
+
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds that a request waits for its thread's address."""
+
+
+class SlackRequesters(Requesters):
+    """One for a process."""
+
+    def __init__(self, permalinks: Permalinks, people: People, *, patience: float = PATIENCE) -> None:
+        self._permalinks = permalinks
+        self._people = people
+        self._patience = patience
+
+    async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
+        """See Requesters. Where the name cannot be had, the id has to do."""
+        names, url = await asyncio.gather(self._people.names([person_id]), self._permalink(channel_id, thread_ts))
+        return Requester(names.get(person_id) or person_id, person_id, url)
+
+    async def _permalink(self, channel_id: str, message_ts: str) -> str | None:
+        if not message_ts:
+            return None
+        try:
+            async with asyncio.timeout(self._patience):
+                return safe_url(await self._permalinks.of(channel_id, message_ts))
+        except (ChatError, TimeoutError) as error:
+            reason = error.reason if isinstance(error, ChatError) else "no_answer_in_time"
+            logger.info("a request goes out without its thread's address (%s)", reason)
+            return None

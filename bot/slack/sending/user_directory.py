@@ -3,16 +3,18 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.people.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
+from bot.ports.slack import Members
 from bot.runtime.json_fields import object_at, text_at
 from bot.runtime.misleading_characters import displayable
-from bot.slack.sending.single_flight import SingleFlight
+from bot.slack.sending.expiring_cache import SingleFlight
+from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call
 
 _MOST_KEPT = 5_000
@@ -103,3 +105,20 @@ def display_name(user: Any) -> str:
         if name:
             return name
     return ""
+
+
+class SlackMembers(Members):
+    """One for a process. `identity` says which workspace and organization are ours."""
+
+    def __init__(self, directory: UserDirectory, identity: Identity) -> None:
+        self._directory = directory
+        self._identity = identity
+
+    async def member(self, person_id: str) -> Member:
+        """See Members. Everybody of our organization counts as one of our workspace."""
+        user = await self._directory.look_up(person_id, within=RIGHTS_KEPT)
+        if user is None:
+            raise ChatRejected("user_not_found")
+        ours = self._identity.enterprise_id
+        colleague = bool(ours) and ours in {user.enterprise_id, user.member.team_id}
+        return replace(user.member, team_id=self._identity.team_id) if colleague else user.member

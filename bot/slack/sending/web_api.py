@@ -1,6 +1,9 @@
-"""Calls of Slack's Web API, bounded in time, with foreign errors made ours (bot.errors) by what is to be done."""
+"""Calls of Slack's Web API, bounded in time, with foreign errors made ours (bot.errors) by what is to be done.
+Slack's libraries are kept quiet: they would log messages, and addresses that let their holder in.
+"""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -13,9 +16,34 @@ from bot.errors import ChatBusy, ChatMissingScope, ChatUncertain
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
-from bot.slack.sending.library_logging import quiet_libraries, quiet_logger
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.slack_proxy import slack_proxy
+
+_LIBRARIES = ("slack_sdk", "slack_bolt")
+
+
+def quiet_logger(name: str) -> logging.Logger:
+    """Returns a logger at level WARNING to hand to a library, which then does not even build its debug lines."""
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.WARNING)
+    return logger
+
+
+def silent_logger(name: str) -> logging.Logger:
+    """Returns a logger that logs nothing, for the Socket Mode client: its failures carry the address with its ticket,
+    and the receiver tells of them.
+    """
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.CRITICAL + 1)
+    logger.propagate = False
+    return logger
+
+
+def quiet_libraries() -> None:
+    """Sets the loggers of Slack's libraries to WARNING, whatever level the root logger has."""
+    for name in _LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
 
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 5.0

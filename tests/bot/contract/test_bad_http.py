@@ -15,8 +15,7 @@ from pydantic import SecretStr
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
-from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
-from bot.slack.receiving.transports.http_signature import signature_of
+from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.workspace import WorkspaceServer
 
 SECRET = "planted-secret-signing"

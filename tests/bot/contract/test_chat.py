@@ -40,9 +40,8 @@ from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.channel_ids import ChannelIds
 from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.identity import identify
-from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace import WorkspaceServer

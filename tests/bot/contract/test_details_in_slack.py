@@ -27,7 +27,7 @@ from bot.domain.notices.posts import JobFinished
 from bot.domain.people.home import HomeContent
 from bot.domain.requests.request import Requester
 from bot.domain.threads.thread import ThreadState
-from bot.slack.sending.requesters import SlackRequesters
+from bot.slack.sending.permalinks import SlackRequesters
 
 LINK = "https://git.example/team/guides/pull/7"
 REPORT = JobReport(

@@ -23,8 +23,7 @@ from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
-from bot.slack.sending.members import SlackMembers
-from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 
 STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "status 500"))
 

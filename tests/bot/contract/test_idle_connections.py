@@ -22,8 +22,7 @@ from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage
 from bot.runtime.http.server import MOST_CONNECTIONS, HttpServer, listening_socket
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.http_receiver import HttpReceiver
-from bot.slack.receiving.transports.http_signature import signature_of
+from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session

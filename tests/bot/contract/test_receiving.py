@@ -24,8 +24,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes
-from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver
-from bot.slack.receiving.transports.http_signature import is_signed, signature_of
+from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.ephemeral_texts import unknown_job
 from bot.slack.rendering.message_context import MessageContext

@@ -11,7 +11,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
 from bot.errors import ChatBusy, ChatMissingScope, ChatRejected, ChatUncertain
-from bot.slack.message_parts.files import files_of, read_file
+from bot.slack.message_parts.attachments import files_of, read_file
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig

@@ -15,11 +15,10 @@ from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUnc
 from bot.slack.sending.channels import SlackChannels, read_channel
 from bot.slack.sending.conversations import SlackConversations
 from bot.slack.sending.expiring_cache import ExpiringCache
-from bot.slack.sending.groups import SlackGroups
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.members import SlackMembers
+from bot.slack.sending.mentioned_places import SlackGroups
 from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.user_directory import UserDirectory, read_user
+from bot.slack.sending.user_directory import SlackMembers, UserDirectory, read_user
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.files import Upload

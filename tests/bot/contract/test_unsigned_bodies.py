@@ -18,7 +18,7 @@ from aiohttp import web
 
 from bot.runtime.http.connection import vouch_for
 from bot.runtime.http.server import MOST_PENDING_BYTES, HttpServer, listening_socket
-from bot.slack.receiving.transports.http_signature import signature_of
+from bot.slack.receiving.transports.http_receiver import signature_of
 
 SECRET = "planted-secret-signing"
 SENDERS = 395

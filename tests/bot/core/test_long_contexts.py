@@ -15,8 +15,7 @@ from bot.runtime.long_texts import LONG
 from bot.runtime.secrets.masking import MaskedParts, SecretMasker
 from bot.scheduler.preparing.context import ContextComposer
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
-from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import Scope
+from bot.slack.rendering.modals import ModalPlace, Scope
 
 PART = ThreadPart("1.1")
 FILE = SlackFile("F1", "plan.md")

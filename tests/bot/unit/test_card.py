@@ -11,8 +11,7 @@ from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
-from bot.slack.rendering.card_facts import duration
-from bot.slack.rendering.cards import card
+from bot.slack.rendering.cards import card, duration
 from bot.slack.rendering.message_context import MessageContext
 
 CONTEXT = MessageContext(bot_user_id="U0BOT")

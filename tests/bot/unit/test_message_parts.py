@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.context.message_text import mention, with_names
 from bot.domain.context.slack_files import FileMode, ForwardedMessage, LinkPreview, SlackFile
-from bot.slack.message_parts.attachments import forwarded_of, only_forwarded_of, previews_of
-from bot.slack.message_parts.block_text import block_text
-from bot.slack.message_parts.files import files_of
+from bot.slack.message_parts.attachments import block_text, files_of, forwarded_of, only_forwarded_of, previews_of
 from bot.slack.message_parts.thread_messages import thread_message
 
 FILE: dict[str, Any] = {

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from support.fakes.virtual_loop import VirtualLoop
 
-from bot.slack.sending.expiring_cache import ExpiringCache
-from bot.slack.sending.single_flight import AT_A_TIME, SingleFlight
+from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 
 SECONDS = 2.0
 """That a fetch takes."""

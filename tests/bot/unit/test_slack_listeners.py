@@ -20,7 +20,7 @@ from bot.errors import StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
-from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.ephemeral import ResponseUrls
 
 ANA = Person("U0ANA", "T1")
 THEIRS = {"text": "theirs", "author_id": "U0BEN"}

@@ -12,11 +12,11 @@ from bot.domain.projects import MOST_PROJECTS
 from bot.runtime.secrets.kinds import SecretKind
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
 from bot.slack.rendering.modal_inputs import cut
-from bot.slack.rendering.modal_places import ModalPlace, parse_place
 from bot.slack.rendering.modals import (
     CONTEXT_WIDTH,
     MAX_CONTEXT_INPUTS,
     Drafted,
+    ModalPlace,
     Scope,
     ShownContext,
     View,
@@ -26,6 +26,7 @@ from bot.slack.rendering.modals import (
     loading_modal,
     message_modal,
     new_job_modal,
+    parse_place,
     secret_found,
     settings_modal,
 )

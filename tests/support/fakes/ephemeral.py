@@ -2,8 +2,7 @@
 
 import aiohttp
 
-from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.response_urls import ResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.web_api import new_client
 
 

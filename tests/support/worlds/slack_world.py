@@ -19,11 +19,10 @@ from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender
+from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.response_urls import ResponseUrls
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session

@@ -14,7 +14,7 @@ from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
-from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.modals import ModalPlace
 from bot.slack.sending.identity import Identity
 
 _LONGEST_NUMBER = 6

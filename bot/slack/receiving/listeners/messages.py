@@ -1,13 +1,124 @@
 """What people write where Pagehand reads: in threads, to it, and in direct messages."""
 
-from typing import Any
+from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
 
+from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
+from bot.domain.commands.options import WrongOption
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.requests.request import Reply
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.listeners.new_jobs import handle_request
-from bot.slack.receiving.listeners.replies import handle_reply
+from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell
 from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
+from bot.slack.rendering.ephemeral_texts import (
+    forwarded_alone,
+    task_missing,
+    unknown_job,
+    word_meant,
+    word_without_job,
+    wrong_option,
+)
+from bot.slack.rendering.help import help_text
+
+
+async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> None:
+    """Records a reply, or tells its writer that it can go nowhere. Raises NotRecorded where Slack has to bring it
+    again.
+    """
+    said = parse_reply(
+        message.text,
+        bot_user_id=dependencies.identity.bot_user_id,
+        among_people=not message.in_direct_message,
+        has_attachments=bool(message.attachments),
+    )
+    match said:
+        case Aside():
+            return
+        case OnlyEmoji(words):
+            await dependencies.recorder.record_event(dependencies.service.receive(_reply(message, words)))
+        case NoWords():
+            await _without_words(message, dependencies)
+        case FollowUp(prompt):
+            await _record(_reply(message, prompt), message, dependencies)
+        case Word(ThreadWord.HELP):
+            await _help(message, dependencies)
+        case UnclearWord(meant):
+            await _unclear(message, meant, dependencies)
+        case Word(word, prompt):
+            await _word(message, word, prompt, dependencies)
+        case _:
+            assert_never(said)
+
+
+async def _without_words(message: PersonMessage, dependencies: Dependencies) -> None:
+    if message.attachments:
+        known = await _record(_reply(message, ""), message, dependencies)
+        to_us = message.mentions_us or message.in_direct_message
+        if not known and to_us and not message.answers_us and is_forwarded_alone(message, dependencies):
+            tell(message, forwarded_alone(message.ts, message.thread_ts), dependencies)
+    elif message.mentions_us:
+        tell(message, help_text(dependencies.message_context), dependencies)
+
+
+async def _record(reply: Reply, message: PersonMessage, dependencies: Dependencies) -> bool:
+    known = await dependencies.recorder.record_event(dependencies.service.receive(reply))
+    if not known and message.answers_us:
+        tell(message, unknown_job(dependencies.message_context), dependencies)
+    return known
+
+
+async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:
+    """Records a word for Pagehand. Where it is about no job, whoever asks us is told."""
+    if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
+        tell(message, wrong, dependencies)
+        return
+    reply = _reply(message, prompt, word)
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)):
+        if message.answers_us:
+            tell(message, unknown_job(dependencies.message_context), dependencies)
+        elif message.mentions_us or message.in_direct_message:
+            tell(message, word_without_job(word, dependencies.message_context), dependencies)
+
+
+async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
+    """Helps whoever asks us where there is no job; in other people's threads the word is none of our business."""
+    to_us = message.mentions_us or message.in_direct_message or message.answers_us
+    reply = _reply(message, "", ThreadWord.HELP)
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
+        tell(message, help_text(dependencies.message_context), dependencies)
+
+
+async def _unclear(message: PersonMessage, meant: ThreadWord, dependencies: Dependencies) -> None:
+    """As `_help`, about a word that was probably meant for us."""
+    to_us = message.mentions_us or message.in_direct_message or message.answers_us
+    reply = _reply(message, meant, ThreadWord.HELP)
+    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
+        tell(message, word_meant(meant), dependencies)
+
+
+def _wrong_in(prompt: str, dependencies: Dependencies) -> str:
+    """Returns what is wrong with what asks for another job, in words; nothing where it can be started."""
+    asked = parse_prompt(prompt)
+    if isinstance(asked, WrongOption):
+        return wrong_option(asked)
+    return task_missing(dependencies.message_context) if isinstance(asked, Blank) else ""
+
+
+def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) -> Reply:
+    return Reply(
+        person=message.person,
+        channel_id=message.channel_id,
+        thread_ts=message.thread_ts,
+        message_ts=message.ts,
+        text=text,
+        attachments=message.attachments,
+        edited_at=message.edited_at,
+        mentions_us=message.mentions_us,
+        word=word,
+        in_direct_message=message.in_direct_message,
+    )
+
 
 EVENTS = ("message", "app_mention")
 """A message that mentions the bot comes as both, in any order; the service takes the two for one by its `ts`."""

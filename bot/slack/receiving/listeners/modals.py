@@ -35,8 +35,7 @@ from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.answer_forms import decoded_fields
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
-from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, Scope, message_modal, secret_found
+from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ModalPlace, Scope, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.slack.sending.identity import Identity

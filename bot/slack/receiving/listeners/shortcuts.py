@@ -6,12 +6,11 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.runtime.json_fields import object_at, text_at
-from bot.slack.message_parts.files import files_of
+from bot.slack.message_parts.attachments import files_of
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import ts_at
-from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import Scope
+from bot.slack.rendering.modals import ModalPlace, Scope
 from bot.slack.sending.identity import Identity
 
 HAND_TO_PAGEHAND = "hand_to_pagehand"

@@ -12,8 +12,7 @@ from bot.ports.slack import Conversations
 from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.thread_messages import thread_message
-from bot.slack.rendering.modal_places import ModalPlace
-from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, Scope, ShownContext
+from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ModalPlace, Scope, ShownContext
 from bot.slack.rendering.text import width
 
 _NAMED_AT_ONCE = 20

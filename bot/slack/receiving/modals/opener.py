@@ -1,8 +1,10 @@
 """Opens modals: at once and empty, since a trigger is good for three seconds only; filled as soon as all is known.
 
-All of it happens behind the acknowledgement, which waits for neither Slack nor the database.
+Whether somebody may have a form is found out before it is shown. All of it happens behind the acknowledgement, which
+waits for neither Slack nor the database.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,20 +12,23 @@ from typing import Any
 
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
-from bot.domain.people.members import Preference
-from bot.domain.requests.request import Person, RequestKind
+from bot.domain.notices.questions import RequestRefused
+from bot.domain.people.members import Channel, Preference
+from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
+from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
 from bot.ports.ports import People
-from bot.ports.slack import Conversations
+from bot.ports.slack import Conversations, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
-from bot.slack.receiving.modals.admission import Admission
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.receiving.service_port import ServicePort
-from bot.slack.rendering.modal_places import ModalPlace
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
     Drafted,
+    ModalPlace,
     View,
     answer_modal,
     follow_up_modal,
@@ -33,8 +38,50 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
+from bot.slack.rendering.question_notices import refusal
+from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
+
+_ANYWHERE = Channel("", "", is_shared_outside=False, is_private=False, is_direct=True)
+"""Where the form asks for the channel, nothing is known against one."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """`rules` say who may, `reading` who somebody is."""
+
+    rules: PermissionRules
+    reading: SlackReading
+    message_context: MessageContext
+
+    async def refusal(self, person: Person, channel_id: str, wanted: RequestKind) -> Markup:
+        """Why somebody may not, in words; empty where they may, or where Slack does not say: it is found out again when
+        the request takes effect.
+        """
+        thread = Thread("", person.team_id, channel_id, person.id, "", "", 0.0)
+        try:
+            facts = await self._facts(person, thread)
+        except ChatError:
+            return Markup("")
+        verdict = may(person, wanted, facts)
+        if not isinstance(verdict, Refused):
+            return Markup("")
+        return refusal(RequestRefused(person.id, verdict.reason, wanted), self.message_context)
+
+    async def _facts(self, person: Person, thread: Thread) -> Facts:
+        member, channel, in_groups = await asyncio.gather(
+            self.reading.members.member(person.id), self._channel(thread.channel_id), self._in_groups(person)
+        )
+        return Facts(self.rules, thread, member, channel, in_groups, WayIn.MODAL)
+
+    async def _channel(self, channel_id: str) -> Channel:
+        return await self.reading.channels.channel(channel_id) if channel_id else _ANYWHERE
+
+    async def _in_groups(self, person: Person) -> bool:
+        groups = self.rules.groups
+        return bool(groups) and person.id in await self.reading.groups.members_of(groups)
+
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,7 @@ from typing import Any
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.requests.request import Attachments
 from bot.runtime.json_fields import text_at
-from bot.slack.message_parts.attachments import only_forwarded_of
-from bot.slack.message_parts.files import files_of
+from bot.slack.message_parts.attachments import files_of, only_forwarded_of
 
 
 def attachments_of(message: dict[str, Any]) -> Attachments:

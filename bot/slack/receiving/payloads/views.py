@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.slack.rendering.modal_inputs import Input
-from bot.slack.rendering.modal_places import ModalPlace, parse_place
+from bot.slack.rendering.modals import ModalPlace, parse_place
 from bot.slack.sending.views import ShownView
 
 

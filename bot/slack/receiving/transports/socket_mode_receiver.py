@@ -16,8 +16,13 @@ from bot.runtime.supervisor import Supervisor
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.payloads.fields import log_safe
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.connection_keeper import ConnectionKeeper, SocketHealth
-from bot.slack.receiving.transports.socket_mode_connection import PING_INTERVAL, Connection, Envelope
+from bot.slack.receiving.transports.connection_keeper import (
+    PING_INTERVAL,
+    Connection,
+    ConnectionKeeper,
+    Envelope,
+    SocketHealth,
+)
 
 logger = logging.getLogger(__name__)
 
