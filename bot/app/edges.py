@@ -19,8 +19,9 @@ from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
-from bot.ports.ports import Chat, JobApi, People, Requesters, Store
-from bot.ports.slack import SlackReading
+from bot.ports.job_api import JobApi, Requesters
+from bot.ports.slack import Chat, People, SlackReading
+from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL

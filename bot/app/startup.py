@@ -8,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
 from bot.slack.sending.identity import Identity, identify
 from bot.store.schema.migration import SchemaState, migrate, schema_state

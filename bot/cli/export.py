@@ -15,7 +15,7 @@ import click
 from bot.app.settings.config import passwords_in
 from bot.cli.forget import existing_database
 from bot.domain.requests.audit import RecordedEntry
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.runtime.logging import configure_logging
 from bot.store.store import open_store
 

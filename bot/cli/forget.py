@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from bot.app.settings.config import database_url, passwords_in
-from bot.ports.ports import HasRetention, Store, Transaction
+from bot.ports.transaction import HasRetention, Store, Transaction
 from bot.ports.upkeep_store import Deleted, HasChannelIds, Step
 from bot.runtime.logging import configure_logging
 from bot.store.database.backup import clear_traces

@@ -12,7 +12,7 @@ from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.service.settle import record_result
 from bot.store.database.in_use import is_in_use
 from bot.store.database.url import existing_file

@@ -29,7 +29,7 @@ from bot.jobs.wire import (
     printable_line,
     prompt_body,
 )
-from bot.ports.polling import SeenJob
+from bot.ports.job_api import SeenJob
 
 
 class RateLimitGate:

@@ -8,8 +8,7 @@ from typing import Protocol
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import NoSuchProject
-from bot.ports.polling import SeenJob
-from bot.ports.ports import JobApi
+from bot.ports.job_api import JobApi, SeenJob
 
 
 class OpenJobApi(JobApi, Protocol):

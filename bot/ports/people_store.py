@@ -1,6 +1,6 @@
 """The small ports of the store that are about people: what they did, wrote, prefer, have not sent yet, and look at.
 
-Which of them a transaction has is told in `bot.ports.ports`.
+Which of them a transaction has is told in `bot.ports.transaction`.
 """
 
 from collections.abc import Sequence

@@ -1,31 +1,13 @@
-"""The seams of polling: a look at a job, which jobs are due, and what the looks came to."""
+"""Polling, as the store keeps it: which jobs are due, and what the polls came to."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import NewNotice
 from bot.domain.threads.thread import Thread, ThreadState
 
 NOTHING_KNOWN: Container[tuple[str, int]] = ()
-
-
-@dataclass(frozen=True)
-class SeenJob:
-    """A job as one look showed it. Two looks with the same `fingerprint` showed the same job."""
-
-    job: Job
-    fingerprint: bytes
-
-
-class JobReader(Protocol):
-    """Reads jobs for whoever watches them; projects go by their names. It raises only JobApiError's classes, within a
-    bounded time.
-    """
-
-    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
-        """Reads a job; None where its fingerprint is `unless`."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
-"""The seams to what Pagehand reads of Slack before a request is sent, and to the views that it shows."""
+"""Slack: what Pagehand says there, what it reads before a request is sent, and the views that it shows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
+from bot.domain.notices.deliver import ReactionCall
+from bot.domain.notices.messages import Notice
 from bot.domain.people.home import HomeContent
 from bot.domain.people.members import Channel, Member
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 
 
 class Members(Protocol):
@@ -71,3 +74,49 @@ class SlackReading:
     channels: Channels
     conversations: Conversations
     files: Files
+
+
+class Chat(Protocol):
+    """What Pagehand says in Slack. Every method raises only ChatError's classes, within a bounded time."""
+
+    async def post_card(
+        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> str:
+        """Posts the card and returns its `ts`: into the thread, or, where that has no first message yet, into the
+        channel.
+        """
+
+    async def update_card(
+        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
+    ) -> None:
+        """Brings the card to the thread's newest state."""
+
+    async def post(self, thread: Thread, notice: Notice) -> str:
+        """Posts the notice's words into the thread (as text where `notice.without_blocks`) and returns their `ts`.
+        ChatRejected where the thread has no card.
+        """
+
+    async def find(self, thread: Thread, key: str) -> str | None:
+        """The `ts` of the message that carries this key: in the thread, or, while the thread has no `ts`, in the
+        channel since the thread was recorded.
+        """
+
+    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
+        """Puts a reaction on a message, or takes one off. Doing it twice is the same as once."""
+
+    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
+        """Tells the person whom the notice is for: in the channel where possible, else in a direct message."""
+
+    async def join(self, channel_id: str) -> None:
+        """Joins a public channel; ChatNotInChannel where only an invitation helps (it is private, or Pagehand may not
+        join), ChatRejected otherwise.
+        """
+
+
+class People(Protocol):
+    """The people of the workspace, and its channels and user groups."""
+
+    async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """The names by which they go, by id, or words in the place of one that is not for everybody; without those that
+        cannot be had in a moment. Never raises.
+        """

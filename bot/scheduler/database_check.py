@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
 

@@ -25,9 +25,10 @@ from bot.domain.requests.request import Request, RequestState
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
-from bot.ports.parts_store import ClaimedFile
-from bot.ports.ports import HasRequestParts, JobApi, Store
+from bot.ports.job_api import JobApi
 from bot.ports.slack import Files
+from bot.ports.store import ClaimedFile
+from bot.ports.transaction import HasRequestParts, Store
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told

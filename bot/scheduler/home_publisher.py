@@ -10,8 +10,8 @@ from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.people_store import ClaimedHome
-from bot.ports.ports import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.ports.slack import Members, Views
+from bot.ports.transaction import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
 

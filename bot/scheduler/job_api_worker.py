@@ -8,7 +8,7 @@ from typing import TypeVar
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker, WorkerSettings

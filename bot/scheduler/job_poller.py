@@ -31,8 +31,9 @@ from bot.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.ports.polling import ClaimedPoll, JobReader, KnownPoll, PollResult, SeenJob, UnchangedPoll
-from bot.ports.ports import HasNow, HasPolls, Store
+from bot.ports.job_api import JobReader, SeenJob
+from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
+from bot.ports.transaction import HasNow, HasPolls, Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, unavailable
 from bot.scheduler.worker import Work, WorkerSettings

@@ -48,8 +48,10 @@ from bot.errors import (
     JobApiError,
     JobGone,
 )
-from bot.ports.ports import Chat, JobApi, Store
+from bot.ports.job_api import JobApi
+from bot.ports.slack import Chat
 from bot.ports.store import ClaimedNotice
+from bot.ports.transaction import Store
 from bot.scheduler.worker import Worker, WorkerSettings, left_by_delivering
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import replace_followed

@@ -25,7 +25,8 @@ from bot.domain.requests.request import RejectionReason, Request, RequestContext
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome
 from bot.domain.threads.thread import Thread
 from bot.errors import JobGone
-from bot.ports.ports import JobApi, People, Requesters
+from bot.ports.job_api import JobApi, Requesters
+from bot.ports.slack import People
 from bot.ports.store import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]

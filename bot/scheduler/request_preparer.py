@@ -19,9 +19,10 @@ from bot.domain.requests.request import Request, RequestKind, RequestState, WayI
 from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import JobApi, People, Store, Transaction
-from bot.ports.slack import SlackReading
+from bot.ports.job_api import JobApi
+from bot.ports.slack import People, SlackReading
 from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Store, Transaction
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparerTransaction,

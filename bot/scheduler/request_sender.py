@@ -22,8 +22,10 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports.ports import JobApi, People, Requesters, Store
+from bot.ports.job_api import JobApi, Requesters
+from bot.ports.slack import People
 from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls

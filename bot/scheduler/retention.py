@@ -9,7 +9,7 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError
-from bot.ports.ports import HasNotices, HasNow, HasRetention, Store
+from bot.ports.transaction import HasNotices, HasNow, HasRetention, Store
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,9 @@ from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
-from bot.ports.ports import Chat, Clock, JobApi, People, Requesters, Store
-from bot.ports.slack import SlackReading, Views
+from bot.ports.job_api import JobApi, Requesters
+from bot.ports.slack import Chat, People, SlackReading, Views
+from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus

@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 from bot.domain.notices.posts import Delivery
 from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.ports import Clock, Store, Transaction
 from bot.ports.store import ClaimedNotice, ClaimedRequest
+from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.tasks import BackgroundTasks

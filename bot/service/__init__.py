@@ -15,7 +15,7 @@ from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.ports.ports import HasDrafts, HasEarlyReplies, HasHomes, HasPreferences, Store
+from bot.ports.transaction import HasDrafts, HasEarlyReplies, HasHomes, HasPreferences, Store
 from bot.service.channel_changes import (
     ChannelTransaction,
     is_first_answer,

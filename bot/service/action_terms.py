@@ -8,7 +8,7 @@ from bot.domain.projects import Projects
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.ports import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports.transaction import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
 
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}

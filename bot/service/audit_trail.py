@@ -6,7 +6,7 @@ from typing import Protocol
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Request
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import HasAudit
+from bot.ports.transaction import HasAudit
 
 logger = logging.getLogger(__name__)
 

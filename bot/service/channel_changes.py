@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import HasMessageVersions
+from bot.ports.transaction import HasMessageVersions
 from bot.ports.upkeep_store import HasChannelIds
 from bot.service.start import RequestTransaction, request_id, source_key
 

@@ -15,7 +15,7 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.threads.thread import Surface, Thread, ThreadOrigin
-from bot.ports.ports import HasNotices, HasRequestQueue
+from bot.ports.transaction import HasNotices, HasRequestQueue
 from bot.service.start import RequestTransaction, new_request, reaction_notice, record_start, request_id, source_key_of
 
 MOST_ASKED = 5

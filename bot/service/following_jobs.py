@@ -20,7 +20,7 @@ from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.ports import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports.transaction import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.service.action_terms import NOT_SENT, ActionTerms, ActionTransaction, keep_polling
 from bot.service.audit_trail import note
 from bot.service.start import EndingTransaction, StartEnding, end_start, new_request, once_more, record_start

@@ -35,7 +35,7 @@ from bot.domain.requests.settle import rejection
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, meaning, never_began
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import HasRequests
+from bot.ports.transaction import HasRequests
 from bot.service.direct_messages import ask_about_lines, begin_job, hold, record_line
 from bot.service.edit import revise_start, start_caught_up
 from bot.service.start import (

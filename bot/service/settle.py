@@ -20,8 +20,8 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
 from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.ports import HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import HasNotices, HasNow, HasRequestQueue, HasThreads
 from bot.service.reply import catch_up
 from bot.service.start import reaction_notice, refuse_follow_ups
 

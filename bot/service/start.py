@@ -14,7 +14,7 @@ from bot.domain.requests.request import Person, RejectionReason, Reply, Request,
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
-from bot.ports.ports import HasNotices, HasNow, HasRequests, HasThreads
+from bot.ports.transaction import HasNotices, HasNow, HasRequests, HasThreads
 
 _ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""

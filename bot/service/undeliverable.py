@@ -19,8 +19,8 @@ from bot.domain.notices.people import addressed_to
 from bot.domain.notices.posts import Delivery, Post
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
 from bot.ports.store import ClaimedNotice
+from bot.ports.transaction import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
 from bot.ports.upkeep_store import HasSlackCalls
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import give_back

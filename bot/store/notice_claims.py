@@ -34,27 +34,25 @@ from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
 
-# Whether something stands in a Slack thread below its first message, as far as the database knows.
 
-_POSTS = notices.alias("posted")
-# One row each, not EXISTS: of that PostgreSQL makes a hash of the whole table.
-_WRITTEN = select(requests.c.id).where(
-    requests.c.thread_id == threads.c.id,
-    requests.c.kind != RequestKind.START,
-    requests.c.way_in.in_([WayIn.REPLY, WayIn.MENTION, WayIn.WORD]),
-)
-_SAID = select(_POSTS.c.id).where(
-    _POSTS.c.thread_id == threads.c.id, _POSTS.c.delivery == Delivery.POST, _POSTS.c.posted_ts.is_not(None)
-)
-HAS_REPLIES = case(
-    (
-        notices.c.delivery == Delivery.EPHEMERAL,
-        or_(*(one.limit(1).scalar_subquery().is_not(None) for one in (_WRITTEN, _SAID))),
-    ),
-    else_=false(),
-).label("has_replies")
+def _has_replies() -> ColumnElement[bool]:
+    """Whether something stands in a Slack thread below its first message, as far as the database knows."""
+    posts = notices.alias("posted")
+    written = select(requests.c.id).where(
+        requests.c.thread_id == threads.c.id,
+        requests.c.kind != RequestKind.START,
+        requests.c.way_in.in_([WayIn.REPLY, WayIn.MENTION, WayIn.WORD]),
+    )
+    said = select(posts.c.id).where(
+        posts.c.thread_id == threads.c.id, posts.c.delivery == Delivery.POST, posts.c.posted_ts.is_not(None)
+    )
+    # One row each, not EXISTS: of that PostgreSQL makes a hash of the whole table.
+    found = or_(*(one.limit(1).scalar_subquery().is_not(None) for one in (written, said)))
+    return case((notices.c.delivery == Delivery.EPHEMERAL, found), else_=false())
+
+
+HAS_REPLIES = _has_replies().label("has_replies")
 """Of the thread of a notice for one person; not looked up for any other."""
-
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 
 

@@ -1,4 +1,4 @@
-"""What goes along with requests: parts that were fetched, and files to upload. `bot.ports.parts_store` says more."""
+"""What goes along with requests: parts that were fetched, and files to upload. `bot.ports.store` says more."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledF
 from bot.domain.context.slack_files import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.errors import UnreadableRow
-from bot.ports.parts_store import ClaimedFile
+from bot.ports.store import ClaimedFile
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.rows import context_json, json_text, thread_from
 from bot.store.schema.tables import request_files, requests, threads

@@ -8,7 +8,7 @@ from sqlalchemy import and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.audit import AuditEntry
-from bot.ports.ports import Clock, Store, Transaction
+from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.store.audit import Audit, log_entries
 from bot.store.channel_ids import ChannelIds

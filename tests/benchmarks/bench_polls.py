@@ -30,7 +30,7 @@ from support.worlds.store_world import JOB
 from bot.domain.jobs.poll_pace import Polling
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings

@@ -37,7 +37,7 @@ from support.worlds.store_world import (
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.polling import ClaimedPoll, PollResult
-from bot.ports.ports import Transaction
+from bot.ports.transaction import Transaction
 from bot.store import notice_claims, turns
 from bot.store import polls as poll_queue
 from bot.store.database.engine import engine_for

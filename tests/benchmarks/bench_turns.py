@@ -25,8 +25,8 @@ from support.worlds.store_world import JOB, a_follow_up, a_thread
 
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import ThreadState
-from bot.ports.ports import Transaction
 from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Transaction
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.schema.rows import request_values, thread_values

@@ -10,7 +10,8 @@ from bot.domain.context.slack_files import FileProblem, ForwardedMessage, Quoted
 from bot.domain.context.thread_context import ContextNotes, characters_of, context_text
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestContext
-from bot.ports.ports import JobApi, People
+from bot.ports.job_api import JobApi
+from bot.ports.slack import People
 from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 

@@ -20,7 +20,7 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.ports import HasPreferences, HasRequestParts
+from bot.ports.transaction import HasPreferences, HasRequestParts
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, NotAsked, NotToBeHadNow, retry_delay

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from bot.ports.service import ServicePort
 from bot.slack.receiving.first_occurrences import FirstOccurrences, RecentOccurrences
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity

@@ -13,6 +13,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.ports.service import ServicePort
 from bot.runtime.health.outages import RecordingHealth
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners import (
@@ -32,7 +33,6 @@ from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.fields import payload_kind
 from bot.slack.receiving.payloads.http_body import parse_body
 from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, NotRecorded, RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity

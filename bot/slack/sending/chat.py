@@ -1,4 +1,4 @@
-"""Posts, updates, reactions and searches in Slack: bot.ports.ports.Chat over Slack's Web API."""
+"""Posts, updates, reactions and searches in Slack: bot.ports.transaction.Chat over Slack's Web API."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from bot.domain.notices.people import asked_on, map_texts, person_of, texts_of
 from bot.domain.notices.telling import Directly, InConversation, PrivatePlace, Telling, private_place, shown_in_channel
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
-from bot.ports.ports import Chat, People
+from bot.ports.slack import Chat, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card

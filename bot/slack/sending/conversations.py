@@ -7,8 +7,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
-from bot.ports.ports import People
-from bot.ports.slack import Conversations
+from bot.ports.slack import Conversations, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.sending.identity import Identity

@@ -13,8 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.message_text import is_person
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatUncertain, ChatUnreachable
-from bot.ports.ports import People
-from bot.ports.slack import Channels
+from bot.ports.slack import Channels, People
 from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.mentioned_places import MentionedPlaces
 from bot.slack.sending.user_directory import UserDirectory

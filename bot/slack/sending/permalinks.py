@@ -13,7 +13,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.requests.request import Requester
 from bot.errors import ChatError
-from bot.ports.ports import People, Requesters
+from bot.ports.job_api import Requesters
+from bot.ports.slack import People
 from bot.runtime.json_fields import text_at
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache

@@ -11,8 +11,7 @@ from bot.domain.context.message_text import mentioned, with_names
 from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
-from bot.ports.ports import People
-from bot.ports.slack import Views
+from bot.ports.slack import People, Views
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext

@@ -11,7 +11,7 @@ from support.fakes.ports import FakeClock
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.store_world import Opener, Sql
 
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
 from bot.store.store import open_store

@@ -17,7 +17,7 @@ from support.worlds.finished_jobs import fill_what_people_did
 from bot.cli.export import PAGE_SIZE, Period, entries, line, period
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.store.database.engine import engine_for
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

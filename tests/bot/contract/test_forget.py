@@ -24,7 +24,7 @@ from bot.domain.notices.messages import NewNotice, PostNotDelivered
 from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 
 PLANTED = "planted words of Ana"
 OF_HERS = RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, PLANTED)

@@ -17,8 +17,8 @@ from bot.domain.people.members import Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain
-from bot.ports.ports import Store, Transaction
 from bot.ports.slack import Members, Views
+from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings

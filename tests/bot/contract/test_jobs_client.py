@@ -36,7 +36,7 @@ from bot.errors import (
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.wire import MAX_WORDS
-from bot.ports.ports import JobApi
+from bot.ports.job_api import JobApi
 
 KEY = "mk_admin_planted-key/7f3a"
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'

@@ -34,7 +34,7 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import JobApiUncertain, StoreUnavailable
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 

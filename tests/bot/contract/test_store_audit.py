@@ -14,7 +14,7 @@ from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
 

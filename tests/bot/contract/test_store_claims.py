@@ -33,7 +33,7 @@ from bot.domain.notices.messages import Reaction, ReactionChanged
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
 from bot.ports.polling import ClaimedPoll, KnownPoll, UnchangedPoll
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 
 
 async def test_a_start_waits_for_its_card(store: Store) -> None:

@@ -8,7 +8,7 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import JOB, Sql, a_thread, add
 
 from bot.domain.threads.thread import ThreadState
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck

@@ -20,7 +20,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import Attachments, MessageVersion, Person, Reply, Request, RequestState
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.service import Service
 
 REPLY = "1700000002.000100"

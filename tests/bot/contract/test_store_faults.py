@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from support.worlds.store_world import CARD, Opener, a_thread, add, claim_polls, get_thread, watched
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
 from bot.store.store import SqlTransaction, open_store

@@ -28,7 +28,7 @@ from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state

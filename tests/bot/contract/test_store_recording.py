@@ -33,7 +33,7 @@ from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, R
 from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.errors import StoreError
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 
 HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000

@@ -5,7 +5,7 @@ from support.worlds.store_world import CARD, Sql, a_follow_up, a_post, a_start, 
 
 from bot.domain.requests.request import Person, Reply, RequestState
 from bot.domain.threads.thread import ThreadState
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted
 
 

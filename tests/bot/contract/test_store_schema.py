@@ -26,7 +26,7 @@ from support.worlds.store_world import (
 
 from bot.errors import ConfigError, SchemaMismatch, StoreError
 from bot.ports.people_store import ClaimedHome
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata

@@ -12,7 +12,7 @@ import pytest
 from support.worlds.store_world import CARD, Opener, a_thread, add
 
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import DatabaseCheck
 from bot.store.database import sqlite_thread

@@ -19,7 +19,7 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.messages import CARD_PROGRESSED
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 
 FEW = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 3)), dict.fromkeys(SLACK_LIMITS.channel, Limit(60, 2)))
 """Three calls at once of each method, two of them in one channel; then one a second."""

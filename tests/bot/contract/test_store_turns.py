@@ -9,8 +9,8 @@ from sqlalchemy import insert
 from support.worlds.store_world import LEASE, a_follow_up, add, settle, watched
 
 from bot.domain.requests.request import RequestState
-from bot.ports.ports import Store
 from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests

@@ -51,7 +51,7 @@ from bot.domain.notices.posts import (
 from bot.domain.requests.request import RejectionReason, RequestKind
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.errors import UnreadableRow
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.migrations.messages_of_0004 import message_text
 from bot.store.schema.migration import migrate

@@ -22,7 +22,7 @@ from bot.domain.notices.people import person_of
 from bot.domain.notices.posts import Delivery, RequestRejected, RequestSummary, UnknownNotice
 from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.service import Service
 
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]

@@ -30,7 +30,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports.ports import Transaction
+from bot.ports.transaction import Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS
 
 LINK = "https://example.org/pull/1"

@@ -26,7 +26,7 @@ from bot.cli.forget import BATCH_SIZE
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice, PromptRequested
 from bot.domain.requests.request import Person, Reply
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 from bot.workspace import Credentials, WorkspaceServer

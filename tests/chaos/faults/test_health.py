@@ -14,7 +14,7 @@ from support.worlds.app_world import AppWorld
 
 from bot.app.application import App, HealthTimings
 from bot.app.edges import open_edges
-from bot.ports.ports import Store, Transaction
+from bot.ports.transaction import Store, Transaction
 from bot.runtime.health import report
 
 pytestmark = pytest.mark.chaos

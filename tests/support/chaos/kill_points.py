@@ -2,8 +2,8 @@
 
 from inspect import iscoroutinefunction
 
-from bot.ports.ports import Chat, JobApi
-from bot.ports.slack import Channels, Conversations, Files, Members, Views
+from bot.ports.job_api import JobApi
+from bot.ports.slack import Channels, Chat, Conversations, Files, Members, Views
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")

@@ -34,8 +34,9 @@ from bot.app import application
 from bot.app.edges import Edges
 from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.ports.ports import Chat, JobApi, Store, Transaction
-from bot.ports.slack import Channels, Conversations, Files, Members
+from bot.ports.job_api import JobApi
+from bot.ports.slack import Channels, Chat, Conversations, Files, Members
+from bot.ports.transaction import Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
 

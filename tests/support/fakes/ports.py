@@ -15,7 +15,7 @@ from bot.domain.notices.telling import PrivatePlace, private_place
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
-from bot.ports.polling import SeenJob
+from bot.ports.job_api import SeenJob
 
 M = TypeVar("M")
 

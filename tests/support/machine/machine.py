@@ -15,7 +15,7 @@ from support.worlds.fault_world import Crash, Outside, Process
 
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreUnavailable
-from bot.ports.ports import Transaction
+from bot.ports.transaction import Transaction
 from bot.store.store import open_store
 
 T = TypeVar("T")

@@ -50,8 +50,8 @@ from bot.domain.requests.request import (
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.domain.threads.thread import ThreadOptions, ThreadState
 from bot.ports.polling import KnownPoll, UnchangedPoll
-from bot.ports.ports import Store, Transaction
 from bot.ports.store import ClaimedNotice
+from bot.ports.transaction import Store, Transaction
 from bot.store.store import open_store
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
-from bot.ports.ports import Store
+from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller

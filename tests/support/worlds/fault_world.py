@@ -33,8 +33,8 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
-from bot.ports.polling import SeenJob
-from bot.ports.ports import Store, Transaction
+from bot.ports.job_api import SeenJob
+from bot.ports.transaction import Store, Transaction
 from bot.scheduler.worker import Worker
 
 T = TypeVar("T")

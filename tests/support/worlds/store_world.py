@@ -16,8 +16,8 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.slack_limits import SlackLimits
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.polling import ClaimedPoll, PollResult, UnchangedPoll
-from bot.ports.ports import Store, Transaction
 from bot.ports.store import ClaimedNotice, ClaimedRequest
+from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import _config
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]

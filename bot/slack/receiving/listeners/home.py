@@ -7,12 +7,12 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.requests.request import Action, RequestKind
 from bot.domain.threads.thread import home_key
+from bot.ports.service import ServicePort
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modals import ModalPlace
 from bot.slack.sending.identity import Identity

@@ -14,6 +14,7 @@ from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin
+from bot.ports.service import ServicePort
 from bot.runtime.json_fields import first_item_at, text_at
 from bot.runtime.misleading_characters import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
@@ -31,7 +32,6 @@ from bot.slack.receiving.payloads.views import (
     view_id,
 )
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering import blocks
 from bot.slack.rendering.answer_forms import decoded_fields
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from bot.errors import StoreError
+from bot.ports.service import ServicePort
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 
 logger = logging.getLogger(__name__)
 

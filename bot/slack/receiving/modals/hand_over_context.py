@@ -7,8 +7,7 @@ from typing import Any
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
 from bot.errors import ChatError
-from bot.ports.ports import People
-from bot.ports.slack import Conversations
+from bot.ports.slack import Conversations, People
 from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.thread_messages import thread_message

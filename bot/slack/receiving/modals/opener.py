@@ -18,13 +18,12 @@ from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
-from bot.ports.ports import People
-from bot.ports.slack import Conversations, SlackReading
+from bot.ports.service import ServicePort
+from bot.ports.slack import Conversations, People, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.receiving.service_port import ServicePort
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
     Drafted,

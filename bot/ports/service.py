@@ -1,4 +1,4 @@
-"""What the listeners ask of the rest of Pagehand."""
+"""What the listeners ask of the service."""
 
 from typing import Protocol
 

@@ -1,0 +1,81 @@
+"""The job API, as the workers call it, and who asked, as a job API is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.jobs.job import Job
+from bot.domain.requests.request import Requester, UploadedFile
+
+
+@dataclass(frozen=True)
+class SeenJob:
+    """A job as one look showed it. Two looks with the same `fingerprint` showed the same job."""
+
+    job: Job
+    fingerprint: bytes
+
+
+class JobReader(Protocol):
+    """Reads jobs for whoever watches them; projects go by their names. It raises only JobApiError's classes, within a
+    bounded time.
+    """
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        """Reads a job; None where its fingerprint is `unless`."""
+
+
+class JobApi(JobReader, Protocol):
+    """The job API (specification, part 4); projects go by their names. Every method raises only JobApiError's classes,
+    within a bounded time.
+    """
+
+    async def create(
+        self,
+        project: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
+    ) -> Job:
+        """Starts a job. `requester` and `files` go with it where the server is known to take them."""
+
+    async def send_message(
+        self,
+        project: str,
+        job_id: str,
+        prompt: str,
+        *,
+        idempotency_key: str,
+        requester: Requester | None = None,
+        files: Sequence[UploadedFile] = (),
+    ) -> Job:
+        """Sends a follow-up to a job."""
+
+    async def get(self, project: str, job_id: str) -> Job:
+        """Reads a job."""
+
+    def can_cancel(self, project: str) -> bool:
+        """Whether the project's job API can cancel a job."""
+
+    async def cancel(
+        self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
+    ) -> Job:
+        """Stops what a job is at and what it has yet to do; safe to repeat. Only where `can_cancel`."""
+
+    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
+        """Throws away what a failed job got done; safe to repeat. Only where the job's details tell of such work."""
+
+    def takes_files(self, project: str) -> bool:
+        """Whether the project's job API takes files."""
+
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+        """Gives the job API a file; safe to repeat. Only where `takes_files`."""
+
+
+class Requesters(Protocol):
+    """Who asked for what, as a job API is told."""
+
+    async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
+        """The person, with the thread's address where it can be had in a moment. Never raises."""
