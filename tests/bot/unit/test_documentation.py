@@ -50,6 +50,23 @@ def test_every_link_leads_somewhere(page: str, link: str) -> None:
         assert fragment in headings(target.read_text(encoding="utf-8"))
 
 
+def test_every_file_that_the_pages_name_is_there() -> None:
+    """By its path from the page's folder on, or from the top, `bot/` or `tests/`."""
+    named = [
+        (page, path)
+        for page, text in PAGES.items()
+        if "CHANGELOG" not in page
+        for path in re.findall(r"`((?:[\w-]+/)+\w+\.py)`", text)
+    ]
+    places = ("", "bot", "tests")
+    assert len(named) > 100
+    assert [
+        (page, path)
+        for page, path in named
+        if not any((ROOT / place / path).exists() for place in (*places, Path(page).parent))
+    ] == []
+
+
 @pytest.mark.parametrize("name", [str(field.alias) for field in Config.model_fields.values()])
 def test_every_setting_is_in_the_table(name: str) -> None:
     assert re.search(rf"^\|[^|]*`{name}`", PAGES["bot/README.md"], re.MULTILINE)
