@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -11,7 +12,7 @@ from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, S
 from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
 from bot.slack.sending.identity import Identity, identify
-from bot.store.schema.migration import SchemaState, migrate, schema_state
+from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import open_store
 
 logger = logging.getLogger(__name__)
@@ -81,13 +82,22 @@ async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:
 
 
 async def open_current_store(url: str) -> Store:
-    """Opens the database; one that is new, or SQLite's own, is brought to the current schema first.
+    """Opens the database, with the current schema.
 
-    Raises SchemaMismatch where that is left to `pagehand migrate`, StoreError where the database cannot be had.
+    Raises SchemaMismatch where bringing it there is left to `pagehand migrate`, StoreError where the database cannot be
+    opened.
     """
-    state = await schema_state(url)
+    await migrate_at_start(url)
+    return await open_store(url)
+
+
+async def migrate_at_start(url: str, migrations: Path = MIGRATIONS) -> None:
+    """Brings a new database, or a SQLite file of an older version, to the current schema.
+
+    Raises SchemaMismatch for an older PostgreSQL database: other processes may be at work on it.
+    """
+    state = await schema_state(url, migrations)
     if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
-        await migrate(url)
+        await migrate(url, migrations)
     elif state is SchemaState.OLDER:
         raise SchemaMismatch("The database's tables are older than this Pagehand: run `pagehand migrate` first.")
-    return await open_store(url)

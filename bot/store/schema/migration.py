@@ -24,6 +24,8 @@ _LONGEST_STATEMENT = 3600.0
 _WORDS = {
     "empty": "The database has no tables yet. Run `pagehand migrate`.",
     "older": "The database is of an older version of Pagehand. Make a backup, then run `pagehand migrate`.",
+    "too_old": "The database is of Pagehand before 1.0. Run `pagehand migrate` of the last version before 1.0 first, or"
+    " begin with a new database.",
     "newer": "The database is of a newer version of Pagehand. Install that version, or restore a backup from before.",
 }
 
@@ -34,36 +36,39 @@ class SchemaState(StrEnum):
     """A database's schema, compared with the one that this program knows."""
 
     EMPTY = "empty"
+    TOO_OLD = "too_old"
     OLDER = "older"
     CURRENT = "current"
     NEWER = "newer"
 
 
-_MIGRATIONS = Path(__file__).parents[1] / "migrations"
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
-def _config() -> "Config":
+def _config(migrations: Path) -> "Config":
     from alembic.config import Config  # noqa: PLC0415 - it takes as long as half of the rest, and migrates once a version
 
     config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 
 
-def known_versions() -> list[str]:
-    """Returns the versions of the schema that this program knows, the newest last: the numbers of the migrations."""
-    return sorted(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+def known_versions(migrations: Path = MIGRATIONS) -> list[str]:
+    """Returns the versions of the schema that migrations make, the newest last: their numbers."""
+    return sorted(file.name.partition("_")[0] for file in (migrations / "versions").glob("[0-9]*.py"))
 
 
-def state_of(connection: Connection) -> SchemaState:
+def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaState:
     """The state of the database at the other end of a connection."""
-    versions, version = known_versions(), _version_of(connection)
+    versions, version = known_versions(migrations), _version_of(connection)
     if version is None:
         return SchemaState.EMPTY
     if version == versions[-1]:
         return SchemaState.CURRENT
-    return SchemaState.OLDER if version in versions else SchemaState.NEWER
+    if version in versions:
+        return SchemaState.OLDER
+    return SchemaState.TOO_OLD if version < versions[0] else SchemaState.NEWER
 
 
 def _version_of(connection: Connection) -> str | None:
@@ -80,13 +85,13 @@ def require_current(connection: Connection) -> None:
         raise SchemaMismatch(_WORDS[state])
 
 
-async def schema_state(url: str) -> SchemaState:
+async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
     """The state of a database's schema. Raises what `open_store` raises for a database that cannot be opened."""
     engine = engine_for(url)
 
     async def once(_end: float) -> SchemaState:
         async with engine.begin() as connection:
-            return await connection.run_sync(state_of)
+            return await connection.run_sync(state_of, migrations)
 
     try:
         return await retry_transient(once)
@@ -94,39 +99,39 @@ async def schema_state(url: str) -> SchemaState:
         await engine.dispose()
 
 
-async def migrate(url: str) -> None:
+async def migrate(url: str, migrations: Path = MIGRATIONS) -> None:
     """Brings a database's schema to ours, in one transaction: all of it, or nothing where something fails. Several
     processes may do this at once: one migrates, the others wait for it.
 
     Raises:
-        SchemaMismatch: It is newer than this program.
+        SchemaMismatch: It is newer than this program, or older than its first migration.
         StoreError: It cannot be opened or changed.
     """
     engine = engine_for(url, statement_timeout=_LONGEST_STATEMENT)
     try:
-        await retry_transient(lambda _end: _migrate_once(engine))
+        await retry_transient(lambda _end: _migrate_once(engine, migrations))
     finally:
         await engine.dispose()
 
 
-async def _migrate_once(engine: AsyncEngine) -> None:
+async def _migrate_once(engine: AsyncEngine, migrations: Path) -> None:
     async with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
-        await connection.run_sync(_upgrade)
+        await connection.run_sync(_upgrade, migrations)
 
 
-def _upgrade(connection: Connection) -> None:
-    state = state_of(connection)
+def _upgrade(connection: Connection, migrations: Path) -> None:
+    state = state_of(connection, migrations)
     if state is SchemaState.CURRENT:
         return
-    if state is SchemaState.NEWER:
+    if state in {SchemaState.NEWER, SchemaState.TOO_OLD}:
         raise SchemaMismatch(_WORDS[state])
     if state is SchemaState.OLDER:
         logger.info("The database's schema is being brought up to date. With a million jobs this takes minutes.")
     from alembic import command  # noqa: PLC0415 - as above
 
-    config = _config()
+    config = _config(migrations)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
     logger.info("The database's schema was brought up to date (it was %s).", state)

@@ -1,12 +1,15 @@
 """The schema: made, compared and refused with clear words; times from before the clock was set back."""
 
 import asyncio
+import contextlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, Connection, inspect, text
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
@@ -20,22 +23,17 @@ from support.worlds.store_world import (
     claim_notices,
     claim_polls,
     claim_requests,
-    upgrade_to,
     watched,
 )
 
+from bot.app.startup import migrate_at_start, open_current_store
 from bot.errors import ConfigError, SchemaMismatch, StoreError
 from bot.ports.people_store import ClaimedHome
 from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
-from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
+from bot.store.schema.migration import MIGRATIONS, VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
 from bot.store.store import open_store
-
-_REQUEST_OF_THE_FIRST_VERSION = (
-    "INSERT INTO requests VALUES "
-    "(:id, 't1', 'follow_up', :id, 'UANA', 'words', '2.1', 1, :state, :attempts, NULL, '', :due, NULL, NULL)"
-)
 
 
 async def test_an_empty_database_is_refused_then_migrated(empty_database: str) -> None:
@@ -99,76 +97,91 @@ async def test_a_newer_schema_is_refused(empty_database: str) -> None:
         await migrate(empty_database)
 
 
-async def test_an_older_schema_is_refused(empty_database: str) -> None:
+_ANOTHER = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0018"
+down_revision = "0017"
+
+
+def upgrade() -> None:
+    op.add_column("threads", sa.Column("note", sa.Text(), nullable=False, server_default="none"))
+    op.execute({then!r})
+"""
+
+
+def migrations_with_another(folder: Path, *, then: str = "SELECT 1") -> Path:
+    """The migrations that there are, and one more: as the next version of Pagehand has them."""
+    made = shutil.copytree(MIGRATIONS, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+    (made / "versions" / "0018_notes.py").write_text(_ANOTHER.format(then=then))
+    return made
+
+
+async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: Path) -> None:
+    migrations = migrations_with_another(tmp_path)
+    await migrate(empty_database)
+    store = await open_store(empty_database)
+    await add(store, a_thread("t1"), a_start("t1"))
+    await store.close()
+    assert await schema_state(empty_database, migrations) is SchemaState.OLDER
+    await migrate(empty_database, migrations)
+    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
-        await connection.run_sync(upgrade_to, known_versions()[-2])
+        assert [tuple(row) for row in await connection.execute(text("SELECT id, note FROM threads"))] == [
+            ("t1", "none")
+        ]
     await engine.dispose()
-    assert await schema_state(empty_database) is SchemaState.OLDER
-    with pytest.raises(SchemaMismatch, match="older version"):
+    with pytest.raises(SchemaMismatch, match="newer version"):
         await open_store(empty_database)
 
 
-async def test_what_the_first_tables_held_is_kept_and_can_be_forgotten(empty_database: str) -> None:
-    facts = [
-        '{"person":"UANA","text":"\\"person\\":\\"UBEN\\""}',
-        '{"text":"a","person":"UBEN"}',
-        "{}",
-        "broken",
-        '{"person":""}',
-    ]
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.run_sync(upgrade_to, "0001")
-        await connection.execute(
-            text("INSERT INTO threads VALUES ('t1', 'T1', 'C1', NULL, 'UANA', '', 'docs', 0, 0, NULL, '{}', 0)")
-        )
-        statement = text(
-            "INSERT INTO notices (key, thread_id, kind, what, facts, created_at, state, revision, attempts, uncertain,"
-            " plain, problem) VALUES (:key, 't1', 'tell', 'answer', :facts, 0, 'done', 0, 0, FALSE, FALSE, '')"
-        )
-        await connection.execute(statement, [{"key": str(n), "facts": each} for n, each in enumerate(facts)])
-    people = ["UANA", "UBEN", None, None, None]
-    async with engine.begin() as connection:
-        await connection.run_sync(upgrade_to, "0003")
-        rows = await connection.execute(text("SELECT facts, person_id FROM notices ORDER BY key"))
-        assert [tuple(row) for row in rows] == list(zip(facts, people, strict=True))
+async def test_a_step_that_fails_leaves_an_older_database_as_it_was(empty_database: str, tmp_path: Path) -> None:
+    migrations = migrations_with_another(tmp_path, then="SELECT * FROM nothing")
     await migrate(empty_database)
-    async with engine.begin() as connection:
-        rows = await connection.execute(text("SELECT person_id FROM notices ORDER BY key"))
-        assert [row[0] for row in rows] == people
-    await engine.dispose()
+    with pytest.raises(StoreError):
+        await migrate(empty_database, migrations)
+    assert await schema_state(empty_database) is SchemaState.CURRENT
+    await (await open_store(empty_database)).close()
 
 
-async def test_requests_of_the_first_version_are_kept(empty_database: str) -> None:
-    """And one that was tried then may have arrived: nobody had noted whether it can."""
+async def test_at_a_start_an_older_file_is_migrated_and_a_shared_database_is_not(
+    empty_database: str, server: object, tmp_path: Path
+) -> None:
+    migrations = migrations_with_another(tmp_path)
+    await migrate_at_start(empty_database, migrations)
+    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
-        await connection.run_sync(upgrade_to, "0001")
-        await connection.execute(
-            text("INSERT INTO threads VALUES ('t1', 'T1', 'C1', '1.1', 'UANA', 'x', 'docs', 1, 1, 'job-1', '{}', 0)")
-        )
-        for name, state, attempts, due in (("r0", "waiting", 0, 5), ("r1", "waiting", 2, 5), ("r2", "taken", 1, None)):
-            row = {"id": name, "state": state, "attempts": attempts, "due": due}
-            await connection.execute(text(_REQUEST_OF_THE_FIRST_VERSION), row)
-        await connection.execute(text("INSERT INTO early_replies VALUES ('C1', '3.1', '1.2', 'UANA', 'T1', 'early')"))
-    assert await schema_state(empty_database) is SchemaState.OLDER
-    await migrate(empty_database)
-    async with engine.begin() as connection:
-        kept = await connection.execute(
-            text("SELECT id, text, state, attempts, due_at, edited_at, latest_text FROM requests")
-        )
-        rows = sorted(tuple(row) for row in kept)
-        uncertain = await connection.execute(text("SELECT id FROM requests WHERE uncertain"))
-        assert [row[0] for row in uncertain] == ["r1"]
-        (early,) = await connection.execute(text("SELECT text, attachments, edited_at, withdrawn FROM early_replies"))
+        await connection.execute(text("ALTER TABLE threads DROP COLUMN note"))
+        await connection.execute(text("UPDATE pagehand_schema SET version_num = '0017'"))
     await engine.dispose()
-    assert rows == [
-        ("r0", "words", "waiting", 0, 5.0, "", None),
-        ("r1", "words", "waiting", 2, 5.0, "", None),
-        ("r2", "words", "accepted", 1, None, "", None),
-    ]
-    assert tuple(early) == ("early", "", "", False)
+    with pytest.raises(SchemaMismatch, match="pagehand migrate") if server else contextlib.nullcontext():
+        await migrate_at_start(empty_database, migrations)
+    state = await schema_state(empty_database, migrations)
+    assert state is (SchemaState.OLDER if server else SchemaState.CURRENT)
+
+
+async def test_a_schema_before_the_first_is_refused_and_left_alone(empty_database: str) -> None:
+    await migrate(empty_database)
+    engine = engine_for(empty_database)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE pagehand_schema SET version_num = '0016'"))
+    await engine.dispose()
+    assert await schema_state(empty_database) is SchemaState.TOO_OLD
+    for refused in (open_store, migrate, open_current_store):
+        with pytest.raises(SchemaMismatch, match=r"before 1\.0"):
+            await refused(empty_database)
+    assert await schema_state(empty_database) is SchemaState.TOO_OLD
+
+
+def test_the_versions_are_those_of_the_migrations_in_their_order(tmp_path: Path) -> None:
+    """They are read off the files' names, so that a start need not import Alembic."""
+    migrations = migrations_with_another(tmp_path)
+    script = ScriptDirectory(str(migrations))
+    assert known_versions(migrations) == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert known_versions(migrations)[-1] == script.get_current_head()
 
 
 def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:

@@ -1,20 +1,15 @@
 """Whatever stands in a request's way, the thread and its card tell the true reason, and the same one."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
-from pydantic import TypeAdapter
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices import keys
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.requests.request import Requester, RequestKind, UploadedFile
-from bot.domain.threads.thread import ThreadState
 from bot.errors import (
     JobApiBusy,
     JobApiError,
@@ -27,7 +22,6 @@ from bot.errors import (
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
-from bot.store.migrations.messages_of_0004 import state_text
 
 LINK = "https://example.org/pull/1"
 NO_LONGER = "no longer has this job"
@@ -254,25 +248,3 @@ async def test_a_follow_up_that_brings_nothing_new_claims_nothing_of_its_pull_re
     assert "Done. Here's the pull request:" in first
     assert "Done. Check the pull request" in again
     assert (await card_of(world, ts)).startswith("Finished with a pull request.")
-
-
-def test_what_the_version_before_knew_of_a_thread_is_understood() -> None:
-    kept = {
-        "job": {"id": "j1", "status": "completed", "pr_link": LINK},
-        "round": 1,
-        "said": ["r1/completed"],
-        "links": [LINK],
-        "trouble": "out_of_reach",
-        "trouble_words": "",
-        "misses": 0,
-        "out_since": None,
-        "out_said": True,
-        "outages": 1,
-        "changed_at": 1.0,
-        "watch_until": 2.0,
-    }
-    state = TypeAdapter(ThreadState).validate_json(state_text(json.dumps(kept)))
-    assert state.problem is Problem.OUT_OF_REACH
-    assert (state.announced, state.outage_announced, state.outage_count) == (frozenset({keys.job_finished(1)}), True, 1)
-    assert (state.changed_at, state.poll_until) == (1.0, 2.0)
-    assert replace(state, problem_until=None, finished_before=False, unexplained=()) == state

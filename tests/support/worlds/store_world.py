@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from alembic import command
-from sqlalchemy import Connection
 from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.jobs.job import Job
@@ -18,7 +16,6 @@ from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.polling import ClaimedPoll, PollResult, UnchangedPoll
 from bot.ports.store import ClaimedNotice, ClaimedRequest
 from bot.ports.transaction import Store, Transaction
-from bot.store.schema.migration import _config
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, past the store."""
@@ -171,10 +168,3 @@ def changed(item: ClaimedPoll, *notices: NewNotice, next_poll_in: float | None =
     return PollResult(
         item.thread, replace(item.thread.state, **state), notices, card_changed=True, next_poll_in=next_poll_in
     )
-
-
-def upgrade_to(connection: Connection, version: str) -> None:
-    """Makes the tables as they were in a version of the schema."""
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, version)
