@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -29,7 +29,7 @@ from bot.jobs.wire import (
     printable_line,
     prompt_body,
 )
-from bot.ports.job_api import SeenJob
+from bot.ports.job_api import PromptCall, SeenJob
 
 
 class RateLimitGate:
@@ -120,34 +120,17 @@ class HttpJobApi:
     def __repr__(self) -> str:
         return f"HttpJobApi({self._settings.base_url!r})"
 
-    async def create(
-        self,
-        project_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def create(self, project_id: str, call: PromptCall) -> Job:
         """Starts a job."""
         url = self._url(_CREATE_PATH, project_id)
-        body = prompt_body(prompt, requester, files)
-        return await self._call(JobApiOperation.CREATE, project_id, url, body, idempotency_key)
+        body = prompt_body(call)
+        return await self._call(JobApiOperation.CREATE, project_id, url, body, call.idempotency_key)
 
-    async def send_message(
-        self,
-        project_id: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project_id: str, job_id: str, call: PromptCall) -> Job:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
-        body = prompt_body(prompt, requester, files)
-        return await self._call(JobApiOperation.MESSAGE, project_id, url, body, idempotency_key)
+        body = prompt_body(call)
+        return await self._call(JobApiOperation.MESSAGE, project_id, url, body, call.idempotency_key)
 
     async def cancel(
         self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None

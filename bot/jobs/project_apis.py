@@ -1,14 +1,14 @@
 """Several projects, each with a job API of its own: its own address, key, connections and rate limits."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import NoSuchProject
-from bot.ports.job_api import JobApi, SeenJob
+from bot.ports.job_api import JobApi, PromptCall, SeenJob
 
 
 class OpenJobApi(JobApi, Protocol):
@@ -36,36 +36,15 @@ class ProjectJobApis:
     def __init__(self, by_name: Mapping[str, ProjectJobApi]) -> None:
         self._by_name = by_name
 
-    async def create(
-        self,
-        project: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def create(self, project: str, call: PromptCall) -> Job:
         """Starts a job."""
         of = self._of(project)
-        return await of.job_api.create(
-            of.project_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
-        )
+        return await of.job_api.create(of.project_id, call)
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         """Sends a follow-up to a job."""
         of = self._of(project)
-        return await of.job_api.send_message(
-            of.project_id, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
-        )
+        return await of.job_api.send_message(of.project_id, job_id, call)
 
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import Hide, details_from
+from bot.ports.job_api import PromptCall
 from bot.runtime.misleading_characters import without_misleading
 
 MAX_BODY = 2 << 20
@@ -129,10 +130,12 @@ class PromptBody(_Wire):
     files: tuple[UploadedFile, ...] | None = None
 
 
-def prompt_body(prompt: str, requested_by: Requester | None = None, files: Sequence[UploadedFile] = ()) -> bytes:
+def prompt_body(call: PromptCall) -> bytes:
     """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
-    named = tuple(replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in files)
-    body = PromptBody(prompt=_encodable(prompt), requested_by=requested_by, files=named or None)
+    named = tuple(
+        replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in call.files
+    )
+    body = PromptBody(prompt=_encodable(call.prompt), requested_by=call.requester, files=named or None)
     return body.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 

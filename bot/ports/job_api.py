@@ -25,32 +25,29 @@ class JobReader(Protocol):
         """Reads a job; None where its fingerprint is `unless`."""
 
 
+@dataclass(frozen=True)
+class PromptCall:
+    """What creates a job, or is a follow-up to one.
+
+    `requester` and `files` are for servers that are known to take them. A call that is repeated keeps its
+    `idempotency_key`.
+    """
+
+    prompt: str
+    idempotency_key: str
+    requester: Requester | None = None
+    files: Sequence[UploadedFile] = ()
+
+
 class JobApi(JobReader, Protocol):
     """The job API (specification, part 4); projects go by their names. Every method raises only JobApiError's classes,
     within a bounded time.
     """
 
-    async def create(
-        self,
-        project: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
-        """Starts a job. `requester` and `files` go with it where the server is known to take them."""
+    async def create(self, project: str, call: PromptCall) -> Job:
+        """Starts a job."""
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         """Sends a follow-up to a job."""
 
     async def get(self, project: str, job_id: str) -> Job:

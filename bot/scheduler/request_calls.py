@@ -1,6 +1,6 @@
 """Brings a request to the job API, as the words that this gets, and says what its answer means."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -21,11 +21,11 @@ from bot.domain.jobs.stopping import (
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
-from bot.domain.requests.request import RejectionReason, Request, RequestContext, Requester, RequestKind, UploadedFile
+from bot.domain.requests.request import RejectionReason, Request, RequestContext, Requester, RequestKind
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome
 from bot.domain.threads.thread import Thread
 from bot.errors import JobGone
-from bot.ports.job_api import JobApi, Requesters
+from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import People
 from bot.ports.store import ClaimedRequest
 
@@ -89,16 +89,13 @@ class RequestCalls:
                 return await self._follow_up(request, thread)
 
     async def _create(self, request: Request, thread: Thread) -> Job:
-        words, files = self._composed(request, thread)
-        return await self._job_api.create(
-            thread.project, words, idempotency_key=request.id, requester=request.requester, files=files
-        )
+        return await self._job_api.create(thread.project, self._prompt_call(request, thread))
 
     async def _follow_up(self, request: Request, thread: Thread) -> SendOutcome:
         if thread.state.job and thread.state.job.status == ARCHIVED:
             return Rejected(RejectionReason.ARCHIVED)  # seen since the reply was recorded
-        words, files = self._composed(request, thread)
-        return Accepted(await self._message(request, thread, words, files))
+        call = self._prompt_call(request, thread)
+        return Accepted(await self._job_api.send_message(thread.project, _job_id(thread), call))
 
     async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
         can_cancel = self._job_api.can_cancel(thread.project)
@@ -111,7 +108,8 @@ class RequestCalls:
             case StopStep.CANCEL:
                 return Cancelled(await self._cancel(request, thread))
             case StopStep.ASK_AGENT:
-                return Accepted(await self._message(request, thread, STOP_WORDS))
+                call = PromptCall(STOP_WORDS, request.id, request.requester)
+                return Accepted(await self._job_api.send_message(thread.project, _job_id(thread), call))
             case _:
                 assert_never(step)
 
@@ -135,20 +133,11 @@ class RequestCalls:
             thread.project, _job_id(thread), idempotency_key=key, requester=request.requester
         )
 
-    async def _message(self, request: Request, thread: Thread, words: str, files: Sequence[UploadedFile] = ()) -> Job:
-        return await self._job_api.send_message(
-            thread.project,
-            _job_id(thread),
-            words,
-            idempotency_key=request.id,
-            requester=request.requester,
-            files=files,
-        )
-
-    def _composed(self, request: Request, thread: Thread) -> tuple[str, Sequence[UploadedFile]]:
+    def _prompt_call(self, request: Request, thread: Thread) -> PromptCall:
         context = request.context or RequestContext()
         files = context.files if self._job_api.takes_files(thread.project) else ()
-        return compose(self._mask_own(request.text), ContextText(context.text)), files
+        words = compose(self._mask_own(request.text), ContextText(context.text))
+        return PromptCall(words, request.id, request.requester, files)
 
     async def _with_names(self, request: Request) -> Request:
         """The request with the names of those whom it mentions. They are recorded before it is sent, since the job API

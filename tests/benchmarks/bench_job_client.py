@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
+from bot.ports.job_api import PromptCall
 
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
 
@@ -55,7 +56,7 @@ async def cpu_a_request(api: HttpJobApi, options: argparse.Namespace, *, post: b
     async def work() -> None:
         for number in left:
             if post:
-                await api.create("acme", "Fix it", idempotency_key=str(number))
+                await api.create("acme", PromptCall("Fix it", str(number)))
             else:
                 await api.get("acme", "job_1")
 

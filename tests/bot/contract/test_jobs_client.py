@@ -36,7 +36,7 @@ from bot.errors import (
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.wire import MAX_WORDS
-from bot.ports.job_api import JobApi
+from bot.ports.job_api import JobApi, PromptCall
 
 KEY = "mk_admin_planted-key/7f3a"
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
@@ -49,11 +49,11 @@ Call = Callable[[JobApi], Awaitable[Job]]
 
 
 def create(api: JobApi) -> Awaitable[Job]:
-    return api.create("acme", "Fix it", idempotency_key="k1")
+    return api.create("acme", PromptCall("Fix it", "k1"))
 
 
 def message(api: JobApi) -> Awaitable[Job]:
-    return api.send_message("acme", "job_1", "And that", idempotency_key="k2")
+    return api.send_message("acme", "job_1", PromptCall("And that", "k2"))
 
 
 def get(api: JobApi) -> Awaitable[Job]:
@@ -229,7 +229,7 @@ async def test_a_create_can_answer_with_any_status(server: Server, open_api: Ope
 async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Open, name: str) -> None:
     api = open_api()
     await api.get(name, name)
-    await api.send_message(name, name, "x", idempotency_key="k")
+    await api.send_message(name, name, PromptCall("x", "k"))
     (_, polled, *_), (_, told, *_) = server.came
     assert [unquote(part) for part in polled.split("/")] == ["", "v2", "agent", name, "job", name]
     assert [unquote(part) for part in told.split("/")] == ["", "v2", "agent", name, "job", name, "message"]
@@ -237,7 +237,7 @@ async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Ope
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 async def test_names_that_would_move_up_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
-    for call in (open_api().get("acme", name), open_api().create(name, "x", idempotency_key="k")):
+    for call in (open_api().get("acme", name), open_api().create(name, PromptCall("x", "k"))):
         with pytest.raises(JobApiRejected):
             await call
     assert server.came == []
@@ -245,7 +245,7 @@ async def test_names_that_would_move_up_the_path_are_not_sent(server: Server, op
 
 async def test_base_url_with_a_prefix_and_another_get_path(server: Server, open_api: Open) -> None:
     api = open_api(server.address + "/api/docs/", get_path="/jobs?id={id}&in={projectId}")
-    await api.create("acme", "x", idempotency_key="k")
+    await api.create("acme", PromptCall("x", "k"))
     await api.get("acme", "a&b=c")
     assert [path for _, path, *_ in server.came] == [
         "/api/docs/v2/agent/acme/job",
@@ -263,7 +263,7 @@ async def test_keeps_no_cookies(server: Server, open_api: Open) -> None:
 
 async def test_a_prompt_of_any_length_and_characters_arrives(server: Server, open_api: Open) -> None:
     prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
-    await open_api().create("acme", prompt, idempotency_key="k")
+    await open_api().create("acme", PromptCall(prompt, "k"))
     assert json.loads(server.came[0][3]) == {"prompt": prompt}
 
 
@@ -272,7 +272,7 @@ async def test_who_asked_goes_into_the_body_and_details_come_back_without_our_ke
 ) -> None:
     server.reply = answering(200, JOB[:-1] + b', "details": {"summary": "The key is ' + KEY.encode() + b'"}}')
     who = Requester("Ana", "U0ANA", "https://slack.example/p1")
-    job = await open_api().send_message("acme", "job_1", "And that", idempotency_key="k", requester=who)
+    job = await open_api().send_message("acme", "job_1", PromptCall("And that", "k", requester=who))
     asked = {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"}
     assert json.loads(server.came[0][3]) == {"prompt": "And that", "requestedBy": asked}
     assert job.details == JobDetails(summary="The key is ***")
@@ -400,7 +400,7 @@ async def test_a_project_that_is_too_busy_is_left_alone_for_so_long(
     assert len(server.came) == 1
     assert await get(api) == SEEN
     assert await cancel(api) == SEEN, "it may be what helps"
-    assert await api.create("another", "Fix it", idempotency_key="k3") == SEEN
+    assert await api.create("another", PromptCall("Fix it", "k3")) == SEEN
     left = turned_away.value.retry_after
     assert left is not None
     assert 0 < left <= at_most

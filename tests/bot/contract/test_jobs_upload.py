@@ -22,6 +22,7 @@ from bot.errors import (
 )
 from bot.jobs.client import MAX_UPLOAD_BYTES, HttpJobApi
 from bot.jobs.settings import JobApiSettings
+from bot.ports.job_api import PromptCall
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -53,10 +54,10 @@ async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path)
         assert file == UploadedFile(DIGEST, "diagram.png", "image/png")
         assert await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png") == file
         prompt = "Add the attached diagram.png to start"
-        job = await api.create("docs", prompt, idempotency_key="k1", files=[file])
+        job = await api.create("docs", PromptCall(prompt, "k1", files=(file,)))
         await world.ended(job.id)
         assert "![diagram](images/diagram.png)" in world.show(f"pagehand/{job.id}", "docs/start.md")
-        await api.send_message("docs", job.id, "Thank you", idempotency_key="k2", files=[file])
+        await api.send_message("docs", job.id, PromptCall("Thank you", "k2", files=(file,)))
         assert "Attached, and left alone: diagram.png." in (await world.ended(job.id))["details"]["reason"]
 
 
@@ -71,8 +72,8 @@ async def test_what_is_sent_is_the_bytes_at_their_digest_with_their_kind() -> No
     async with client("http://x/api", answer) as api:
         plain = await api.upload("a/b", CONTENT, name="x\ny" * 100, mimetype="image/png\r\nX: y")
         await api.upload("docs", CONTENT, name="", mimetype="text/plain")
-        await api.create("docs", "x", idempotency_key="k", files=[plain, UploadedFile("1", "", "text/plain")])
-        await api.create("docs", "x", idempotency_key="k")
+        await api.create("docs", PromptCall("x", "k", files=(plain, UploadedFile("1", "", "text/plain"))))
+        await api.create("docs", PromptCall("x", "k"))
     assert [request.url.raw_path for request in seen[:2]] == [
         f"/api/v2/agent/a%2Fb/file/{DIGEST}".encode(), f"/api/v2/agent/docs/file/{DIGEST}".encode()
     ]  # fmt: skip
@@ -152,5 +153,5 @@ async def test_uploads_that_are_to_wait_hold_back_uploads_only() -> None:
         with pytest.raises(JobApiBusy):
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")
         with pytest.raises(JobApiBusy):
-            await api.create("docs", "x", idempotency_key="k")
+            await api.create("docs", PromptCall("x", "k"))
     assert calls == ["PUT", "POST"]

@@ -16,6 +16,7 @@ from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
 from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import JobApiSettings
+from bot.ports.job_api import PromptCall
 
 
 def api_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> HttpJobApi:
@@ -43,8 +44,8 @@ async def two_projects() -> AsyncIterator[tuple[ProjectJobApis, FakeJobApiServer
 async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
     """By the project's name; its id goes into the address."""
     async with two_projects() as (apis, guides, api):
-        job = await apis.create("guides", "Fix it", idempotency_key="k1")
-        await apis.send_message("guides", job.id, "And that", idempotency_key="k2")
+        job = await apis.create("guides", PromptCall("Fix it", "k1"))
+        await apis.send_message("guides", job.id, PromptCall("And that", "k2"))
         assert (await apis.get("guides", job.id)).id == job.id
         assert (guides.told(job.id), api.created) == (["And that"], [])
         with pytest.raises(JobGone):
@@ -58,9 +59,9 @@ async def test_a_project_that_asks_to_wait_holds_back_itself_alone() -> None:
         guides.fail(refusing(429, retry_after="60"))
         for prompt in ("Fix it", "Fix that"):
             with pytest.raises(JobApiBusy):
-                await apis.create("guides", prompt, idempotency_key=prompt)
+                await apis.create("guides", PromptCall(prompt, prompt))
         assert len(guides.attempts) == 1
-        await apis.create("api", "Fix it", idempotency_key="k")
+        await apis.create("api", PromptCall("Fix it", "k"))
 
 
 async def test_a_project_that_is_away_is_away_alone() -> None:
@@ -68,8 +69,8 @@ async def test_a_project_that_is_away_is_away_alone() -> None:
     async with two_projects() as (apis, guides, api):
         await guides.stop()
         with pytest.raises(JobApiUnreachable):
-            await apis.create("guides", "Fix it", idempotency_key="k1")
-        await apis.create("api", "Fix it", idempotency_key="k2")
+            await apis.create("guides", PromptCall("Fix it", "k1"))
+        await apis.create("api", PromptCall("Fix it", "k2"))
         assert len(api.created) == 1
 
 
@@ -77,8 +78,8 @@ async def test_a_project_that_left_the_settings_is_named_as_the_reason() -> None
     """Nothing is sent anywhere; and a job is not called gone, since nobody was asked."""
     async with two_projects() as (apis, guides, api):
         calls: list[Callable[[], object]] = [
-            lambda: apis.create("old", "Fix it", idempotency_key="k"),
-            lambda: apis.send_message("old", "job-1", "Fix it", idempotency_key="k"),
+            lambda: apis.create("old", PromptCall("Fix it", "k")),
+            lambda: apis.send_message("old", "job-1", PromptCall("Fix it", "k")),
             lambda: apis.get("old", "job-1"),
             lambda: apis.cancel("old", "job-1", idempotency_key="k"),
             lambda: apis.get("docs", "job-1"),
@@ -95,7 +96,7 @@ async def test_jobs_of_the_time_before_the_file_are_found_by_their_projects_id()
     await server.start()
     apis = ProjectJobApis({"guides": ProjectJobApi("docs", api_at(server.url, can_cancel=True))})
     try:
-        job = await apis.create("docs", "Fix it", idempotency_key="k")
+        job = await apis.create("docs", PromptCall("Fix it", "k"))
         assert (await apis.get("docs", job.id)).id == job.id
         assert apis.can_cancel("docs")
     finally:
@@ -110,7 +111,7 @@ async def test_our_own_job_server_cancels_a_job(tmp_path: Path, who: Requester |
     command = '["sh", "-c", "sleep 600"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
         api = api_at(world.url, key=SERVER_KEY, can_cancel=True)
-        job = await api.create("docs", "Wait", idempotency_key="k1")
+        job = await api.create("docs", PromptCall("Wait", "k1"))
         assert not job.ended
         for key in ("k2", "k2", "k3"):
             await api.cancel("docs", job.id, idempotency_key=key, requester=who)
@@ -134,7 +135,7 @@ async def test_our_own_job_server_discards_what_a_failed_job_got_done(tmp_path: 
     command = '["sh", "-c", "echo half > half.md; exit 1"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
         api = api_at(world.url, key=SERVER_KEY)
-        job = await api.create("docs", "Fail", idempotency_key="k1")
+        job = await api.create("docs", PromptCall("Fail", "k1"))
 
         async def ended() -> Job | None:
             found = await api.get("docs", job.id)

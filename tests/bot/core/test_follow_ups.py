@@ -1,6 +1,5 @@
 """What a thread is told when a follow-up and its job's changes come in an order that nobody would expect."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -10,9 +9,9 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
+from bot.ports.job_api import PromptCall
 from bot.ports.store import ClaimedRequest
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
@@ -26,20 +25,11 @@ class OneAnswerAKey(FakeJobApi):
         super().__init__()
         self._answers: dict[str, Job] = {}
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
-        if idempotency_key not in self._answers:
-            job = await super().send_message(project, job_id, prompt, idempotency_key=idempotency_key)
-            self._answers[idempotency_key] = job
-        return self._answers[idempotency_key]
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        if call.idempotency_key not in self._answers:
+            job = await super().send_message(project, job_id, call)
+            self._answers[call.idempotency_key] = job
+        return self._answers[call.idempotency_key]
 
 
 class ReadOnly(FakeJobApi):
@@ -47,16 +37,7 @@ class ReadOnly(FakeJobApi):
 
     error: JobApiError = JobApiNotAllowed("403", status=403)
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         raise self.error
 
 
@@ -107,7 +88,7 @@ async def test_an_answer_that_is_repeated_takes_no_job_back(world: CoreWorld) ->
     world.assemble()
     ts = await ended(world)
     follow_up = await claimed(world, ts)
-    await world.job_api.send_message("docs", "job-1", "more", idempotency_key=follow_up.item.request.id)
+    await world.job_api.send_message("docs", "job-1", PromptCall("more", follow_up.item.request.id))
     world.clock.advance(3)
     await world.step(world.job_poller)
     world.job_api.show("job-1", "completed", LINK)

@@ -1,7 +1,5 @@
 """Whatever stands in a request's way, the thread and its card tell the true reason, and the same one."""
 
-from collections.abc import Sequence
-
 import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
@@ -9,7 +7,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices.messages import Notice, Reaction
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.requests.request import Requester, RequestKind, UploadedFile
+from bot.domain.requests.request import RequestKind
 from bot.errors import (
     JobApiBusy,
     JobApiError,
@@ -19,6 +17,7 @@ from bot.errors import (
     JobApiUnreachable,
     JobGone,
 )
+from bot.ports.job_api import PromptCall
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -47,20 +46,11 @@ class Archiving(FakeJobApi):
         super().__init__()
         self._answer = answer
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         self.show(job_id, "archived")
         if self._answer is not None:
             raise self._answer
-        self.messages[job_id].append(prompt)
+        self.messages[job_id].append(call.prompt)
         return self.jobs[job_id]
 
 

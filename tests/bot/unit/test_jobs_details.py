@@ -25,6 +25,7 @@ from bot.domain.requests.request import Requester
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
 from bot.jobs.wire import MAX_BODY, parse_job, prompt_body
+from bot.ports.job_api import PromptCall
 
 
 def parsed(details: Any) -> JobDetails | None:
@@ -170,13 +171,16 @@ def test_a_secret_in_any_text_is_hidden_before_it_is_cut() -> None:
 
 
 def test_who_asked_goes_into_the_body_only_where_it_is_given() -> None:
-    assert json.loads(prompt_body("Do it")) == {"prompt": "Do it"}
+    assert json.loads(prompt_body(PromptCall("Do it", "k"))) == {"prompt": "Do it"}
     asked = Requester("Ana", "U0ANA", "https://slack.example/p1")
-    assert json.loads(prompt_body("Do it", asked)) == {
+    assert json.loads(prompt_body(PromptCall("Do it", "k", asked))) == {
         "prompt": "Do it",
         "requestedBy": {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"},
     }
-    assert json.loads(prompt_body("Do it", Requester("Ana", "U0ANA")))["requestedBy"] == {"name": "Ana", "id": "U0ANA"}
+    assert json.loads(prompt_body(PromptCall("Do it", "k", Requester("Ana", "U0ANA"))))["requestedBy"] == {
+        "name": "Ana",
+        "id": "U0ANA",
+    }
 
 
 @pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])

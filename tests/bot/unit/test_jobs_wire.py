@@ -18,6 +18,7 @@ from bot.jobs.wire import (
     printable_line,
     prompt_body,
 )
+from bot.ports.job_api import PromptCall
 
 WHOLE: dict[str, Any] = {
     "id": "job_1",
@@ -173,16 +174,16 @@ def test_what_is_written_can_be_read(repository: str, status: str) -> None:
 
 @given(st.text())
 def test_a_prompt_is_sent_as_written(prompt: str) -> None:
-    assert json.loads(prompt_body(prompt)) == {"prompt": prompt}
+    assert json.loads(prompt_body(PromptCall(prompt, "k"))) == {"prompt": prompt}
 
 
 @given(st.text(st.characters()))
 def test_any_prompt_can_be_sent(prompt: str) -> None:
-    assert len(json.loads(prompt_body(prompt))["prompt"]) <= len(prompt)
+    assert len(json.loads(prompt_body(PromptCall(prompt, "k")))["prompt"]) <= len(prompt)
 
 
 def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_joined() -> None:
-    assert json.loads(prompt_body("a\ud83d b\ud83d\ude00")) == {"prompt": "a\ufffd b😀"}
+    assert json.loads(prompt_body(PromptCall("a\ud83d b\ud83d\ude00", "k"))) == {"prompt": "a\ufffd b😀"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bot.domain.notices.telling import PrivatePlace, private_place
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
-from bot.ports.job_api import SeenJob
+from bot.ports.job_api import PromptCall, SeenJob
 
 M = TypeVar("M")
 
@@ -67,41 +67,24 @@ class FakeJobApi:
         self.files_taken = False
         self.uploads: dict[str, bytes] = {}
 
-    async def create(
-        self,
-        project: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
-        self.requesters.append(requester)
+    async def create(self, project: str, call: PromptCall) -> Job:
+        self.requesters.append(call.requester)
         self._fail(self.faults)
-        self.files[prompt] = tuple(files)
+        self.files[call.prompt] = tuple(call.files)
         self.projects.append(project)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
         self.jobs[job.id] = job
-        self.created.append(prompt)
+        self.created.append(call.prompt)
         self._fail(self.after)
         return job
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
-        self.requesters.append(requester)
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        self.requesters.append(call.requester)
         self._fail(self.faults)
-        self.files[prompt] = tuple(files)
+        self.files[call.prompt] = tuple(call.files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
-        self.messages[job_id].append(prompt)
+        self.messages[job_id].append(call.prompt)
         self.show(job_id, "active")
         self._fail(self.after)
         return self.outdated_answers.pop(0) if self.outdated_answers else self.jobs[job_id]

@@ -6,7 +6,7 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import Notice
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
-from bot.domain.requests.request import Requester, UploadedFile
+from bot.domain.requests.request import Requester
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import (
     ChatRejected,
@@ -33,7 +33,7 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
-from bot.ports.job_api import SeenJob
+from bot.ports.job_api import PromptCall, SeenJob
 from bot.ports.transaction import Store, Transaction
 from bot.scheduler.worker import Worker
 
@@ -99,56 +99,37 @@ class JobApiOutside(FakeJobApi):
         self.hidden: set[str] = set()
         self._answers: dict[str, Job] = {}
 
-    async def create(
-        self,
-        project: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
-        self._same_body(idempotency_key, prompt, requester, tuple(files))
-        if self.honours_keys and idempotency_key in self._answers:
-            return self._answers[idempotency_key]
-        job = await super().create(project, prompt, idempotency_key=idempotency_key, requester=requester, files=files)
+    async def create(self, project: str, call: PromptCall) -> Job:
+        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
+        if self.honours_keys and call.idempotency_key in self._answers:
+            return self._answers[call.idempotency_key]
+        job = await super().create(project, call)
         self.project_of[job.id] = project
         self.at_work[job.id].append((self._step(), True))
-        return self._took(job, Call("create", project, job.id, prompt, idempotency_key, self._step()))
+        return self._took(job, Call("create", project, job.id, call.prompt, call.idempotency_key, self._step()))
 
     def _same_body(self, key: str, *body: object) -> None:
         """A server that runs a key once may refuse it with another body."""
         assert self.bodies.setdefault(key, body) == body, f"{key} comes with another body than the one that arrived"
 
-    async def send_message(
-        self,
-        project: str,
-        job_id: str,
-        prompt: str,
-        *,
-        idempotency_key: str,
-        requester: Requester | None = None,
-        files: Sequence[UploadedFile] = (),
-    ) -> Job:
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         self._same_project(project, job_id)
         if job_id in self.hidden:
             raise JobGone("404")
-        same = self.words.get(idempotency_key) in {None, prompt}
-        assert same, f"{idempotency_key} comes with other words than those that arrived"
-        if self.honours_keys and idempotency_key in self._answers:
-            return self._answers[idempotency_key]
+        same = self.words.get(call.idempotency_key) in {None, call.prompt}
+        assert same, f"{call.idempotency_key} comes with other words than those that arrived"
+        if self.honours_keys and call.idempotency_key in self._answers:
+            return self._answers[call.idempotency_key]
         if self.jobs[job_id].status == ARCHIVED:
             raise JobApiRejected("400", words="archived")
-        self.words[idempotency_key] = prompt
-        self._same_body(idempotency_key, prompt, requester, tuple(files))
+        self.words[call.idempotency_key] = call.prompt
+        self._same_body(call.idempotency_key, call.prompt, call.requester, tuple(call.files))
         before = self.jobs[job_id]
-        job = await super().send_message(
-            project, job_id, prompt, idempotency_key=idempotency_key, requester=requester, files=files
-        )
+        job = await super().send_message(project, job_id, call)
         if self.slow:
             job = self.jobs[job_id] = before
         self.at_work[job_id].append((self._step(), True))
-        return self._took(job, Call("message", project, job_id, prompt, idempotency_key, self._step()))
+        return self._took(job, Call("message", project, job_id, call.prompt, call.idempotency_key, self._step()))
 
     async def get(self, project: str, job_id: str) -> Job:
         self._same_project(project, job_id)
@@ -431,12 +412,12 @@ class _JobApiReach(_Reach):
 
     async def create(self, project: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
         api, key = self._process.outside.job_api, idempotency_key
-        return await self._ask("create", key, lambda: api.create(project, prompt, idempotency_key=key, **extras))
+        return await self._ask("create", key, lambda: api.create(project, PromptCall(prompt, key, **extras)))
 
     async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
         api, key = self._process.outside.job_api, idempotency_key
         return await self._ask(
-            "message", key, lambda: api.send_message(project, job_id, prompt, idempotency_key=key, **extras)
+            "message", key, lambda: api.send_message(project, job_id, PromptCall(prompt, key, **extras))
         )
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
