@@ -28,14 +28,12 @@ from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
-from bot.slack.sending.channels import SlackChannels
 from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.conversations import SlackConversations
+from bot.slack.sending.conversations import SlackChannels, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.mentioned_places import SlackGroups
-from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.permalinks import Permalinks, SlackRequesters
 from bot.slack.sending.scopes import MissingScopes, check_scopes
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory

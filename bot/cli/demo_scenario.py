@@ -6,7 +6,7 @@ from collections.abc import Callable
 from bot.cli.demo_services import CHANNEL, Demo, DemoError
 from bot.domain.context.message_text import unescape
 from bot.domain.threads.thread import Thread
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer
 

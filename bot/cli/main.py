@@ -5,15 +5,59 @@ a slip in the options are answered at once. So this module and what it imports a
 """
 
 import os
+import signal
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Literal
+from importlib.util import find_spec
+from typing import Literal, NoReturn
 
 import click
 
 from bot import __version__
-from bot.cli.error_reporting import exit_on_error
-from bot.cli.extras import require_extra
+from bot.errors import ConfigError, PagehandError
+
+Extra = Literal["jobserver", "demo"]
+
+_OF_JOB_SERVER = ("acp", "gidgethub", "h11", "jinja2", "mdit_py_plugins", "rapidfuzz", "yaml")
+MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _OF_JOB_SERVER, "demo": _OF_JOB_SERVER}
+"""What is imported of each extra. (The job server looks for the program `typos` when it is asked to fix spelling.)"""
+
+
+def require_extra(command: Extra) -> None:
+    """Ends the process with 2, and a sentence, where packages of the command's extra are missing."""
+    if any(find_spec(module) is None for module in MODULES[command]):
+        missing = f"`pagehand {command}` needs packages that are not installed"
+        click.echo(f"{missing}: in Pagehand's directory, run pip install '.[{command}]'.", err=True)
+        sys.exit(2)
+
+
+@contextmanager
+def exit_on_error(misconfigured: str, failed: str) -> Iterator[None]:
+    """Ends the process with 2 for settings, 130 for Ctrl-C, and 1 for anything else that is expected.
+
+    `misconfigured` begins the list of what is wrong with the settings, `failed` the sentence for all else.
+    """
+    if find_spec("fcntl") is None:
+        _exit("Pagehand needs Linux or macOS. On Windows, run it in WSL: https://aka.ms/wsl", 1)
+    try:
+        yield
+    except ConfigError as error:
+        _exit("\n".join([f"{misconfigured}. Please set in the environment:\n", *(f"  {f}" for f in error.faults)]), 2)
+    except PagehandError as error:
+        _exit(f"{failed}: {error}", 1)
+    except OSError as error:
+        named = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
+        _exit(f"{failed}: {named}.", 1)
+    except KeyboardInterrupt:
+        _exit("\nInterrupted.", 128 + signal.SIGINT)
+
+
+def _exit(message: str, code: int) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(code)
+
 
 PORT = click.IntRange(0, 65535)
 

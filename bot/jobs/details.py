@@ -29,7 +29,7 @@ from bot.domain.jobs.details import (
     StepStatus,
 )
 from bot.runtime.json_fields import object_at, objects_at, text_at
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 MAX_SUMMARY = 40_000
 """Characters of an answer that are read at all."""

@@ -14,7 +14,7 @@ from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import Hide, details_from
 from bot.ports.job_api import PromptCall
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 MAX_BODY = 2 << 20
 """The longest answer that is read, in bytes; a job takes less than a thousand, its details some more."""

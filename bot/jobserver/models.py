@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from pydantic.alias_generators import to_camel
 
 from bot.jobserver.questions import QuestionField
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 MOST_FILES = 20
 """Files that can come with one prompt."""

@@ -18,23 +18,22 @@ from bot.store.database.errors import RETRY_FOR, retry_transient
 from bot.store.database.postgres_pool import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
-from bot.store.database_check import DatabaseCheck
-from bot.store.early_replies import EarlyReplies, MessageVersions
-from bot.store.limits import Limits
+from bot.store.incoming import EarlyReplies, MessageVersions
 from bot.store.notices import Notices
-from bot.store.people import Drafts, Homes, Preferences
+from bot.store.people import Drafts, Homes, Limits, Preferences
 from bot.store.polls import Polls
-from bot.store.quotations import Quotations
 from bot.store.request_parts import RequestParts
 from bot.store.requests import Requests
-from bot.store.restoration import Restoration
-from bot.store.retention import Retention
 from bot.store.schema.migration import require_current
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Threads
+from bot.store.upkeep.database_check import DatabaseCheck
+from bot.store.upkeep.quotations import Quotations
+from bot.store.upkeep.restoration import Restoration
+from bot.store.upkeep.retention import Retention
 
 
 class SqlTransaction:

@@ -8,7 +8,7 @@ from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_
 from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import unescape_keeping_mentions
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 ASIDE_PREFIX = "//"
 """A reply that begins with this is between people: it is not sent to the job."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 # People, channels and user groups that a recorded text mentions by their Slack id, told apart from all that somebody
 # typed. Slack sends a mention without a name, and the name is looked up only after the text was recorded. Till then

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.domain.context.cutting import without_last_word
 from bot.domain.context.message_text import mentioned, with_names
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable, without_last_word
 
 MOST_FILES, MOST_FORWARDED = 20, 10
 """How many of them one message's are kept."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 _LINE_LENGTH = 300
 _SHORTEST_SECRET = 8

@@ -11,7 +11,7 @@ from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart,
 
 from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import one_line
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 _MOST_CALLS = 500
 """Of one turn; the oldest are forgotten."""

@@ -14,7 +14,7 @@ from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.repository.snapshot import Snapshot
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 logger = logging.getLogger(__name__)
 _PROBLEMS = 50

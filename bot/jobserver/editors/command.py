@@ -20,7 +20,7 @@ from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 PROMPT_FILE = "{prompt_file}"
 LOG_LIMIT = 1_000_000

@@ -10,7 +10,7 @@ from bot.jobserver.models import Changes, CheckResult, CheckStatus, FileChange, 
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.store.records import Instruction
 from bot.jobserver.usage import Spent
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction. It is always the last line."""

@@ -3,7 +3,7 @@
 import codecs
 import re
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 _READABLE = rb"\t\n\r\x20-\x7e"
 _RUN = re.compile(rb"[%b]{8,}" % _READABLE)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from bot.jobserver.pages.word_marks import Span, Spans, WordMarker, whole
-from bot.runtime.misleading_characters import MISLEADING
+from bot.runtime.text import MISLEADING
 
 LONGEST_LINE = 5000
 """Characters of a line that are shown."""

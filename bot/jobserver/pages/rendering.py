@@ -5,7 +5,7 @@ from pathlib import Path
 import jinja2
 from aiohttp import web
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "

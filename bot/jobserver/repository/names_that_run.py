@@ -10,7 +10,7 @@ from fnmatch import translate
 from pathlib import PurePosixPath
 from unicodedata import category, normalize
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 
 class Held(Enum):

@@ -6,7 +6,7 @@ escape of Markdown hides them. Renovate and others that quote foreign text do th
 
 import re
 
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 BREAK = "\u200b"
 """ZERO WIDTH SPACE."""

@@ -12,8 +12,8 @@ from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestContext
 from bot.ports.job_api import JobApi
 from bot.ports.slack import People
-from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.text import beside_the_loop
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Of one file that goes to the job API itself."""

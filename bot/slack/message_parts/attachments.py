@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.domain.context.cutting import whole_words
 from bot.domain.context.message_text import beginning, mention, unescape_keeping_mentions
 from bot.domain.context.slack_files import (
     MOST_CHARACTERS,
@@ -20,7 +19,7 @@ from bot.domain.context.slack_files import (
     SlackFile,
 )
 from bot.runtime.json_fields import objects_at, text_at
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable, whole_words
 from bot.slack.rendering.text import safe_url
 
 _DEEPEST = 10

@@ -3,11 +3,10 @@
 import re
 from typing import Any
 
-from bot.domain.context.cutting import whole_words
 from bot.domain.context.message_text import beginning, mention
 from bot.domain.context.slack_files import MOST_CHARACTERS, ThreadMessage
 from bot.runtime.json_fields import objects_at, text_at
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable, whole_words
 from bot.slack.message_parts.attachments import block_text, files_of, forwarded_of, previews_of, recorded_text
 
 _TS = re.compile(r"\d{1,20}\.\d{6}")

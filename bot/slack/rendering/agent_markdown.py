@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable
 from bot.slack.rendering.markdown_links import (
     Code,
     MarkdownLink,

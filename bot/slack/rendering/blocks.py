@@ -43,7 +43,7 @@ SEND_ANSWERS = tuple(f"send_answer_{number}" for number in range(1, 6))
 CHOOSE_ANSWER = "choose_answer"
 """The same, of a list: that value is in `selected_option`."""
 FILL_IN_ANSWER = "fill_in_answer"
-"""`<the thread's id>/<the fields>` (bot.slack.rendering.answer_forms): opens a modal with them."""
+"""`<the thread's id>/<the fields>` (bot.slack.rendering.modal_inputs): opens a modal with them."""
 ASK_FOR_PROJECT = "ask_for_project"
 """The id of a thread whose project is to be chosen."""
 

@@ -1,14 +1,18 @@
-"""What one person is told at once, and nobody else sees: answers to a command, a click or a reply. Pure.
+"""What one person is told at once, and nobody else sees: answers to a command, a click or a reply; the help.
+Pure.
 
 Nothing of this is a notice: no row is owed to anybody, and often it is said because none could be written.
 """
 
+from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.slack.rendering.blocks import HAND_OVER, Message, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import Markup, escape
+from bot.slack.rendering.text import Markup, escape, joined
 from bot.slack.rendering.words import at_once as words
+from bot.slack.rendering.words import help as help_words
 
 
 def unknown_command(message_context: MessageContext) -> Markup:
@@ -55,3 +59,18 @@ def edited_too_late(message_context: MessageContext) -> Markup:
 def task_missing(message_context: MessageContext) -> Markup:
     """Answers options with no task behind them."""
     return words.TASK_MISSING(command=escape(message_context.command))
+
+
+def help_text(message_context: MessageContext, meant: LoneWord | None = None) -> Markup:
+    """Returns the help; it begins with an explanation where a word was `meant` as a command of its own."""
+    command, word = escape(message_context.command), escape(meant or LoneWord.STATUS)
+    lines = [line(command=command, bot=message_context.bot, word=word) for line in help_words.HELP]
+    first = [] if meant is None else [help_words.NO_SUCH_COMMAND[meant](command=command)]
+    return joined([*first, *lines], "\n")
+
+
+def help_in_thread(thread: Thread, message_context: MessageContext) -> Markup:
+    """Returns what can be done in a job's thread."""
+    among_others = thread.origin is ThreadOrigin.CONVERSATION
+    first = help_words.MENTIONS_GO(bot=message_context.bot) if among_others else help_words.ALL_REPLIES_GO
+    return joined([first, *(line() for line in help_words.HELP_IN_THREAD)], "\n")

@@ -18,7 +18,6 @@ from bot.domain.jobs.details import (
 from bot.domain.notices.posts import QuestionAsked
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.slack.rendering.agent_markdown import defused
-from bot.slack.rendering.answer_forms import answer_choices, fits_a_button
 from bot.slack.rendering.blocks import (
     MAX_TEXT,
     SEND_EXAMPLES,
@@ -31,6 +30,7 @@ from bot.slack.rendering.blocks import (
     paragraph,
     section,
 )
+from bot.slack.rendering.modal_inputs import answer_choices, fits_a_button
 from bot.slack.rendering.text import Markup, one_line, person, pieces, quote, shorten
 from bot.slack.rendering.words import job_news as words
 

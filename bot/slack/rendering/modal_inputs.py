@@ -1,17 +1,87 @@
-"""The inputs that Pagehand's modals are made of. Their ids say what a submission holds. Pure."""
+"""The inputs of Pagehand's modals, whose ids say what a submission holds; and the choices an agent's question offers.
+Pure.
+"""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import assert_never
 
-from bot.domain.jobs.details import FieldKind, QuestionField
+from pydantic import TypeAdapter, ValidationError
+
+from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, QuestionField
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
-from bot.runtime.misleading_characters import displayable
-from bot.slack.rendering.answer_forms import options_of
-from bot.slack.rendering.blocks import Block, context_block, plain_text
+from bot.domain.threads.thread import Thread
+from bot.runtime.text import displayable
+from bot.slack.rendering.blocks import (
+    CHOOSE_ANSWER,
+    FILL_IN_ANSWER,
+    MAX_OPTION_VALUE,
+    MAX_VALUE,
+    SEND_ANSWERS,
+    Block,
+    button,
+    context_block,
+    plain_text,
+    select,
+)
 from bot.slack.rendering.text import ELLIPSIS, one_line, width
-from bot.slack.rendering.words import forms as words
+from bot.slack.rendering.words import forms, job_news
+
+# What can be chosen as an answer to an agent's question: buttons, a list, or a modal with an input each. Pure. All
+# that is offered is what its words say: what does not fit into a button or a list is left to replies in words.
+
+_MAX_CHOICES = 9_000
+"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
+_Encoded = tuple[str, FieldKind, tuple[str, ...], bool, bool]
+_ENCODED = TypeAdapter(tuple[_Encoded, ...])
+
+
+def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Block]:
+    """Returns what a row offers to choose from; nothing where a question is answered in words alone."""
+    if len(fields) == 1 and fields[0].kind not in {FieldKind.CHOICE, FieldKind.CHOICES, FieldKind.YES_OR_NO}:
+        return []
+    if len(fields) != 1 or fields[0].kind is FieldKind.CHOICES:
+        value = f"{thread.id}/{encoded_fields(fields)}"
+        return [button(job_news.ANSWER, FILL_IN_ANSWER, value)] if fields and width(value) <= MAX_VALUE else []
+    values = {label: f"{thread.id}/{label}" for label in options_of(fields[0])}
+    if not _fit(values):
+        return []
+    if len(values) > len(SEND_ANSWERS):
+        return [select(CHOOSE_ANSWER, job_news.CHOOSE_ANSWER, values)]
+    pairs = zip(SEND_ANSWERS, values.items(), strict=False)
+    return [button(label, action_id, value) for action_id, (label, value) in pairs]
+
+
+def fits_a_button(label: str) -> bool:
+    """Whether all of a label can be seen, so that no more is sent than what a button or an option says."""
+    return bool(label.strip()) and label.isprintable() and width(label) <= LONGEST_LABEL
+
+
+def options_of(field: QuestionField) -> tuple[str, ...]:
+    """Returns the labels to choose from."""
+    return (job_news.YES, job_news.NO) if field.kind is FieldKind.YES_OR_NO else field.options
+
+
+def _fit(values: Mapping[str, str]) -> bool:
+    fit = all(fits_a_button(label) and width(value) <= MAX_OPTION_VALUE for label, value in values.items())
+    return fit and 0 < len(values) <= MOST_OPTIONS and sum(map(width, (*values, *values.values()))) <= _MAX_CHOICES
+
+
+def encoded_fields(fields: Sequence[QuestionField]) -> str:
+    """Returns the fields as short as a button's value has to be."""
+    lists = [[field.title, field.kind, field.options, field.own_words, field.required] for field in fields]
+    return json.dumps(lists, ensure_ascii=False, separators=(",", ":"))
+
+
+def decoded_fields(text: str) -> tuple[QuestionField, ...]:
+    """Returns what was encoded; nothing where it is anything else."""
+    try:
+        return tuple(QuestionField(*each) for each in _ENCODED.validate_json(text))
+    except ValidationError:
+        return ()
+
 
 MAX_INPUT = 3_000
 """The largest bound that Slack takes for an input; without one, people can type more."""
@@ -48,7 +118,7 @@ class Telling(StrEnum):
     QUIET = "quiet"
 
 
-_TELLING = {Telling.MENTION: words.MENTION_ME, Telling.QUIET: words.MENTION_NOBODY}
+_TELLING = {Telling.MENTION: forms.MENTION_ME, Telling.QUIET: forms.MENTION_NOBODY}
 
 
 def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
@@ -76,15 +146,15 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
     name = name_among(projects, chosen)
     unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
-        only = words.NO_SUCH_PROJECT_BUT_ONE(name=one_line(chosen, _MAX_OPTION))
+        only = forms.NO_SUCH_PROJECT_BUT_ONE(name=one_line(chosen, _MAX_OPTION))
         return [context_block([only])] if unknown else []
     options = [option(each, each) for each in projects[:MOST_PROJECTS]]
     element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
-    element["placeholder"] = plain_text(words.ANY_PROJECT)
+    element["placeholder"] = plain_text(forms.ANY_PROJECT)
     if name:
         element["initial_option"] = option(name, name)
-    block = _input(Input.PROJECT, words.PROJECT, element, optional=True)
-    hint = words.NO_SUCH_PROJECT(name=cut(chosen, _MAX_OPTION))
+    block = _input(Input.PROJECT, forms.PROJECT, element, optional=True)
+    hint = forms.NO_SUCH_PROJECT(name=cut(chosen, _MAX_OPTION))
     return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
@@ -93,15 +163,15 @@ def telling_input(preference: Preference) -> Block:
     options = {telling: option(label, telling) for telling, label in _TELLING.items()}
     chosen = options[Telling.QUIET if preference.quiet else Telling.MENTION]
     element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
-    return _input(Input.TELLING, words.TELL_ME, element | {"initial_option": chosen})
+    return _input(Input.TELLING, forms.TELL_ME, element | {"initial_option": chosen})
 
 
 def channel_input() -> Block:
     """Returns the choice of a channel."""
     offered = {"include": ["public", "private"], "exclude_bot_users": True}
     element: Block = {"type": "conversations_select", "action_id": Input.CHANNEL, "filter": offered}
-    element |= {"placeholder": plain_text(words.CHOOSE_CHANNEL), "default_to_current_conversation": True}
-    return _input(Input.CHANNEL, words.CHANNEL, element)
+    element |= {"placeholder": plain_text(forms.CHOOSE_CHANNEL), "default_to_current_conversation": True}
+    return _input(Input.CHANNEL, forms.CHANNEL, element)
 
 
 def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:
@@ -121,7 +191,7 @@ def answer_input(number: int, field: QuestionField, *, alone: bool) -> list[Bloc
         return [made]
     other = f"{Input.OTHER_ANSWER}/{number}"
     element = {"type": "plain_text_input", "action_id": other, "multiline": alone, "max_length": MAX_ANSWER}
-    return [made, _input(other, words.OTHER_ANSWER, element, optional=True)]
+    return [made, _input(other, forms.OTHER_ANSWER, element, optional=True)]
 
 
 def _answer_element(field: QuestionField) -> Block:

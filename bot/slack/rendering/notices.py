@@ -58,12 +58,12 @@ from bot.domain.notices.questions import (
 )
 from bot.domain.notices.telling import Telling, person_told
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.slack.rendering import job_notices, job_report, personal_notices, question_notices, request_notices
+from bot.slack.rendering import job_notices, job_report, personal_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
-from bot.slack.rendering.words import names
+from bot.slack.rendering.words import template
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _before_sending(message: Question | StatusRequested, setting: _Setting) -> M
     thread, message_context = setting.thread, setting.message_context
     if isinstance(message, StatusRequested):
         return paragraph(status_text(thread, message_context, setting.follow_ups))
-    return question_notices.question(thread, message, message_context)
+    return personal_notices.question(thread, message, message_context)
 
 
 def _post(post: Post, setting: _Setting) -> Message:
@@ -198,4 +198,4 @@ def _job_news(news: JobNews, setting: _Setting) -> Message:
 def _unknown(message: UnknownNotice) -> Message:
     """A row that a newer version wrote: says what it holds rather than nothing."""
     held = ", ".join(f"{name}: {value}" for name, value in message.fields.items())
-    return paragraph(shorten(held, MAX_REASON) or names.NEWS)
+    return paragraph(shorten(held, MAX_REASON) or template.NEWS)

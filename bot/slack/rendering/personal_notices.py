@@ -1,17 +1,149 @@
-"""What is said to one person only. Pure."""
+"""What one person alone is told or asked: before a request of theirs goes to the agent, in place of that, or about it.
+Pure.
+"""
 
+from itertools import accumulate
+from typing import assert_never
+
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
     PromptRequested,
 )
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    Question,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+)
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import Thread
+from bot.runtime.text import displayable
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
-from bot.slack.rendering.blocks import Message, markdown, paragraph, section
+from bot.slack.rendering.blocks import (
+    CHOOSE_PROJECT,
+    CHOOSE_PROJECT_BUTTONS,
+    DISCARD_HELD,
+    MAX_OPTION_VALUE,
+    MAX_VALUE,
+    SEND_ALL_HELD,
+    SEND_HELD,
+    STOP_JOB,
+    Block,
+    Message,
+    button,
+    markdown,
+    paragraph,
+    section,
+    select,
+)
+from bot.slack.rendering.ephemeral_texts import help_in_thread, word_meant
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import Markup, one_line, opening, pieces, quote, shorten
-from bot.slack.rendering.words import answers as words
+from bot.slack.rendering.text import ELLIPSIS, Markup, moment, one_line, opening, pieces, quote, shorten
+from bot.slack.rendering.words import answers, questions
+
+_LABEL = 75
+"""Slack's limit for the words on a button."""
+_MAX_CHOICES = 9_000
+"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
+
+
+def question(thread: Thread, message: Question, message_context: MessageContext) -> Message:
+    """What each of them says."""
+    match message:
+        case RequestRefused():
+            return _refused(message, message_context)
+        case ReplyHeld() | JobOrReplyAsked():
+            return _held(message)
+        case ProjectAsked():
+            return _which_project(message)
+        case StopAsked():
+            return paragraph(questions.STOP_AS_OUTSIDER, button(questions.STOP_IT, STOP_JOB, thread.id))
+        case HelpRequested(meant=ThreadWord() as meant):
+            return paragraph(word_meant(meant))
+        case HelpRequested():
+            return paragraph(help_in_thread(thread, message_context))
+        case _:
+            assert_never(message)
+
+
+def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
+    refused = refusal(message, message_context)
+    said = message.text.strip()
+    return paragraph(questions.YOU_WROTE(why=refused, text=_quoted(message.text)) if said else refused)
+
+
+def refusal(message: RequestRefused, message_context: MessageContext) -> Markup:
+    """What did not happen, and why not."""
+    what = questions.REFUSED_KINDS.get(message.wanted, questions.REFUSED_OTHERWISE)
+    return questions.REFUSED(what=what, why=_why(message, message_context))
+
+
+def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
+    if message.refusal is Refusal.OTHER_ORGANIZATION and message.wanted is RequestKind.FOLLOW_UP:
+        return questions.OUTSIDER_REPLIES(workspace=message_context.home_workspace)
+    return questions.REFUSALS[message.refusal](
+        ask=message_context.ask,
+        bot=message_context.bot,
+        later=questions.IN_A_WHILE if message.free_at is None else questions.AFTER(time=moment(message.free_at)),
+        limit=message.limit,
+        workspace=message_context.home_workspace,
+    )
+
+
+def _held(message: ReplyHeld | JobOrReplyAsked) -> Message:
+    request = message.request_id[:MAX_VALUE]
+    if isinstance(message, JobOrReplyAsked):
+        choices = (button(questions.NEW_JOB, DISCARD_HELD, request), button(questions.ADD_TO_JOB, SEND_HELD, request))
+        return paragraph(questions.JOB_OR_REPLY(text=_quoted(message.text)), *(choices if request else ()))
+    buttons = (
+        button(questions.SEND, SEND_HELD, request),
+        button(questions.SEND_ALL, SEND_ALL_HELD, request),
+        button(questions.DO_NOT_SEND, DISCARD_HELD, request),
+    )
+    return paragraph(questions.SEND_TO_AGENT(text=_quoted(message.text)), *(buttons if request else ()))
+
+
+def _which_project(message: ProjectAsked) -> Message:
+    text = _quoted(message.text)
+    ask = questions.SWITCH_PROJECT(text=text) if message.current else questions.WHICH_PROJECT(text=text)
+    if message.said.strip():
+        ask = questions.NO_SUCH_PROJECT(name=one_line(message.said, 100), ask=ask)
+    choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
+    fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
+    if left_out := len(message.projects) - len(fitting):
+        ask = questions.PROJECTS_LEFT_OUT(ask=ask, count=left_out)
+    return paragraph(ask, *_choices(fitting)) if fitting else paragraph(ask)
+
+
+def _with_room(choices: dict[str, str]) -> dict[str, str]:
+    """The first of them that are not too long together."""
+    widths = accumulate(len(_label(name)) + len(value) for name, value in choices.items())
+    return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= _MAX_CHOICES)
+
+
+def _choices(values: dict[str, str]) -> tuple[Block, ...]:
+    """A button each where there are few, and else a menu."""
+    if len(values) <= len(CHOOSE_PROJECT_BUTTONS):
+        ids = zip(CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
+        return tuple(button(_label(name), action_id, value) for action_id, (name, value) in ids)
+    return (select(CHOOSE_PROJECT, questions.CHOOSE_PROJECT, {_label(name): value for name, value in values.items()}),)
+
+
+def _label(name: str) -> str:
+    return " ".join(displayable(name).split())[:_LABEL] or ELLIPSIS
+
+
+def _quoted(text: str) -> Markup:
+    shown, cut = opening(text, characters=300, lines=4)
+    return quote(shown + (ELLIPSIS if cut else ""))
+
 
 _PROMPT_PIECE, _PIECES_A_MESSAGE = 2_800, 3
 """Slack refuses messages whose blocks are too long together (its limit is not documented): stay under 9,000."""
@@ -24,62 +156,62 @@ _NOT_INVITED = frozenset(
 
 def answer(message: ActionAnswered, message_context: MessageContext) -> Message:
     """The answer to a click, or to a reply that is not sent."""
-    told = words.ANSWERS[message.answer](workspace=message_context.home_workspace)
+    told = answers.ANSWERS[message.answer](workspace=message_context.home_workspace)
     if not message.text:
         return paragraph(told)
-    return paragraph(words.ABOUT(told=told, reply=quote(opening(message.text, characters=150, lines=2)[0])))
+    return paragraph(answers.ABOUT(told=told, reply=quote(opening(message.text, characters=150, lines=2)[0])))
 
 
 def job_id(thread: Thread) -> Message:
     """The job's id, as text to copy."""
     job = thread.state.job
-    return paragraph(words.NO_JOB_ID if job is None else words.JOB_ID(id=one_line(job.id, 1_000)))
+    return paragraph(answers.NO_JOB_ID if job is None else answers.JOB_ID(id=one_line(job.id, 1_000)))
 
 
 def in_doubt(message: Message) -> Message:
     """A message that may be in the thread already."""
-    return Message(f"{words.MAY_BE_POSTED}\n{message.text}", (section(words.MAY_BE_POSTED), *message.blocks))
+    return Message(f"{answers.MAY_BE_POSTED}\n{message.text}", (section(answers.MAY_BE_POSTED), *message.blocks))
 
 
 def card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
     """Why no job was started, and what to do about it; with what was asked for, since no card keeps it."""
     asked = quote(opening(thread.prompt, characters=300, lines=4)[0])
-    return paragraph(words.YOU_ASKED(why=_why_no_card(thread, message, message_context), request=asked))
+    return paragraph(answers.YOU_ASKED(why=_why_no_card(thread, message, message_context), request=asked))
 
 
 def _why_no_card(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Markup:
     if message.reason in _NOT_INVITED:
         outside = thread.channel_id.startswith("D")
-        return words.OUTSIDE_DIRECT_MESSAGE if outside else words.OUTSIDE_CHANNEL(bot=message_context.bot)
+        return answers.OUTSIDE_DIRECT_MESSAGE if outside else answers.OUTSIDE_CHANNEL(bot=message_context.bot)
     if message.reason == "is_archived":
-        return words.CHANNEL_ARCHIVED
+        return answers.CHANNEL_ARCHIVED
     if message.missing_scopes:
         scopes = one_line(", ".join(message.missing_scopes), 200)
         if message.may_be_posted:
-            return words.SCOPES_MISSING_CARD_IN_DOUBT(scopes=scopes, ask=message_context.ask)
-        return words.SCOPES_MISSING(scopes=scopes, ask=message_context.ask)
-    return words.MAY_NOT_POST(reason=one_line(message.reason, 100), ask=message_context.ask)
+            return answers.SCOPES_MISSING_CARD_IN_DOUBT(scopes=scopes, ask=message_context.ask)
+        return answers.SCOPES_MISSING(scopes=scopes, ask=message_context.ask)
+    return answers.MAY_NOT_POST(reason=one_line(message.reason, 100), ask=message_context.ask)
 
 
 def whole_answer(message: AnswerRequested) -> list[Message]:
     """All that an agent answered, in as many messages as it takes; or why that cannot be shown."""
     if message.missing is not None:
-        return [paragraph(words.WHOLE_ANSWER_MISSING[message.missing])]
+        return [paragraph(answers.WHOLE_ANSWER_MISSING[message.missing])]
     shown = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()]
     made = []
-    for number, part in enumerate(shown or [words.EMPTY]):
-        title = words.CONTINUED if number else words.WHOLE_ANSWER
+    for number, part in enumerate(shown or [answers.EMPTY]):
+        title = answers.CONTINUED if number else answers.WHOLE_ANSWER
         made.append(Message(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
     return made
 
 
 def whole_prompt(message: PromptRequested) -> list[Message]:
     """All that was asked for, in as many messages as it takes."""
-    parts = pieces(message.prompt, _PROMPT_PIECE) or [words.EMPTY]
+    parts = pieces(message.prompt, _PROMPT_PIECE) or [answers.EMPTY]
     made = []
     for start in range(0, len(parts), _PIECES_A_MESSAGE):
         group = parts[start : start + _PIECES_A_MESSAGE]
-        title = words.WHOLE_REQUEST if start == 0 else words.CONTINUED
+        title = answers.WHOLE_REQUEST if start == 0 else answers.CONTINUED
         made.append(
             Message(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NewType
 from urllib.parse import urlsplit
 
-from bot.runtime.misleading_characters import displayable, without_misleading
+from bot.runtime.text import displayable, without_misleading
 from bot.slack.rendering.markdown_links import ascii_host
 
 Markup = NewType("Markup", str)

@@ -7,18 +7,115 @@ A name is a courtesy: where it cannot be had at once, the id has to do, and noth
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.message_text import is_person
-from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatUncertain, ChatUnreachable
-from bot.ports.slack import Channels, People
-from bot.slack.sending.channels import SlackChannels
-from bot.slack.sending.mentioned_places import MentionedPlaces
+from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person
+from bot.domain.people.members import Channel
+from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.ports.slack import Channels, Groups, People
+from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.text import displayable
+from bot.slack.sending.conversations import SlackChannels
+from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.user_directory import UserDirectory
+from bot.slack.sending.web_api import call
+
+# The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is read
+# by others than who wrote it: a private channel keeps its name to itself.
+
+_KEPT = 300.0
+"""Seconds for which a name counts as known."""
+_LONGEST_NAME, _MOST_GROUPS = 80, 5_000
+_ALL_GROUPS = "all"
+
+
+class MentionedPlaces:
+    """One for a process. `channels` are those that others ask about as well; `monotonic` tells the time in seconds."""
+
+    def __init__(
+        self, client: AsyncWebClient, channels: Channels, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._channels = channels
+        self._names = ExpiringCache[str](seconds=_KEPT, monotonic=monotonic)
+        self._groups = ExpiringCache[Mapping[str, str]](seconds=_KEPT, monotonic=monotonic)
+
+    def is_fresh(self, place_id: str) -> bool:
+        """Returns whether Slack need not be asked about a channel or user group."""
+        return (self._groups if _is_group(place_id) else self._names).is_fresh(_key(place_id))
+
+    async def name(self, place_id: str) -> str:
+        """Returns the name of a channel or user group, or words that say what it is. Raises ChatError."""
+        if _is_group(place_id):
+            return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(place_id) or USER_GROUP
+        return await self._names.get(place_id, self._fetch_channel)
+
+    async def _fetch_channel(self, channel_id: str) -> str:
+        try:
+            return _shown(await self._channels.channel(channel_id))
+        except ChatRejected:
+            return PRIVATE_CHANNEL  # as far as anybody can tell from here
+
+    async def _fetch_groups(self, _: str) -> Mapping[str, str]:
+        try:
+            answer = await call(self._client.usergroups_list(include_disabled=True))
+        except ChatRejected:
+            return {}
+        groups = objects_at(answer, "usergroups")[:_MOST_GROUPS]
+        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
+
+
+def _shown(channel: Channel) -> str:
+    if channel.is_direct:
+        return DIRECT_MESSAGE
+    return channel.name if channel.name and not channel.is_private else PRIVATE_CHANNEL
+
+
+def _is_group(place_id: str) -> bool:
+    return place_id.startswith("S")
+
+
+def _key(place_id: str) -> str:
+    return _ALL_GROUPS if _is_group(place_id) else place_id
+
 
 logger = logging.getLogger(__name__)
+
+_GROUPS_KEPT = 300.0
+"""Seconds for which a group's members count as known: so long may somebody who left it still be taken for a member."""
+
+
+class SlackGroups(Groups):
+    """One for a process. User groups need the scope usergroups:read and a paid plan; without, they are empty."""
+
+    def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._cache = ExpiringCache[frozenset[str]](seconds=_GROUPS_KEPT, monotonic=monotonic)
+        self._logged: set[str] = set()
+
+    async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
+        """See Groups."""
+        members = await asyncio.gather(*(self._cache.get(group_id, self._fetch) for group_id in group_ids))
+        return frozenset[str]().union(*members)
+
+    async def _fetch(self, group_id: str) -> frozenset[str]:
+        try:
+            answer = await call(self._client.usergroups_users_list(usergroup=group_id))
+        except ChatRejected as error:
+            self._log_once(group_id, error.reason)
+            return frozenset()
+        users = answer.get("users")
+        return frozenset(user for user in users if isinstance(user, str)) if isinstance(users, list) else frozenset()
+
+    def _log_once(self, group_id: str, reason: str) -> None:
+        if group_id not in self._logged:
+            self._logged.add(group_id)
+            logger.warning(
+                "nobody counts as a member of the user group %s: Slack does not show it (%s)", group_id, reason
+            )
+
 
 _MOST_LOOKED_UP = 20
 """Of what one text mentions, so much is looked up: Slack allows some 100 calls a minute (Tier 4)."""

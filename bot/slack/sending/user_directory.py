@@ -12,7 +12,7 @@ from bot.domain.people.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
 from bot.runtime.json_fields import object_at, text_at
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable
 from bot.slack.sending.expiring_cache import SingleFlight
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call

@@ -14,10 +14,9 @@ from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Attachments, Person, RequestContext, RequestKind, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
-from bot.slack.rendering.answer_forms import encoded_fields
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
-from bot.slack.rendering.modal_inputs import MAX_PROMPT
+from bot.slack.rendering.modal_inputs import MAX_PROMPT, encoded_fields
 from bot.slack.rendering.modals import PROMPT_TOO_LONG
 from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.words.forms import (

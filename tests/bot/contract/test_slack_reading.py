@@ -12,12 +12,10 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.people.members import Channel, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
-from bot.slack.sending.channels import SlackChannels, read_channel
-from bot.slack.sending.conversations import SlackConversations
+from bot.slack.sending.conversations import SlackChannels, SlackConversations, read_channel
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.mentioned_places import SlackGroups
-from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory, read_user
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig

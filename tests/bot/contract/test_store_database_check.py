@@ -12,9 +12,9 @@ from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
-from bot.store import database_check
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
+from bot.store.upkeep import database_check
 
 
 async def test_a_probe_leaves_nothing_behind(store: Store, sql: Sql) -> None:

@@ -17,19 +17,14 @@ from bot.store import (
     audit,
     channel_ids,
     claims,
-    database_check,
-    early_replies,
-    limits,
+    incoming,
     merged_requests,
     notice_claims,
     notices,
     people,
     polls,
-    quotations,
     request_parts,
     requests,
-    restoration,
-    retention,
     session,
     slack_calls,
     threads,
@@ -37,6 +32,7 @@ from bot.store import (
 )
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
+from bot.store.upkeep import database_check, quotations, restoration, retention
 
 HISTORY = 3_000
 """Finished jobs: so many that no database would read all of them by choice."""
@@ -45,8 +41,7 @@ MODULES = (
     channel_ids,
     claims,
     database_check,
-    early_replies,
-    limits,
+    incoming,
     merged_requests,
     notice_claims,
     notices,

@@ -11,8 +11,8 @@ from support.fakes.slack_reading import FakeSlackReading
 from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
 from bot.domain.context.slack_files import ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import Attachments, Request, RequestKind
-from bot.runtime.long_texts import LONG
 from bot.runtime.secrets.masking import MaskedParts, SecretMasker
+from bot.runtime.text import LONG
 from bot.scheduler.preparing.context import ContextComposer
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.rendering.modals import ModalPlace, Scope

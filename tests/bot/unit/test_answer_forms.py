@@ -9,9 +9,9 @@ from bot.domain.jobs.details import FieldKind, JobReport, QuestionField
 from bot.domain.notices.messages import Notice, NoticeMessage
 from bot.domain.notices.posts import JobFinished, QuestionAsked
 from bot.domain.threads.thread import Thread
-from bot.slack.rendering.answer_forms import answer_choices, decoded_fields, encoded_fields
 from bot.slack.rendering.blocks import CHOOSE_ANSWER, FILL_IN_ANSWER, MAX_OPTION_VALUE, MAX_VALUE, SEND_ANSWERS
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.modal_inputs import answer_choices, decoded_fields, encoded_fields
 from bot.slack.rendering.modals import ModalPlace, answer_modal
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import width

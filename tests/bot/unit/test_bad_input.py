@@ -17,7 +17,7 @@ from bot.domain.commands.options import NO_OPTIONS, split_options
 from bot.domain.context.message_text import BLANKS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
 
 HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.extras import MODULES, Extra
-from bot.cli.main import main
+from bot.cli.main import MODULES, Extra, main
 from bot.store.schema.migration import migrate
 
 ROOT = Path(__file__).parents[3]
-LIGHT = {"bot", "bot.cli", "bot.cli.error_reporting", "bot.cli.extras", "bot.cli.main", "bot.errors"}
+LIGHT = {"bot", "bot.cli", "bot.cli.main", "bot.errors"}
 IMPORTED = """
 import atexit, json, sys
 before = set(sys.modules)  # what the environment itself starts with

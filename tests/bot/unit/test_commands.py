@@ -24,7 +24,7 @@ from bot.domain.commands.options import OptionFault, OptionName, Options, WrongO
 from bot.domain.commands.thanks import is_only_emoji
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import BLANKS, unescape, with_names
-from bot.runtime.misleading_characters import without_misleading
+from bot.runtime.text import without_misleading
 
 
 @pytest.mark.parametrize("text", ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"])

@@ -7,7 +7,7 @@ from typing import Any
 from support.fakes.virtual_loop import VirtualLoop
 
 from bot.errors import StoreUnavailable
-from bot.runtime.health.outages import RECOVERY_SECONDS, RecordingHealth
+from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RecordingHealth
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseCheck
 
 
@@ -54,7 +54,7 @@ def test_it_writes_now_and_then_and_sooner_again_while_that_fails() -> None:
         await asyncio.sleep(2 * PROBE_RETRY)
         assert database.began[:4] == [0, PROBE_EVERY, 2 * PROBE_EVERY, 2 * PROBE_EVERY + PROBE_RETRY]
         database.fault = None
-        await asyncio.sleep(RECOVERY_SECONDS - PROBE_RETRY)
+        await asyncio.sleep(RECORDING_RECOVERY_SECONDS - PROBE_RETRY)
         assert not recording_health.status().ok()
         await asyncio.sleep(3 * PROBE_RETRY)
         assert recording_health.status().ok()

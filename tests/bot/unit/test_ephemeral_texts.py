@@ -7,8 +7,7 @@ from bot.domain.commands.options import OptionFault, OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import CardNotPosted
 from bot.domain.threads.thread import Thread
-from bot.slack.rendering.ephemeral_texts import task_missing, word_meant, word_without_job, wrong_option
-from bot.slack.rendering.help import help_text
+from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import card_not_posted
 

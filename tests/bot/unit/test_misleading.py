@@ -13,7 +13,7 @@ from bot.domain.context.slack_files import FileContent, SlackFile, quoted
 from bot.jobs.wire import printable_line
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.rendering import render_page
-from bot.runtime.misleading_characters import displayable, without_misleading
+from bot.runtime.text import displayable, without_misleading
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering import text

@@ -20,7 +20,7 @@ from bot.domain.projects import (
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.question_notices import question
+from bot.slack.rendering.personal_notices import question
 
 GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
 API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))

@@ -56,7 +56,7 @@ from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, Way
 from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
-from bot.slack.rendering.help import help_text
+from bot.slack.rendering.ephemeral_texts import help_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width

@@ -13,7 +13,7 @@ from bot.domain.jobs.details import digest
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn
 from bot.runtime.json_fields import first_item_at, object_at, text_at
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id

@@ -16,8 +16,7 @@ from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import workspace_id
 from bot.slack.receiving.request_recorder import RecordingOutcome
-from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
-from bot.slack.rendering.help import help_text
+from bot.slack.rendering.ephemeral_texts import help_text, task_missing, wrong_option
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 
 logger = logging.getLogger(__name__)

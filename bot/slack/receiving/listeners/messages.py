@@ -13,13 +13,13 @@ from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_
 from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
 from bot.slack.rendering.ephemeral_texts import (
     forwarded_alone,
+    help_text,
     task_missing,
     unknown_job,
     word_meant,
     word_without_job,
     wrong_option,
 )
-from bot.slack.rendering.help import help_text
 
 
 async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> None:

@@ -16,7 +16,7 @@ from bot.domain.requests.request import Attachments, Person, RequestContext, Way
 from bot.domain.threads.thread import ThreadOrigin
 from bot.ports.service import ServicePort
 from bot.runtime.json_fields import first_item_at, text_at
-from bot.runtime.misleading_characters import displayable
+from bot.runtime.text import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
@@ -33,8 +33,7 @@ from bot.slack.receiving.payloads.views import (
 )
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
-from bot.slack.rendering.answer_forms import decoded_fields
-from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling
+from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling, decoded_fields
 from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ModalPlace, Scope, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING

@@ -15,12 +15,12 @@ from bot.slack.receiving.payloads.person_message import PersonMessage
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.ephemeral_texts import (
     forwarded_alone,
+    help_text,
     task_missing,
     word_meant,
     word_without_job,
     wrong_option,
 )
-from bot.slack.rendering.help import help_text
 
 
 async def handle_request(message: PersonMessage, dependencies: Dependencies) -> None:

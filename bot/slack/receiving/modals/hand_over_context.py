@@ -8,8 +8,8 @@ from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_
 from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
 from bot.errors import ChatError
 from bot.ports.slack import Conversations, People
-from bot.runtime.long_texts import beside_the_loop
 from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.text import beside_the_loop
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ModalPlace, Scope, ShownContext
 from bot.slack.rendering.text import width

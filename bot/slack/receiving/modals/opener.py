@@ -37,7 +37,7 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
-from bot.slack.rendering.question_notices import refusal
+from bot.slack.rendering.personal_notices import refusal
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews

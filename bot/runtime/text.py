@@ -1,11 +1,16 @@
-"""Characters that nobody sees, but that change what is read: they reorder the text around them, or hide in it.
+"""Texts that others wrote: characters that mislead, long texts beside the event loop, and where a text is cut.
+
+Characters mislead that nobody sees, but that change what is read: they reorder the text around them, or hide in it.
 
 Sources: Unicode Technical Report 36 and "Trojan Source" (CVE-2021-42574) for what reorders; Unicode's property
 Default_Ignorable_Code_Point for what is not drawn. Joiners and variation selectors change how the character before them
 is drawn: they stay where scripts and emoji are written with them (UTS 51 for emoji), one at a time, and nowhere else.
 """
 
+import asyncio
 import re
+from collections.abc import Callable
+from typing import TypeVar
 from unicodedata import category
 
 MISLEADING = re.compile(
@@ -82,3 +87,30 @@ def _is_written_with(letter: str, sign: str) -> bool:
 
 def _is_emoji(character: str) -> bool:
     return bool(_EMOJI_OF_OTHER_KIND.match(character)) or (not character.isascii() and category(character) in _SYMBOLS)
+
+
+T = TypeVar("T")
+
+LONG = 10_000
+"""Characters. Masking secrets in the worst text of that length takes some 40 ms."""
+
+
+async def beside_the_loop(characters: int, work: Callable[[], T]) -> T:
+    """Runs pure work on texts of so many characters: in a thread where they are long."""
+    return await asyncio.to_thread(work) if characters > LONG else work()
+
+
+_LONGEST_SECRET = 4_000
+"""Characters. A text that is not masked yet is cut so that no part of a secret is left at the end."""
+
+
+def whole_words(text: str, length: int) -> str:
+    """Returns the text, or its beginning of at most so many characters, without the word that is cut in two."""
+    return text if len(text) <= length else without_last_word(text[: length + 1])
+
+
+def without_last_word(text: str) -> str:
+    """Returns the text up to its last space, or, where that is far, without as much as a long secret can take."""
+    far = max(len(text) - _LONGEST_SECRET, 0)
+    at = max(text.rfind(space, far) for space in " \t\n\r")
+    return text[: max(at, far)]
