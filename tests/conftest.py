@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 from support.dealing import deal
 from support.hypothesis_seed import hypothesis_seed
+from support.lanes import Recorder, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 
@@ -29,11 +31,19 @@ settings.register_profile("pagehand", deadline=None)
 settings.load_profile("pagehand")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("lanes")
+    group.addoption("--slice", type=int, metavar="N", help="one slice of the tests; numbers in a row take each in turn")
+    group.addoption("--record-seconds", action="store_true", help="write down what each file's tests took")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis's own plugin reads the option after this."""
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = hypothesis_seed()
+    if config.option.record_seconds and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Recorder())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,10 +58,13 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Each worker of pytest-xdist has the same list, and knows how many there are."""
+    seconds = recorded_seconds()
+    if config.option.slice is not None:
+        items[:] = slice_of(items, config.option.slice, seconds)
     if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-        items[:] = deal(items, int(workers))
+        items[:] = deal(items, int(workers), partial(seconds_of, seconds=seconds))
 
 
 @pytest.fixture(scope="session", autouse=True)

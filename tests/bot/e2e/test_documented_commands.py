@@ -28,9 +28,10 @@ PAGES = (
 )
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 SHORTER = (
-    # Those that name no tests collect a few of theirs: all of them take ten seconds each.
-    (r"(\.venv/bin/pytest[^&\n]* -m heavy)", r"\1 tests/jobserver/contract/test_real_agents.py"),
+    # Those that name no tests collect a few: all of them take ten seconds each.
+    (r"(\.venv/bin/pytest[^&\n]* -m full)", r"\1 tests/jobserver/contract/test_real_agents.py"),
     (r'(?m)(\.venv/bin/pytest(?: -n \d+)?(?: -m "[^"\n]*")?)$', r"\1 tests/tutorial"),
+    (r"(?m)^(\.ci/full)$", r"bash -n \1"),
     (r"(\.venv/bin/pytest\b[^&\n]*)", r"\1 --collect-only -q"),
     (r"-n \d+", "-n 0"),
     (r"--minutes \d+", "--help"),

@@ -115,7 +115,7 @@ async def test_a_job_that_is_cancelled_while_its_model_is_silent(
     [
         (402, "your credit balance is too low"),
         (529, "the model is overloaded"),
-        pytest.param(429, "too many requests", marks=pytest.mark.heavy),  # it waits for seconds, and tries again
+        pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and tries again
     ],
 )
 async def test_what_was_done_when_the_model_takes_no_more_is_gone_on_with(

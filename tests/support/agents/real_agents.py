@@ -53,7 +53,7 @@ _HEAVY = {"opencode"}
 
 def tried(*names: str) -> pytest.MarkDecorator:
     """A test for each of these agents, by `name`; all where none is named."""
-    marks = {name: [pytest.mark.heavy, pytest.mark.timeout(300)] for name in _HEAVY}
+    marks = {name: [pytest.mark.full, pytest.mark.timeout(300)] for name in _HEAVY}
     return pytest.mark.parametrize(
         "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
     )

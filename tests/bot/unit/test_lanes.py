@@ -1,0 +1,198 @@
+"""Each test is in a lane, slices take all of the full lane in turn, and CI knows when all of it is owed."""
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import cast
+
+import pytest
+from support.dealing import deal
+from support.lanes import SLICE, TESTS, recorded_seconds, slice_count, slice_of
+
+ROOT = TESTS.parent
+CI = ROOT / ".ci"
+OPTIONS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
+    "ini_options"
+]["addopts"]
+
+
+class Test:
+    """As much of a test as lanes look at."""
+
+    __test__ = False
+
+    def __init__(self, file: str, *, full: bool = True) -> None:
+        self.path = TESTS / file
+        self._full = full
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if self._full and name == "full" else None
+
+
+def made_up(**files: int) -> list[pytest.Item]:
+    return cast("list[pytest.Item]", [Test(file) for file, count in files.items() for _ in range(count)])
+
+
+SECONDS = {"default": {"a": 1.0}, "full": {"a": 40.0, "b": 3.0, "c": 200.0}}
+ITEMS = made_up(a=20, b=300, c=7, unknown=1000)
+
+
+def test_a_test_is_in_the_default_lane_or_in_the_full_one() -> None:
+    """The default leaves out what is marked, and nothing else; the full command leaves out nothing."""
+    assert OPTIONS[OPTIONS.index("-m") + 1] == "not full"
+    assert re.search(r'pytest -n 6 -m ""', (CI / "full").read_text(encoding="utf-8"))
+    assert re.findall(r"pytest -n 6 -m full\b(.*?)['\"]", (CI / "run").read_text(encoding="utf-8")) == ["", " --$due"]
+
+
+def test_numbers_in_a_row_take_every_test_once() -> None:
+    count = slice_count(ITEMS, SECONDS)
+    slices = [slice_of(ITEMS, number, SECONDS) for number in range(1000, 1000 + count)]
+    assert sorted(id(item) for items in slices for item in items) == sorted(map(id, ITEMS))
+    assert slice_of(ITEMS, 1000 + count, SECONDS) == slices[0]
+
+
+def test_slices_take_about_as_long_as_each_other() -> None:
+    def seconds(items: Sequence[pytest.Item]) -> float:
+        return sum(SECONDS["full"].get(item.path.name, 0.1) for item in items)
+
+    count = slice_count(ITEMS, SECONDS)
+    totals = [seconds(slice_of(ITEMS, number, SECONDS)) for number in range(count)]
+    assert count == 8
+    assert max(totals) < 1.3 * min(totals)
+    assert max(totals) < 1.3 * SLICE
+
+
+def test_without_anything_recorded_there_is_one_slice() -> None:
+    assert slice_of(ITEMS[-5:], 7, {}) == ITEMS[-5:]
+
+
+def test_each_worker_begins_with_an_equal_share_of_what_takes_long() -> None:
+    slow = made_up(a=4, b=2, c=2)
+    items = made_up(quick=12) + slow
+    seconds = {"a": 3.0, "b": 7.0, "c": 12.0, "quick": 0.01}
+    dealt = deal(items, 2, lambda item: seconds[item.path.name])
+    hands = [[item.path.name for item in hand] for hand in (dealt[:10], dealt[10:])]
+    assert hands == [["c"] * 2 + ["quick"] * 8, ["b"] * 2 + ["a"] * 4 + ["quick"] * 4]
+    assert sorted(map(id, dealt)) == sorted(map(id, items))
+
+
+def test_what_tests_took_is_recorded_by_lane_and_file() -> None:
+    record = recorded_seconds()
+    assert set(record) == {"default", "full"}
+    assert all(took >= 0 for files in record.values() for took in files.values())
+    known = sum((TESTS / file).exists() for file in record["default"])
+    assert known > len(list(TESTS.glob("**/test_*.py"))) / 2
+
+
+def test_the_record_of_the_full_lane_names_a_commit_and_a_day() -> None:
+    record = CI / "full-run"
+    if record.exists():
+        commit, day = record.read_text(encoding="utf-8").split()
+        assert re.fullmatch("[0-9a-f]{40}", commit)
+        date.fromisoformat(day)
+
+
+def test_what_is_watched_exists() -> None:
+    assert [path for path in watched() if not (ROOT / path).exists()] == []
+
+
+def watched() -> list[str]:
+    lines = (CI / "watched").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+class Repository:
+    """A repository with commits, and the script that looks at them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / ".ci").mkdir(parents=True)
+        for name in ("due", "watched"):
+            (directory / ".ci" / name).symlink_to(CI / name)
+        self.git("init", "-q")
+
+    def git(self, *arguments: str) -> str:
+        who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.directory), **who}
+        done = subprocess.run(
+            ("git", *arguments), cwd=self.directory, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def commit(self, path: str = "notes", *, times: int = 1) -> str:
+        file = self.directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(times):
+            with file.open("a") as opened:
+                opened.write("more\n")
+            self.git("add", path)
+            self.git("commit", "-q", "-m", path)
+        return self.git("rev-parse", "HEAD")
+
+    def record(self, commit: str) -> None:
+        (self.directory / ".ci" / "full-run").write_text(f"{commit} 2026-11-24\n")
+
+    def due(self) -> tuple[str, str]:
+        """Returns what is due, and why."""
+        done = subprocess.run((self.directory / ".ci" / "due",), capture_output=True, text=True, check=True)
+        return done.stdout.strip(), done.stderr
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+def test_a_slice_is_due_by_the_commit_after_a_green_run(repository: Repository) -> None:
+    repository.record(repository.commit())
+    assert repository.due()[0] == "slice 1"
+    repository.commit()
+    assert repository.due()[0] == "slice 2"
+
+
+def test_everything_is_due_when_the_last_green_run_is_long_ago(repository: Repository) -> None:
+    repository.record(repository.commit())
+    repository.commit(times=30)
+    assert repository.due()[0] == "slice 31"
+    repository.commit()
+    due, why = repository.due()
+    assert due == "all"
+    assert "31 commits ago" in why
+
+
+def test_everything_is_due_when_what_is_watched_changed(repository: Repository) -> None:
+    repository.record(repository.commit())
+    assert "requirements.txt" in watched()
+    repository.commit("requirements.txt")
+    due, why = repository.due()
+    assert due == "all"
+    assert "requirements.txt" in why
+
+
+def test_without_a_record_a_slice_is_due_and_that_is_said(repository: Repository) -> None:
+    repository.commit()
+    due, why = repository.due()
+    assert due == "slice 1"
+    assert "NOT everything" in why
+
+
+def test_a_record_of_another_history_is_none(repository: Repository) -> None:
+    repository.commit()
+    repository.record("0" * 40)
+    due, why = repository.due()
+    assert due == "slice 1"
+    assert "NOT everything" in why
+
+
+def test_a_shallow_clone_has_its_slice(repository: Repository, tmp_path: Path) -> None:
+    repository.record(repository.commit())
+    repository.git("add", ".ci")
+    repository.commit(times=3)
+    repository.git("clone", "-q", "--depth=1", f"file://{repository.directory}", str(tmp_path / "shallow"))
+    done = subprocess.run((tmp_path / "shallow" / ".ci" / "due",), capture_output=True, text=True, check=True)
+    assert done.stdout == "slice 1\n"
+    assert "NOT everything" in done.stderr
