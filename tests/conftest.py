@@ -13,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import settings
 from support.dealing import deal
-from support.hypothesis_seed import hypothesis_seed
+from support.hypothesis_settings import hypothesis_seed, look
 from support.lanes import Recorder, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
@@ -27,8 +26,6 @@ pytest_plugins = ["support.worlds.browser_fixtures"]
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """Programs that tests start hear it, also where `nohup` started the tests."""
-settings.register_profile("pagehand", deadline=None)
-settings.load_profile("pagehand")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis's own plugin reads the option after this."""
+    """Hypothesis's own plugin reads the option after this; no mark left out is the full lane."""
+    look(at_all=not config.option.markexpr)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = hypothesis_seed()
     if config.option.record_seconds and "PYTEST_XDIST_WORKER" not in os.environ:

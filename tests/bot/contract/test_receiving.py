@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from support.hypothesis_settings import examples
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
@@ -587,7 +588,7 @@ async def test_a_signed_body_that_is_not_text_is_a_bad_request(http: Http) -> No
     assert await http.post_signed(b"\xff\xfe") == 400
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=200), stamp=st.text(max_size=12), signature=st.text(max_size=80))
 def test_no_signature_raises(body: bytes, stamp: str, signature: str) -> None:
     assert not is_signed(SECRET, stamp, signature, body, now=time.time())

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.hypothesis_seed import LONG
+from support.hypothesis_settings import LONG
 from support.machine.controls import Controls
 from support.machine.databases import PostgresDatabase, SqliteDatabase
 from support.machine.instances import Instances
@@ -33,7 +33,7 @@ KINDS = pytest.mark.parametrize("kind", [Orders, OrdersAndFaults], ids=lambda ki
 
 @KINDS
 def test_whatever_people_do_their_words_go_where_they_belong_once(sqlite_template: Path, kind: type[Machine]) -> None:
-    run_machine(kind, partial(SqliteDatabase, sqlite_template), examples=30, steps=18)
+    run_machine(kind, partial(SqliteDatabase, sqlite_template), runs=30, steps=18)
 
 
 @pytest.mark.postgres
@@ -42,6 +42,6 @@ def test_whatever_people_do_their_words_go_where_they_belong_once(sqlite_templat
 def test_the_same_on_postgresql(kind: type[Machine]) -> None:
     try:
         with postgres_server(fsync="off", full_page_writes="off") as server:
-            run_machine(kind, partial(PostgresDatabase, server), examples=4, steps=18)
+            run_machine(kind, partial(PostgresDatabase, server), runs=4, steps=18)
     except NoPostgres as error:
         pytest.skip(str(error))

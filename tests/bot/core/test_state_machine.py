@@ -21,4 +21,4 @@ class FaultWorld(Steering, Traps, Surroundings, Instances):
 
 def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(sqlite_template: Path) -> None:
     """Tens of runs of 30 steps; thousands of 60 in the long profile."""
-    run_machine(FaultWorld, partial(SqliteDatabase, sqlite_template), examples=40, steps=30)
+    run_machine(FaultWorld, partial(SqliteDatabase, sqlite_template), runs=40, steps=30)

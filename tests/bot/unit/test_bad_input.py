@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.fakes.slack_payloads import click, command, deletion, edit, event
+from support.hypothesis_settings import examples
 from support.worlds.listening_world import FORM, JSON, listening
 
 from bot.domain.commands.options import NO_OPTIONS, split_options
@@ -235,7 +236,7 @@ def broken(draw: st.DrawFn) -> dict[str, Any]:
     return payload  # type: ignore[no-any-return]  # it went through JSON
 
 
-@settings(AS_USUAL, max_examples=600)
+@settings(AS_USUAL, max_examples=examples(600))
 @given(payload=payloads | broken())
 @example(payload={})
 async def test_any_payload_is_acknowledged(caplog: pytest.LogCaptureFixture, payload: dict[str, Any]) -> None:

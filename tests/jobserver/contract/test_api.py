@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.hypothesis_settings import examples
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
 
 from bot.jobserver.errors import JobServerError
@@ -324,7 +325,7 @@ async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data", rate_limit=1) as world:
         await world.create("Nothing")  # from here on nothing well-formed is taken either
 
-        @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
         @given(body=st.binary() | st.recursive(st.none() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
         def send(body: bytes) -> None:
             assert client.post(JOB, content=body).status_code in {400, 429}

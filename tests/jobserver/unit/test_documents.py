@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.hypothesis_settings import examples
 
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.languages import is_english, is_translation
@@ -269,7 +270,7 @@ def test_an_unclosed_brace_ends_what_is_parsed_of_mdx() -> None:
     assert markdown("a" * (MAX_CHARACTERS + 1)).not_parsed == "it has more than 600,000 characters"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.text(max_size=150) | st.text(max_size=150, alphabet="ab \n`*_[](){}<>#-|!:$\"'\\/\r\t>1."),
     st.sampled_from([".md", ".mdx", ".rst", ".adoc", ".html", ".txt"]),

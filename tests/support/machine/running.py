@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from support.hypothesis_seed import LONG
+from support.hypothesis_settings import LONG, examples
 from support.machine.databases import Database
 from support.machine.machine import Machine
 
@@ -13,16 +13,16 @@ AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 300)
 """A test in the long profile runs for longer than any other may."""
 
 
-def run_machine(machine: type[Machine], make_database: Callable[[], Database], *, examples: int, steps: int) -> None:
-    """Tries so many runs of so many steps; many more, and longer ones, in the long profile. What is found is printed as
-    a list of steps, which the long profile shortens before.
+def run_machine(machine: type[Machine], make_database: Callable[[], Database], *, runs: int, steps: int) -> None:
+    """Tries so many runs of so many steps in the full lane; many more, and longer ones, in the long profile. What is
+    found is printed as a list of steps, which the long profile shortens before.
     """
     machine.make_database = staticmethod(make_database)
     shortened = (Phase.shrink,) if LONG else ()
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=50 * examples if LONG else examples,
+            max_examples=50 * runs if LONG else examples(runs),
             stateful_step_count=2 * steps if LONG else steps,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import ClientSession
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.hypothesis_settings import examples
 
 from bot.workspace import WorkspaceServer
 from bot.workspace.web_api.methods import METHODS
@@ -42,7 +43,9 @@ PLAUSIBLE = st.fixed_dictionaries(
     {"channel": st.just("C0DOCS001")}, optional={"text": VALUES, "ts": VALUES, "timestamp": VALUES, "name": VALUES}
 )
 many = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
