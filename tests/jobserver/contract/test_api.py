@@ -16,10 +16,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.hypothesis_settings import examples
-from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
+from support.worlds.jobserver_world import (
+    JOB,
+    KEY,
+    WITHOUT_TLS,
+    JobServerWorld,
+    git,
+    make_bare,
+    make_sample,
+    running,
+    until,
+)
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 
@@ -29,7 +38,7 @@ ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
-    async with running(make_sample_repository(tmp_path), tmp_path / "data") as world:
+    async with running(make_sample(tmp_path), tmp_path / "data") as world:
         yield world
 
 
@@ -125,7 +134,7 @@ async def test_without_the_key_nothing_is_told(
     world: JobServerWorld, header: str | None, method: str, path: str
 ) -> None:
     headers = [(b"Authorization", header.encode("latin-1"))] if header else []
-    async with httpx.AsyncClient(base_url=world.url) as stranger:
+    async with httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS) as stranger:
         answer = await stranger.request(method, path, headers=headers, json={"prompt": "x"})
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -163,7 +172,7 @@ async def test_refusals_have_one_shape(world: JobServerWorld, method: str, path:
 
 
 async def test_a_prompt_or_body_that_is_too_large_is_413(tmp_path: Path) -> None:
-    repository = make_sample_repository(tmp_path)
+    repository = make_sample(tmp_path)
     async with running(repository, tmp_path / "data", max_prompt_characters=100) as world:
         assert (await world.create("é" * 100)).status_code == 201
         for prompt in ("x" * 101, "x" * 100_000):
@@ -173,7 +182,7 @@ async def test_a_prompt_or_body_that_is_too_large_is_413(tmp_path: Path) -> None
 
 
 async def test_the_rate_limit_counts_creates_and_messages_over_restarts(tmp_path: Path) -> None:
-    repository = make_sample_repository(tmp_path)
+    repository = make_sample(tmp_path)
     async with running(repository, tmp_path / "data", rate_limit=2) as world:
         job = (await world.create("Nothing")).json()
         assert (await world.message(job["id"], "Nothing")).status_code == 200
@@ -185,7 +194,7 @@ async def test_the_rate_limit_counts_creates_and_messages_over_restarts(tmp_path
 
 
 async def test_an_idempotency_key_gets_the_first_answer_and_nothing_is_done_twice(tmp_path: Path) -> None:
-    repository = make_sample_repository(tmp_path)
+    repository = make_sample(tmp_path)
     key = {"Idempotency-Key": "k-1"}
     async with running(repository, tmp_path / "data") as world:
         answers = await asyncio.gather(*(world.create(REPLACE, **key) for _ in range(5)))
@@ -236,7 +245,7 @@ async def test_a_requester_that_is_none_is_refused_in_words(world: JobServerWorl
 
 
 async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: Path) -> None:
-    repository = make_sample_repository(tmp_path)
+    repository = make_sample(tmp_path)
     age = timedelta(seconds=0.2)
     async with running(repository, tmp_path / "data", archive_after=age) as world:
         job = await world.done(REPLACE)
@@ -330,7 +339,7 @@ async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
         def send(body: bytes) -> None:
             assert client.post(JOB, content=body).status_code in {400, 429}
 
-        with httpx.Client(base_url=world.url, headers=world.client.headers) as client:
+        with httpx.Client(base_url=world.url, headers=world.client.headers, verify=WITHOUT_TLS) as client:
             await asyncio.to_thread(send)
 
 

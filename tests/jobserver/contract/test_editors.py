@@ -18,7 +18,17 @@ from typing import Any
 import httpx
 import pytest
 from support.servers.free_ports import free_port
-from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, make_repository, running, until
+from support.worlds.jobserver_world import (
+    JOB,
+    KEY,
+    WITHOUT_TLS,
+    JobServerWorld,
+    git,
+    make_bare,
+    make_repository,
+    running,
+    until,
+)
 
 from bot.jobserver.errors import JobServerError
 
@@ -333,7 +343,7 @@ async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_we
         return process
 
     headers = {"Authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, verify=WITHOUT_TLS) as client:
         process = await serve()
         job = (await client.post(JOB, json={"prompt": "one"})).json()
         await until(lambda: asyncio.to_thread(started.exists))
@@ -355,7 +365,7 @@ async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_we
 
 async def answers(port: int) -> bool | None:
     try:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=WITHOUT_TLS) as client:
             return (await client.get(f"http://127.0.0.1:{port}/health")).is_success
     except httpx.TransportError:
         return None

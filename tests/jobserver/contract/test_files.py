@@ -14,7 +14,7 @@ import httpx
 import pytest
 from support.worlds.executor_world import executing
 from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
-from support.worlds.jobserver_world import FILE, KEY, JobServerWorld, git, make_bare, running, until
+from support.worlds.jobserver_world import FILE, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
 from bot.jobserver.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
@@ -181,7 +181,7 @@ async def test_all_files_together_have_a_bound(world: JobServerWorld) -> None:
 async def test_only_who_has_the_key_uploads_and_only_to_this_project(world: JobServerWorld) -> None:
     """As with every other operation."""
     digest = hashlib.sha256(PICTURE).hexdigest()
-    async with httpx.AsyncClient(base_url=world.url) as stranger:
+    async with httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS) as stranger:
         answer = await stranger.put(f"{FILE}/{digest}", content=PICTURE)
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     other = await world.client.put(f"/v2/agent/other/file/{digest}", content=PICTURE)

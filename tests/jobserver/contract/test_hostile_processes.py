@@ -16,7 +16,7 @@ import httpx
 import pytest
 from support.servers.free_ports import free_port
 from support.worlds.hostile_world import HEADER, PAGES, needs_bubblewrap, processes_naming
-from support.worlds.jobserver_world import JOB, KEY, git, make_bare, running, until
+from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, git, make_bare, running, until
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
 NOBODY = 65534
@@ -107,7 +107,9 @@ async def real_server(directory: Path, program: str, person: Person, **settings:
     )
     headers = {"Authorization": f"Bearer {KEY}"}
     try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=headers, verify=WITHOUT_TLS
+        ) as client:
             await until(lambda: _answers(client, process))
             yield RealServer(process, client, directory)
     finally:

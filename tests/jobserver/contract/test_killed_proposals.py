@@ -13,7 +13,7 @@ from support.servers.free_ports import free_port
 from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_faults import Fault
 from support.servers.github_server_state import TOKEN
-from support.worlds.jobserver_world import JOB, KEY, until
+from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, until
 
 SERVE = """
 import asyncio
@@ -75,7 +75,7 @@ class KilledServer:
             "DATA_DIRECTORY": str(directory / "data"),
         }
         url, headers = f"http://127.0.0.1:{self._settings['PORT']}", {"Authorization": f"Bearer {KEY}"}
-        self.client = httpx.AsyncClient(base_url=url, headers=headers)
+        self.client = httpx.AsyncClient(base_url=url, headers=headers, verify=WITHOUT_TLS)
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:

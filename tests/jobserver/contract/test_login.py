@@ -8,7 +8,15 @@ from pathlib import Path
 import httpx
 import pytest
 from pydantic import SecretStr
-from support.worlds.jobserver_world import REVIEWER_KEY, JobServerWorld, git, hidden_fields, make_bare, running
+from support.worlds.jobserver_world import (
+    REVIEWER_KEY,
+    WITHOUT_TLS,
+    JobServerWorld,
+    git,
+    hidden_fields,
+    make_bare,
+    running,
+)
 
 from bot.jobserver.pages.access import Reviewers, Sessions
 from bot.jobserver.settings.pages import Reviewer
@@ -27,7 +35,7 @@ class Clock:
 
 
 def strangers(world: JobServerWorld) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=world.url)
+    return httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS)
 
 
 async def test_only_a_reviewer_who_is_logged_in_can_merge(tmp_path: Path) -> None:
@@ -62,7 +70,7 @@ async def test_a_session_ends_with_the_logout_and_its_cookie_is_for_this_server_
         assert (await world.client.post("/logout", data=form)).status_code == 403, "not from this page"
         out = await world.client.post("/logout", data=form, headers={"Origin": world.url})
         assert out.status_code == 303
-        async with httpx.AsyncClient(base_url=world.url, cookies=kept) as stolen:
+        async with httpx.AsyncClient(base_url=world.url, cookies=kept, verify=WITHOUT_TLS) as stolen:
             assert "Ada" not in (await stolen.get("/pulls")).text
 
 

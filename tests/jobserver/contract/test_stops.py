@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.servers.free_ports import free_port
 from support.servers.held_git import HeldGit, Moment
-from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, git, make_bare, running, until
+from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
 PROGRAM = """
 import os, pathlib, sys, time
@@ -147,7 +147,7 @@ class RealServer:
         self.tmp_path = tmp_path
         self.port = free_port()
         headers = {"Authorization": f"Bearer {KEY}"}
-        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", headers=headers)
+        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", headers=headers, verify=WITHOUT_TLS)
 
     async def start(self, path: str) -> asyncio.subprocess.Process:
         environment = os.environ | {

@@ -1,18 +1,25 @@
 """A running job server with a real repository, for tests."""
 
 import asyncio
+import atexit
 import hashlib
 import os
 import re
+import shutil
+import ssl
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+from support.scratch import IN_MEMORY
 
+from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
@@ -23,6 +30,8 @@ JOB = "/v2/agent/docs/job"
 FILE = "/v2/agent/docs/file"
 Named = dict[str, str]
 """A file of a prompt."""
+WITHOUT_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients that speak to our own servers: to read all authorities' certificates takes longer than most tests."""
 WAIT_S = 30.0
 T = TypeVar("T")
 
@@ -45,20 +54,50 @@ def git(directory: Path, *arguments: str) -> str:
 
 def make_repository(directory: Path, files: dict[str, str]) -> Path:
     """A repository with a working copy and one commit on main."""
-    directory.mkdir(parents=True)
-    git(directory, "init", "--quiet", "--initial-branch=main")
-    for name, text in files.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text, encoding="utf-8")
-    git(directory, "add", "--all")
-    git(directory, "commit", "--quiet", "-m", "Start")
+    shutil.copytree(_template(tuple(files.items())) / "copy", directory)
     return directory
 
 
 def make_bare(directory: Path, files: dict[str, str]) -> Path:
+    """The same without a working copy; that is beside it."""
     copy = make_repository(directory.with_name(f"{directory.name}-copy"), files)
-    git(copy, "clone", "--quiet", "--bare", str(copy), str(directory))
+    shutil.copytree(_template(tuple(files.items())) / "bare", directory)
+    git(directory, "remote", "set-url", "origin", str(copy))
     return directory
+
+
+def make_sample(directory: Path) -> Path:
+    """The sample repository, as `make_sample_repository` makes it there."""
+    made = _sample()
+    return Path(shutil.copytree(made, directory / made.name))
+
+
+@cache
+def _template(files: tuple[tuple[str, str], ...]) -> Path:
+    """A repository with these files, as `copy` and as `bare`: made once, since each takes git half a dozen starts."""
+    made = Path(tempfile.mkdtemp(dir=_templates()))
+    copy = made / "copy"
+    copy.mkdir()
+    git(copy, "init", "--quiet", "--initial-branch=main")
+    for name, text in files:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_text(text, encoding="utf-8")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "Start")
+    git(copy, "clone", "--quiet", "--bare", str(copy), str(made / "bare"))
+    return made
+
+
+@cache
+def _sample() -> Path:
+    return make_sample_repository(_templates())
+
+
+@cache
+def _templates() -> Path:
+    made = Path(tempfile.mkdtemp(dir=IN_MEMORY))
+    atexit.register(shutil.rmtree, made)
+    return made
 
 
 async def until(check: Callable[[], Awaitable[T | None]]) -> T:
@@ -158,7 +197,7 @@ async def running(
     url = await server.start()
     headers = {"Authorization": f"Bearer {KEY}"}
     try:
-        async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+        async with httpx.AsyncClient(base_url=url, headers=headers, verify=WITHOUT_TLS) as client:
             yield JobServerWorld(server, configured, repository, url, client)
     finally:
         await server.stop()
