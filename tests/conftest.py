@@ -18,6 +18,7 @@ from support.hypothesis_settings import hypothesis_seed, look
 from support.lanes import Recorder, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 
 from bot.runtime.logging import NOISY
 from bot.store.schema.migration import migrate
@@ -72,6 +73,28 @@ def log_watch() -> Iterator[SecretWatch]:
     with watch.watching(), planting():
         yield watch
     assert not watch.found
+
+
+@pytest.fixture(scope="session")
+def postgres_if_any() -> Iterator[PostgresServer | NoPostgres]:
+    """One server for the whole run, or why there is none. No test pulls its plug, so it need not wait for the disk."""
+    try:
+        with postgres_server(fsync="off", full_page_writes="off") as server:
+            yield server
+    except NoPostgres as error:
+        yield error
+
+
+@pytest.fixture(scope="session")
+def maybe_postgres(postgres_if_any: PostgresServer | NoPostgres) -> PostgresServer | None:
+    return None if isinstance(postgres_if_any, NoPostgres) else postgres_if_any
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_if_any: PostgresServer | NoPostgres) -> PostgresServer:
+    if isinstance(postgres_if_any, NoPostgres):
+        pytest.skip(str(postgres_if_any))
+    return postgres_if_any
 
 
 @pytest.fixture(scope="session")

@@ -9,17 +9,6 @@ from pathlib import Path
 import pytest
 from support.chaos.process_group import ProcessGroup, open_process_group
 from support.scratch import IN_MEMORY
-from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
-
-
-@pytest.fixture(scope="session")
-def maybe_postgres() -> Iterator[PostgresServer | None]:
-    """One server for the whole run; None where it does not start. Nobody pulls its plug."""
-    try:
-        with postgres_server(fsync="off", full_page_writes="off") as server:
-            yield server
-    except NoPostgres:
-        yield None
 
 
 @pytest.fixture

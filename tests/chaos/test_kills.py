@@ -17,8 +17,8 @@ from support.chaos.run import RoundResult
 from support.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
-KILLS, AT_POINTS = 30, 4
-"""How many there are at least, and how many of them in each round at a named point."""
+AT_POINTS = 4
+"""How many kills at least there are in each round at a named point."""
 SECONDS = 90.0
 """After which a machine that is too slow for so many kills gives up."""
 SLACK_PACE = 6.0
@@ -27,8 +27,9 @@ TO_NOTICE = 10.0
 """Seconds that those who live may need once a lease has run out: they are killed and started again all the time."""
 
 
+@pytest.mark.parametrize("kills", [16, pytest.param(30, marks=pytest.mark.full)])
 async def test_kills(
-    process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int
+    process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, kills: int
 ) -> None:
     """Both databases and both ways of Slack to the bot, side by side, since most of the time passes with waiting for
     leases to run out. The processes on PostgreSQL share what Slack allows. Where that does not start, SQLite gets all
@@ -38,19 +39,19 @@ async def test_kills(
         sqlite = await new_sqlite(scratch, "one")
         plan = partial(Round, at_points=AT_POINTS, seconds=SECONDS)
         if maybe_postgres is None:
-            rounds = [plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=KILLS)]
+            rounds = [plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=kills)]
         else:
             url = await stack.enter_async_context(maybe_postgres.database())
             rounds = [
-                plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=KILLS / 2),
-                plan("PostgreSQL", url, three_instances, idempotent=True, kills=KILLS / 2, slack_pace=SLACK_PACE),
+                plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=kills / 2),
+                plan("PostgreSQL", url, three_instances, idempotent=True, kills=kills / 2, slack_pace=SLACK_PACE),
             ]
         async with asyncio.TaskGroup() as group:  # where one fails, the other is not played on
             tasks = [group.create_task(play_round(process_group, scratch, played, seed)) for played in rounds]
         results = [task.result() for task in tasks]
     for result in results:
         _check(result, seed)
-    assert sum(len(result.world.process_pool.kills) for result in results) >= KILLS
+    assert sum(len(result.world.process_pool.kills) for result in results) >= kills
 
 
 def _check(result: RoundResult, seed: int) -> None:

@@ -3,28 +3,20 @@
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 from support.fakes.ports import FakeClock
-from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.scratch import IN_MEMORY
+from support.servers.postgres import PostgresServer
 from support.worlds.store_world import Opener, Sql
 
 from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
 from bot.store.store import open_store
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """One server for the whole run. No test here pulls its plug, so it need not wait for the disk."""
-    try:
-        with postgres_server(fsync="off", full_page_writes="off") as server:
-            yield server
-    except NoPostgres as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))
@@ -34,21 +26,28 @@ def server(request: pytest.FixtureRequest) -> PostgresServer | None:
 
 
 @pytest.fixture
-async def empty_database(server: PostgresServer | None, tmp_path: Path) -> AsyncIterator[str]:
+def scratch() -> Iterator[Path]:
+    """A directory for SQLite databases: most of the time passes with waiting for a disk otherwise."""
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+async def empty_database(server: PostgresServer | None, scratch: Path) -> AsyncIterator[str]:
     """The URL of a database without tables."""
     if server is None:
-        yield f"sqlite:///{tmp_path}/empty.db"
+        yield f"sqlite:///{scratch}/empty.db"
         return
     async with server.empty_database() as url:
         yield url
 
 
 @pytest.fixture
-async def database(server: PostgresServer | None, tmp_path: Path, sqlite_template: Path) -> AsyncIterator[str]:
+async def database(server: PostgresServer | None, scratch: Path, sqlite_template: Path) -> AsyncIterator[str]:
     """The URL of a database with the tables and nothing in them."""
     if server is None:
-        shutil.copy(sqlite_template, tmp_path / "pagehand.db")
-        yield f"sqlite:///{tmp_path}/pagehand.db"
+        shutil.copy(sqlite_template, scratch / "pagehand.db")
+        yield f"sqlite:///{scratch}/pagehand.db"
         return
     async with server.database() as url:
         yield url

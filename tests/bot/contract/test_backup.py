@@ -27,8 +27,8 @@ async def restored(path: Path, chat: FakeChat, job_api: FakeJobApi) -> CoreWorld
     return world.assemble()
 
 
-async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
-    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+async def test_a_restore_sends_nothing_twice(scratch: Path) -> None:
+    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     world = await opened(live)
     ts = await world.started()
@@ -41,8 +41,8 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
     said = world.chat.said(ts)
     await world.store.close()
 
-    shutil.copy(copy, tmp_path / "restored.sqlite3")
-    again = await restored(tmp_path / "restored.sqlite3", world.chat, world.job_api)
+    shutil.copy(copy, scratch / "restored.sqlite3")
+    again = await restored(scratch / "restored.sqlite3", world.chat, world.job_api)
     again.clock.time = world.clock.time
     await again.pass_time(60)
     await again.store.close()
@@ -53,8 +53,8 @@ async def test_a_restore_sends_nothing_twice(tmp_path: Path) -> None:
     assert again.chat.said(ts) == [*said, "request_uncertain", "job_active_again"]
 
 
-async def test_a_backup_is_whole_and_never_overwrites(tmp_path: Path) -> None:
-    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+async def test_a_backup_is_whole_and_never_overwrites(scratch: Path) -> None:
+    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     await back_up(f"sqlite:///{live}", copy)
     assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -62,9 +62,9 @@ async def test_a_backup_is_whole_and_never_overwrites(tmp_path: Path) -> None:
         await back_up(f"sqlite:///{live}", copy)
 
 
-async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(scratch: Path) -> None:
     """By the version that has migrations to come; what may go out meanwhile is put in doubt all the same."""
-    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     world = await opened(live)
     await world.start("Fix the intro")
@@ -77,8 +77,8 @@ async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(tmp_
     assert await schema_state(f"sqlite:///{copy}") is SchemaState.TOO_OLD
 
 
-async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(tmp_path: Path) -> None:
-    live, copy = tmp_path / "live.sqlite3", tmp_path / "copy.sqlite3"
+async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(scratch: Path) -> None:
+    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     with closing(sqlite3.connect(live)) as database:
         database.execute("CREATE TABLE something_else (id)")
     with pytest.raises(StoreUnavailable, match="failed"):
@@ -87,7 +87,7 @@ async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(tmp_path:
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:planted@h/d", "nonsense", "sqlite:////nowhere/at/all.sqlite3"])
-async def test_what_cannot_be_copied_is_said_in_words(tmp_path: Path, url: str) -> None:
+async def test_what_cannot_be_copied_is_said_in_words(scratch: Path, url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        await back_up(url, tmp_path / "copy.sqlite3")
+        await back_up(url, scratch / "copy.sqlite3")
     assert "planted" not in str(caught.value)

@@ -76,17 +76,17 @@ async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: st
     assert (await forget(database, person_id="UANA")).startswith("There is nothing to delete.")
 
 
-async def test_nothing_of_it_is_left_in_the_files(tmp_path: Path, store: Store, database: str) -> None:
+async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, database: str) -> None:
     """On SQLite, where they are ours, with an instance at work."""
     await fill(store)
     await store.transact(lambda tx: tx.drafts.save("UANA", "job/C1", PLANTED))
     await add(store, a_thread("hers", prompt=PLANTED), a_start("hers", text=PLANTED))
     on_sqlite = database.startswith("sqlite")
-    assert holds(tmp_path, PLANTED) == on_sqlite
+    assert holds(scratch, PLANTED) == on_sqlite
     said = await forget(database, person_id="UANA")
     assert "could not be cleared" not in said
     assert ("PostgreSQL's files" in said) != on_sqlite
-    assert not holds(tmp_path, PLANTED)
+    assert not holds(scratch, PLANTED)
     await add(store, a_thread("later"))  # whoever is at work goes on
 
 

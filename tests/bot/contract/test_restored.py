@@ -172,10 +172,11 @@ async def run_on(world: CoreWorld) -> None:
         await world.settle()
 
 
+@pytest.mark.parametrize("every", [16, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("keys", [False, True], ids=["no keys", "keys honoured"])
-async def test_whenever_the_backup_was_made_nothing_is_repeated(tmp_path: Path, *, keys: bool) -> None:
-    """Of the copies after each transaction of a day, a quarter are restored after it, and run on."""
-    live, outside = tmp_path / "live.sqlite3", Outside()
+async def test_whenever_the_backup_was_made_nothing_is_repeated(scratch: Path, *, keys: bool, every: int) -> None:
+    """Of the copies after each transaction of a day, every so many are restored after it, and run on."""
+    live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
     copies, outside.job_api.honours_keys = Copies(live), keys
     store = await open_store(f"sqlite:///{live}", clock=outside.clock)
@@ -184,7 +185,7 @@ async def test_whenever_the_backup_was_made_nothing_is_repeated(tmp_path: Path, 
     assert len(copies.made) > 100
     assert outside.job_api.uploads
     assert outside.taken()["by the new id"] == 1
-    for copy in copies.made[keys::4]:
+    for copy in copies.made[keys::every]:
         await restored_without_repeating(copy, outside)
 
 
@@ -200,9 +201,9 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     await restored.close()
 
 
-async def test_what_somebody_said_about_a_line_in_a_direct_message_is_not_done_again(tmp_path: Path) -> None:
+async def test_what_somebody_said_about_a_line_in_a_direct_message_is_not_done_again(scratch: Path) -> None:
     """It became a job, or went to the one above: whenever the backup was made while something of that was open."""
-    live, outside = tmp_path / "live.sqlite3", Outside()
+    live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
     copies = Copies(live)
     store = await open_store(f"sqlite:///{live}", clock=outside.clock)
@@ -226,9 +227,9 @@ def has_open_requests(copy: Path) -> bool:
         return bool(database.execute("SELECT 1 FROM requests WHERE due_at IS NOT NULL").fetchone())
 
 
-async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, scratch: Path) -> None:
     """Two instances at work, dumps in the middle, and each database that they make taken over by another instance."""
-    outside, archives = Outside(), [tmp_path / f"dump{number}" for number in range(2)]
+    outside, archives = Outside(), [scratch / f"dump{number}" for number in range(2)]
     async with postgres.database() as url:
         stores = [await open_store(url, clock=outside.clock) for _ in range(2)]
         worlds = [outside.world(store, owner) for store, owner in zip(stores, ("one", "two"), strict=True)]

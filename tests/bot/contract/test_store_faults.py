@@ -42,8 +42,8 @@ async def cut(database: str) -> None:
 
 
 @on_sqlite
-async def test_every_transaction_is_the_writer_from_its_start(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "pagehand.db"
+async def test_every_transaction_is_the_writer_from_its_start(store: Store, scratch: Path) -> None:
+    file = scratch / "pagehand.db"
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)) as other:
 
         async def work(tx: Transaction) -> None:
@@ -66,8 +66,8 @@ async def test_the_disk_is_waited_for(store: Store) -> None:
 
 
 @on_sqlite
-async def test_a_lock_of_another_program_is_waited_for(store: Store, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "pagehand.db", isolation_level=None)) as other:
+async def test_a_lock_of_another_program_is_waited_for(store: Store, scratch: Path) -> None:
+    with closing(sqlite3.connect(scratch / "pagehand.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         waiting = [asyncio.create_task(add(store, a_thread(f"t{n}"))) for n in range(3)]
         done, _ = await asyncio.wait(waiting, timeout=0.3)
@@ -77,9 +77,9 @@ async def test_a_lock_of_another_program_is_waited_for(store: Store, tmp_path: P
 
 
 @on_sqlite
-async def test_a_lock_that_stays_is_said_in_plain_words(another_store: Opener, tmp_path: Path) -> None:
+async def test_a_lock_that_stays_is_said_in_plain_words(another_store: Opener, scratch: Path) -> None:
     store = await another_store(retry_for=0.2)
-    with closing(sqlite3.connect(tmp_path / "pagehand.db", isolation_level=None)) as other:
+    with closing(sqlite3.connect(scratch / "pagehand.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         results = await asyncio.gather(*(store.transact(no_work) for _ in range(3)), return_exceptions=True)
         assert [type(result) for result in results] == [StoreUnavailable] * 3

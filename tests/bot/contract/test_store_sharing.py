@@ -72,21 +72,21 @@ async def unhurried(another_store: Opener) -> Store:
 
 
 @on_sqlite
-async def test_none_is_answered_before_the_commit_that_all_share(unhurried: Store, tmp_path: Path) -> None:
+async def test_none_is_answered_before_the_commit_that_all_share(unhurried: Store, scratch: Path) -> None:
     seen: list[list[str]] = []
 
     async def look(tx: Transaction) -> None:
-        seen.append(names(tmp_path / "pagehand.db"))
+        seen.append(names(scratch / "pagehand.db"))
 
     async with held(unhurried):
         tasks = await asked(unhurried, adding("t1"), adding("t2"), look)
     assert await asyncio.gather(*tasks) == [True, True, None]
     assert seen == [[]]
-    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+    assert names(scratch / "pagehand.db") == ["t1", "t2"]
 
 
 @on_sqlite
-async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, tmp_path: Path) -> None:
+async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, scratch: Path) -> None:
     async def fails(tx: Transaction) -> None:
         await tx.threads.add(a_thread("bad"))
         await tx.notices.add("bad", CARD)
@@ -96,11 +96,11 @@ async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, tmp_path
         tasks = await asked(unhurried, adding("t1"), fails, adding("t2"))
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [result if isinstance(result, bool) else type(result) for result in results] == [True, LookupError, True]
-    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+    assert names(scratch / "pagehand.db") == ["t1", "t2"]
 
 
 @on_sqlite
-async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: Store, tmp_path: Path) -> None:
+async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: Store, scratch: Path) -> None:
     """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
 
     async def limit(tx: Transaction) -> None:
@@ -113,7 +113,7 @@ async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: St
     assert small is another is True
     assert isinstance(big, StoreUnavailable)
     assert "disk is full" in str(big)
-    assert names(tmp_path / "pagehand.db") == ["t1", "t2"]
+    assert names(scratch / "pagehand.db") == ["t1", "t2"]
 
 
 @on_sqlite
@@ -184,25 +184,25 @@ async def test_work_that_awaits_something_else_is_refused(store: Store) -> None:
 
 
 @on_sqlite
-async def test_whoever_waits_too_long_is_told_and_not_done_later(store: Store, tmp_path: Path) -> None:
+async def test_whoever_waits_too_long_is_told_and_not_done_later(store: Store, scratch: Path) -> None:
     assert isinstance(store, SqlStore)
     impatient = SqlStore(store._database, store._clock, retry_for=0.05)
     async with held(store):
         with pytest.raises(StoreUnavailable, match="too busy"):
             await impatient.transact(adding("t1"))
     await add(store, a_thread("t2"))
-    assert names(tmp_path / "pagehand.db") == ["t2"]
+    assert names(scratch / "pagehand.db") == ["t2"]
 
 
 @on_sqlite
-async def test_closing_ends_what_waits_first(store: Store, tmp_path: Path) -> None:
+async def test_closing_ends_what_waits_first(store: Store, scratch: Path) -> None:
     async with held(store):
         tasks = await asked(store, adding("t1"))
         closing_it = asyncio.create_task(store.close())
         await asyncio.sleep(0)
     await closing_it
     assert await asyncio.gather(*tasks) == [True]
-    assert names(tmp_path / "pagehand.db") == ["t1"]
+    assert names(scratch / "pagehand.db") == ["t1"]
     await add(store, a_thread("t2"))  # it opens again where it is needed
 
 
@@ -216,14 +216,14 @@ async def test_a_disk_that_hangs_keeps_no_process_from_ending(another_store: Ope
 
 
 @on_sqlite
-async def test_a_database_that_cannot_be_opened_keeps_nobody_waiting(store: Store, tmp_path: Path) -> None:
+async def test_a_database_that_cannot_be_opened_keeps_nobody_waiting(store: Store, scratch: Path) -> None:
     await store.close()
-    (tmp_path / "pagehand.db").rename(tmp_path / "elsewhere.db")
-    (tmp_path / "pagehand.db").mkdir()
+    (scratch / "pagehand.db").rename(scratch / "elsewhere.db")
+    (scratch / "pagehand.db").mkdir()
     results = await asyncio.gather(*(store.transact(adding(f"t{n}")) for n in range(3)), return_exceptions=True)
     assert all(isinstance(result, StoreError) for result in results)
-    (tmp_path / "pagehand.db").rmdir()
-    (tmp_path / "elsewhere.db").rename(tmp_path / "pagehand.db")
+    (scratch / "pagehand.db").rmdir()
+    (scratch / "elsewhere.db").rename(scratch / "pagehand.db")
     await add(store, a_thread("t9"))
 
 

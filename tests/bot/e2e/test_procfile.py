@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import venv
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
@@ -21,7 +21,7 @@ import asyncpg
 import pytest
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
-from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.servers.postgres import PostgresServer
 from support.worlds.card_menu import menu_choice
 
 from bot.slack.rendering.words.at_once import RECORDED
@@ -59,15 +59,6 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
             if not (packages / top).exists():
                 (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))))
     return Checkout(sources, directory / "venv")
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        with postgres_server(fsync="off", full_page_writes="off") as server:
-            yield server
-    except NoPostgres as error:
-        pytest.skip(str(error))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.hypothesis_settings import examples
 from support.oracles.regex_steps import Counter, TooManySteps, deep, grown, pumped
 
 import bot
@@ -19,7 +20,8 @@ from bot.runtime.secrets.masking import RULES
 
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
-TRIES, FEW_TRIES = 20, 4
+TRIES, FEW_TRIES = examples(20), examples(4)
+"""Texts that are grown for a pattern; those that are pumped for it are tried, too."""
 MOST = 8_000
 """Steps for the shorter text."""
 LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in ("_PAGE", "_SECTION")}
@@ -163,4 +165,4 @@ def test_no_pattern_is_left_out(tmp_path: Path) -> None:
 )
 def test_a_pattern_that_takes_the_square_of_the_text_is_noticed(careless: str) -> None:
     with pytest.raises(pytest.fail.Exception, match="steps"):
-        check(re.compile(careless, re.IGNORECASE), careless, anywhere=True, least=500, tries=TRIES)
+        check(re.compile(careless, re.IGNORECASE), careless, anywhere=True, least=500, tries=20)

@@ -7,18 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.scratch import IN_MEMORY
-from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """One server for the whole run. No test pulls its plug, so it need not wait for the disk."""
-    try:
-        with postgres_server(fsync="off", full_page_writes="off") as server:
-            yield server
-    except NoPostgres as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

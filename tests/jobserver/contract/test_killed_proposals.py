@@ -61,6 +61,8 @@ MOMENTS: tuple[Arm, ...] = (
     _as_it_is_asked_for,
     _once_it_is_open,
 )
+RISKIEST = (_after_the_push, _once_it_is_open)
+"""Something has happened at GitHub of which the server was not told."""
 
 
 class KilledServer:
@@ -113,14 +115,17 @@ async def github(tmp_path: Path) -> AsyncIterator[GitHubServer]:
         yield made
 
 
+@pytest.mark.parametrize(
+    "moments", [RISKIEST, pytest.param(MOMENTS, marks=pytest.mark.full)], ids=["riskiest moments", "every moment"]
+)
 async def test_whenever_the_server_is_killed_there_is_one_pull_request_in_the_end(
-    github: GitHubServer, tmp_path: Path
+    github: GitHubServer, tmp_path: Path, moments: tuple[Arm, ...]
 ) -> None:
     """One job for each moment, since each takes a start."""
     server = KilledServer(github, tmp_path)
     try:
         await server.start()
-        for number, arm in enumerate(MOMENTS):
+        for number, arm in enumerate(moments):
             arm(github, server.kill)
             prompt = f'Replace "colour" with "color" in {number}.md'
             job = (await server.client.post(JOB, json={"prompt": prompt})).raise_for_status().json()

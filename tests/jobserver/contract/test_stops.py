@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ STEPS = {
     "opening the pull request": Moment("refs/pulls/*/head"),
 }
 PUSHED = {"pushed but not told", "opening the pull request"}
+RISKIEST = ("editing", "pushed but not told")
+"""Something has happened that the server was not told of."""
 
 
 @pytest.fixture
@@ -179,14 +181,18 @@ class RealServer:
         return await until(check)
 
 
-@pytest.mark.parametrize("is_cancelled", [False, True], ids=["goes on", "cancelled"])
+@pytest.mark.parametrize(
+    ("steps", "is_cancelled"),
+    [(RISKIEST, False), (RISKIEST, True), pytest.param(STEPS, False, marks=pytest.mark.full)],
+    ids=["goes on", "cancelled", "goes on from every step"],
+)
 async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
-    tmp_path: Path, held: HeldGit, *, is_cancelled: bool
+    tmp_path: Path, held: HeldGit, *, steps: Iterable[str], is_cancelled: bool
 ) -> None:
     real = RealServer(tmp_path)
     process = await real.start(held.path)
     links = list[str]()
-    for step in ("editing", "pushed but not told") if is_cancelled else STEPS:
+    for step in steps:
         held.hold(STEPS[step])
         job = (await real.client.post(JOB, json={"prompt": "one"})).json()
         await until(lambda: asyncio.to_thread(held.is_held))
