@@ -13,7 +13,7 @@ from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
 from bot.app.startup import SharedBudget, known_ids, newest_id, open_current_store, wait_for_identity
 from bot.domain.jobs.poll_pace import HOLD_BACK
-from bot.domain.notices.telling import Telling
+from bot.domain.notices.notification import NotificationSettings
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.jobs.client import HttpJobApi
@@ -145,9 +145,15 @@ def _slack_edges(
         SlackFiles(client, session),
     )
     views = SlackViews(client, people, message_context, permalinks, projects=names)
-    telling = partial(_telling, projects)
+    notification = partial(_notification, projects)
     chat = SlackChat(
-        client, identity, message_context, ephemeral_sender, people=people, telling=telling, permalinks=permalinks
+        client,
+        identity,
+        message_context,
+        ephemeral_sender,
+        people=people,
+        notification=notification,
+        permalinks=permalinks,
     )
     return Edges(
         store,
@@ -169,10 +175,10 @@ def _message_context(config: Config, projects: Projects, identity: Identity) -> 
     return MessageContext(config.command, config.admin, identity.bot_user_id, several, identity.team)
 
 
-def _telling(projects: Projects, channel_id: str) -> Telling:
+def _notification(projects: Projects, channel_id: str) -> NotificationSettings:
     """Returns how a channel wants to be told of ends."""
     settings = projects.channel(channel_id)
-    return Telling(mention=settings.mention, broadcast=settings.broadcast)
+    return NotificationSettings(mention=settings.mention, broadcast=settings.broadcast)
 
 
 def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:

@@ -31,7 +31,7 @@ from bot.ports.store import ClaimedFile
 from bot.ports.transaction import HasRequestParts, Store
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
-from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
+from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 from bot.scheduler.worker import WorkerSettings
 from bot.service.settle import SenderTransaction, record_result, show_state
 
@@ -40,7 +40,7 @@ READ_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
 
-Result = FileOutcome | JobApiUnavailable | NotToBeHadNow
+Result = FileOutcome | JobApiUnavailable | LookupFailed
 """What one try came to: the file is settled, the job API could not be asked, or Slack could not."""
 
 
@@ -96,11 +96,11 @@ class FileUploader(JobApiWorker[ClaimedFile]):
             return FileOutcome(problem=FileProblem.NOT_TAKEN)
         try:
             async with asyncio.timeout(READ_SECONDS):
-                content = await if_told(self._files.read(item.file, max_bytes=MAX_SENT_BYTES))
-        except NotToBeHadNow as error:
+                content = await answer_or_none(self._files.read(item.file, max_bytes=MAX_SENT_BYTES))
+        except LookupFailed as error:
             return error
         except TimeoutError:
-            return NotToBeHadNow("Slack: no answer in time")
+            return LookupFailed("Slack: no answer in time")
         if content is None or not content.data:
             return FileOutcome(problem=FileProblem.REFUSED)
         if not content.complete:
@@ -149,7 +149,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
                 tried = replace(request, attempts=item.attempts, first_tried_at=tried_at)
                 settlement = settle(tried, thread.state, result, tx.now, self._polling, jitter=jitter)
                 await _wait_for_job_api(tx, item, thread, request, settlement)
-            case NotToBeHadNow():
+            case LookupFailed():
                 await _wait_for_slack(tx, item, request, result, jitter)
 
 
@@ -167,7 +167,7 @@ async def _wait_for_job_api(
 
 
 async def _wait_for_slack(
-    tx: UploaderTransaction, item: ClaimedFile, request: Request, failure: NotToBeHadNow, jitter: float
+    tx: UploaderTransaction, item: ClaimedFile, request: Request, failure: LookupFailed, jitter: float
 ) -> None:
     failing_since = await tx.request_parts.fails(item)
     if tx.now - failing_since >= PATIENCE:

@@ -19,7 +19,7 @@ from bot.domain.jobs.observe import (
     means_nothing_for_good,
 )
 from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
-from bot.domain.notices.telling import PostModes, everything
+from bot.domain.notices.notification import PostModes, everything
 from bot.domain.threads.thread import Thread
 from bot.errors import (
     JobApiError,
@@ -252,7 +252,7 @@ class JobPoller(JobApiWorker[DuePoll]):
     def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
         """Decides what a look means. None: there is no job to look at."""
         now, seen = self._now() + ahead, self._observation(thread, look)
-        polling = self._polling.telling(self._posts(thread.channel_id))
+        polling = self._polling.for_posts(self._posts(thread.channel_id))
         decision = decide(thread.state, seen, now, polling, jitter=_jitter())
         pace = pace_of(thread.state)
         if (

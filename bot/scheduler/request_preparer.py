@@ -25,8 +25,8 @@ from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import Store, Transaction
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
+    PreparedRequest,
     PreparerTransaction,
-    Ready,
     ask_whether_meant,
     keep_parts,
     postpone,
@@ -38,10 +38,10 @@ from bot.scheduler.preparing.outcomes import (
 )
 from bot.scheduler.preparing.parts import Fetch, PartsFetcher, PreparerSettings, SharedThread, Together
 from bot.scheduler.preparing.slack_reading import (
-    FoundOut,
-    NotAsked,
-    NotToBeHadNow,
+    LookupDeferred,
+    LookupFailed,
     PersonAndPlace,
+    RequestFacts,
     person_and_place,
 )
 from bot.scheduler.worker import ANYTHING, Work, Worker, WorkerSettings, left_by_preparing
@@ -109,11 +109,11 @@ class RequestPreparer(Worker[ClaimedRequest]):
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 found = await self._find_out(item)
-        except NotToBeHadNow as error:
+        except LookupFailed as error:
             await self._try_later(item, error)
             return
         except TimeoutError:
-            await self._try_later(item, NotToBeHadNow("no answer in time"))
+            await self._try_later(item, LookupFailed("no answer in time"))
             return
         self.record_success()  # whatever becomes of its files
         if found.part is None or item.request.kind is RequestKind.START:
@@ -123,7 +123,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             found = await self._look(item, found.who_and_where)  # those before it may have taken a part along meanwhile
             await self._go_on(item, found, shared)
 
-    async def _go_on(self, item: ClaimedRequest, found: FoundOut, shared: SharedThread | None = None) -> None:
+    async def _go_on(self, item: ClaimedRequest, found: RequestFacts, shared: SharedThread | None = None) -> None:
         if found.kept is None:
             await self.record(partial(self._conclude, item, found), leaves=left_by_preparing(item, uploads=False))
             return
@@ -150,20 +150,20 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     # -- finding out ----------------------------------------------------------------------------------------------
 
-    async def _find_out(self, item: ClaimedRequest) -> FoundOut:
+    async def _find_out(self, item: ClaimedRequest) -> RequestFacts:
         """Who asks, and where, and what else there is to know before anything is fetched that goes along."""
         request, thread = item.request, item.thread
         return await self._look(
             item, await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
         )
 
-    async def _look(self, item: ClaimedRequest, seen: PersonAndPlace) -> FoundOut:
+    async def _look(self, item: ClaimedRequest, seen: PersonAndPlace) -> RequestFacts:
         async with self._recording:
             return await self._store.transact(partial(self._known, item, seen))
 
-    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: PreparerTransaction) -> FoundOut:
+    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: PreparerTransaction) -> RequestFacts:
         request, thread = item.request, item.thread
-        found = FoundOut(seen, await tx.preferences.get(request.person_id), tx.now)
+        found = RequestFacts(seen, await tx.preferences.get(request.person_id), tx.now)
         verdict = may(request.person, request.kind, self._facts(thread, request, found))
         if request.kind not in _GATHERED or verdict != Allowed():
             return found
@@ -194,18 +194,18 @@ class RequestPreparer(Worker[ClaimedRequest]):
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
 
-    def _facts(self, thread: Thread, request: Request, found: FoundOut) -> Facts:
+    def _facts(self, thread: Thread, request: Request, found: RequestFacts) -> Facts:
         seen = found.who_and_where
         return Facts(self._rules, thread, seen.member, seen.channel, seen.in_groups, request.way_in)
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
-    async def _try_later(self, item: ClaimedRequest, error: NotToBeHadNow) -> None:
-        if not isinstance(error, NotAsked):
+    async def _try_later(self, item: ClaimedRequest, error: LookupFailed) -> None:
+        if not isinstance(error, LookupDeferred):
             self.record_failure(error, retry_after=error.retry_after)
         await self.record(partial(self._postpone, item, error))
 
-    async def _postpone(self, item: ClaimedRequest, error: NotToBeHadNow, tx: PreparerTransaction) -> None:
+    async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
             await postpone(tx, *held, error)
@@ -225,7 +225,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             return None
         return thread, request
 
-    async def _conclude(self, item: ClaimedRequest, found: FoundOut, tx: PreparerTransaction) -> None:
+    async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: PreparerTransaction) -> None:
         held = await self._held(tx, item)
         if held is None:
             return
@@ -241,7 +241,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             case _:
                 assert_never(verdict)
 
-    async def _verdict(self, tx: PreparerTransaction, thread: Thread, request: Request, found: FoundOut) -> Verdict:
+    async def _verdict(self, tx: PreparerTransaction, thread: Thread, request: Request, found: RequestFacts) -> Verdict:
         facts = self._facts(thread, request, found)
         facts = replace(facts, writer_id=await writer_of(tx, request), free_at=await self._free_at(tx, request))
         return may(request.person, request.kind, facts)
@@ -255,7 +255,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         return None if free_at is None else math.ceil(free_at)
 
     async def _take_effect(
-        self, tx: PreparerTransaction, item: ClaimedRequest, found: FoundOut, thread: Thread, request: Request
+        self, tx: PreparerTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
     ) -> None:
         if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
             # Which job it is about is not known till then.
@@ -264,7 +264,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         terms = ActionTerms(self._projects, self._polling, random.random(), self._merge_seconds)  # noqa: S311 - spreads polls
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
-                ready = Ready(request, thread, found.gathered or Gathered(), terms, found.part)
+                ready = PreparedRequest(request, thread, found.gathered or Gathered(), terms, found.part)
                 await self._have_sent(tx, item, ready, found)
             case RequestKind.STOP:
                 await self._stop(tx, thread, request)
@@ -274,7 +274,9 @@ class RequestPreparer(Worker[ClaimedRequest]):
             case _:
                 await carry_out(tx, thread, request, terms)
 
-    async def _have_sent(self, tx: PreparerTransaction, item: ClaimedRequest, ready: Ready, found: FoundOut) -> None:
+    async def _have_sent(
+        self, tx: PreparerTransaction, item: ClaimedRequest, ready: PreparedRequest, found: RequestFacts
+    ) -> None:
         thread, request = ready.thread, ready.request
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         edited = item.request.attachments != request.attachments

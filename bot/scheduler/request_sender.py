@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.jobs.stopping import Cancelled, Discarded
-from bot.domain.notices.telling import PostModes, everything
+from bot.domain.notices.notification import PostModes, everything
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
 from bot.domain.requests.request import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
@@ -179,7 +179,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             return
         others = await tx.requests.merged_into(request.id)
         outcome = self._as_of_now(outcome, request, item.thread, thread)
-        polling = self._polling.telling(self._posts(thread.channel_id))
+        polling = self._polling.for_posts(self._posts(thread.channel_id))
         settlement = settle(
             as_one(request, others), _asked_state(request, thread), outcome, tx.now, polling, jitter=jitter
         )

@@ -16,7 +16,7 @@ from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports.transaction import HasNotices, HasNow, HasRequests, HasThreads
 
-_ON_PURPOSE = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
+_FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
 _RACES = 3
 """How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
@@ -33,7 +33,7 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
     for _ in range(_RACES):
         before = await newest_in(tx, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
         begins = bool(asked.message_ts) and asked.message_ts == asked.thread_ts  # a reply to it was recorded first
-        if before is not None and asked.way_in not in _ON_PURPOSE and not begins:
+        if before is not None and asked.way_in not in _FROM_WITHIN_THE_THREAD and not begins:
             return False
         if await tx.threads.get(request_id(asked.source_key)):
             return False

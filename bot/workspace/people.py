@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
+from bot.workspace.actor_context import ActorContext
 from bot.workspace.delivery.interactions import InteractionResult
 from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import Channel, File, Message, User
@@ -10,7 +11,6 @@ from bot.workspace.model.errors import SlackError
 from bot.workspace.model.files import MAX_FILES, Upload
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
 from bot.workspace.person_views import PersonViews
-from bot.workspace.surroundings import Surroundings
 from bot.workspace.wire.forwarding import forwarded, linked, linked_attachment
 from bot.workspace.wire.interaction_payloads import find_action
 
@@ -23,16 +23,16 @@ class Actor:
 
     Args:
         user: Who acts.
-        surroundings: The workspace, the app, and the ways to it.
+        context: The workspace, the app, and the ways to it.
     """
 
-    def __init__(self, user: User, surroundings: Surroundings) -> None:
+    def __init__(self, user: User, context: ActorContext) -> None:
         self.user = user
-        self.views = PersonViews(user, surroundings, self.channel)
-        self._state = surroundings.state
-        self._app = surroundings.app
-        self._interactions = surroundings.interactions
-        self._renderer = surroundings.renderer
+        self.views = PersonViews(user, context, self.channel)
+        self._state = context.state
+        self._app = context.app
+        self._interactions = context.interactions
+        self._renderer = context.renderer
 
     @property
     def id(self) -> str:
@@ -231,12 +231,12 @@ class People:
     """The people of the workspace, by name or id: ``people["ana"]``.
 
     Args:
-        surroundings: What they act in.
+        context: What they act in.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self._state = surroundings.state
+    def __init__(self, context: ActorContext) -> None:
+        self._context = context
+        self._state = context.state
 
     def __getitem__(self, name: str) -> Actor:
         """Returns a person who can do what people do.
@@ -265,4 +265,4 @@ class People:
         return self._actor(next(user for user in self._state.users.values() if not user.is_bot))
 
     def _actor(self, user: User) -> Actor:
-        return Actor(user, self._surroundings)
+        return Actor(user, self._context)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Literal
 
+from bot.workspace.actor_context import ActorContext
 from bot.workspace.delivery.interactions import InteractionResult
 from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.elements import Element, InputValue
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.views import View
-from bot.workspace.surroundings import Surroundings
 from bot.workspace.wire.interaction_payloads import find_action
 
 HomeTab = Literal["home", "messages"]
@@ -24,16 +24,16 @@ class PersonViews:
 
     Args:
         user: Whose they are.
-        surroundings: The workspace, the app, and the ways to it.
+        context: The workspace, the app, and the ways to it.
         find_channel: Returns a channel that the person sees, by name or id.
     """
 
-    def __init__(self, user: User, surroundings: Surroundings, find_channel: Callable[[str], Channel]) -> None:
+    def __init__(self, user: User, context: ActorContext, find_channel: Callable[[str], Channel]) -> None:
         self._user = user
-        self._state = surroundings.state
-        self._app = surroundings.app
-        self._views = surroundings.views
-        self._interactions = surroundings.view_interactions
+        self._state = context.state
+        self._app = context.app
+        self._views = context.views
+        self._interactions = context.view_interactions
         self._find_channel = find_channel
 
     # seeing

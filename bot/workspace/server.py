@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from bot.workspace.actor_context import ActorContext
 from bot.workspace.channels import Channels
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
 from bot.workspace.delivery.faulty_transport import FaultyTransport
@@ -26,7 +27,6 @@ from bot.workspace.model.views import ViewChange, Views
 from bot.workspace.page.endpoints import Page
 from bot.workspace.people import People
 from bot.workspace.persistence import Persistence
-from bot.workspace.surroundings import Surroundings
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.dispatcher import Dispatcher
 from bot.workspace.web_api.endpoint import WebApi
@@ -122,7 +122,7 @@ class WorkspaceServer:
         self.web_api = WebApi(dispatcher, self.credentials, self.faults, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
         self.people = People(
-            Surroundings(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
+            ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
         )
         self._page = Page(self.state, self.app, self.people, self._transport)
 

@@ -23,6 +23,7 @@ from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.notification import told_though_muted
 from bot.domain.notices.posts import (
     AccessDenied,
     JobDisappeared,
@@ -30,7 +31,6 @@ from bot.domain.notices.posts import (
     OutageStarted,
     RequestSummary,
 )
-from bot.domain.notices.telling import told_though_muted
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import ThreadState
 

@@ -45,7 +45,7 @@ class Polling:
     hold_back: float = HOLD_BACK
     silence: float = 600.0
 
-    def telling(self, posts: PostMode) -> "Polling":
+    def for_posts(self, posts: PostMode) -> "Polling":
         """Returns the same for a channel that wants to be told this."""
         return self if posts is self.posts else replace(self, posts=posts)
 

@@ -23,7 +23,7 @@ from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.transaction import HasPreferences, HasRequestParts
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
-from bot.scheduler.preparing.slack_reading import MAX_TRIES, NotAsked, NotToBeHadNow, retry_delay
+from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
 from bot.service.action_terms import ActionTerms, ActionTransaction, note_steering
 from bot.service.audit_trail import note
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_followed, take_place
@@ -38,7 +38,7 @@ class PreparerTransaction(ActionTransaction, HasPreferences, HasRequestParts, Pr
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedRequest:
     """A request that can be sent, with what goes along, which part of the Slack thread that takes, and the channel's
     mode of replies.
     """
@@ -75,16 +75,16 @@ async def ask_whether_meant(tx: PreparerTransaction, thread: Thread, stop: Reque
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
 
-async def postpone(tx: PreparerTransaction, thread: Thread, request: Request, failure: NotToBeHadNow) -> None:
+async def postpone(tx: PreparerTransaction, thread: Thread, request: Request, failure: LookupFailed) -> None:
     """Has it found out later what could not be now; after so many tries it is given up."""
-    if request.attempts >= MAX_TRIES and not isinstance(failure, NotAsked):
+    if request.attempts >= MAX_TRIES and not isinstance(failure, LookupDeferred):
         await _give_up(tx, thread, request)
     else:
         await _try_later(tx, request, failure, retry_delay(request.attempts, failure))
 
 
-async def _try_later(tx: PreparerTransaction, request: Request, failure: NotToBeHadNow, due_in: float) -> None:
-    if isinstance(failure, NotAsked):
+async def _try_later(tx: PreparerTransaction, request: Request, failure: LookupFailed, due_in: float) -> None:
+    if isinstance(failure, LookupDeferred):
         await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
     else:
         await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))
@@ -114,7 +114,7 @@ async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> Non
         await tx.notices.add(thread.id, reaction_notice(request, None))
 
 
-async def wait_for_project(tx: PreparerTransaction, ready: Ready, route: Ambiguous | UnknownProject) -> None:
+async def wait_for_project(tx: PreparerTransaction, ready: PreparedRequest, route: Ambiguous | UnknownProject) -> None:
     """Has a job wait for its person to choose the project. The card says so, and asks again when the question, which
     only that person sees, is lost.
     """
@@ -131,7 +131,9 @@ async def wait_for_project(tx: PreparerTransaction, ready: Ready, route: Ambiguo
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, preference: Preference) -> None:
+async def ready_to_start(
+    tx: PreparerTransaction, ready: PreparedRequest, routed: Routed, preference: Preference
+) -> None:
     """Has a job sent once its card is posted."""
     placed = await take_place(tx, ready.thread, ready.request, ready.terms)
     if placed is None:
@@ -151,7 +153,7 @@ async def ready_to_start(tx: PreparerTransaction, ready: Ready, routed: Routed, 
     await _tell_of_cuts(tx, ready)
 
 
-async def ready_to_steer(tx: PreparerTransaction, ready: Ready, *, settling: float) -> None:
+async def ready_to_steer(tx: PreparerTransaction, ready: PreparedRequest, *, settling: float) -> None:
     """Has a follow-up sent, in its turn."""
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
@@ -176,7 +178,7 @@ async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
     return await tx.requests.several_wait(thread.id)
 
 
-def _context(ready: Ready) -> RequestContext | None:
+def _context(ready: PreparedRequest) -> RequestContext | None:
     """What goes along, with which part of the Slack thread counts as read once that is accepted: with a start, all."""
     context, part = ready.gathered.context, ready.part
     if context is None or ready.gathered.thread_unread:
@@ -197,7 +199,7 @@ async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch) ->
     await tx.request_parts.keep_fetched(request.id, parts)
 
 
-async def _tell_of_cuts(tx: PreparerTransaction, ready: Ready) -> None:
+async def _tell_of_cuts(tx: PreparerTransaction, ready: PreparedRequest) -> None:
     told = ready.gathered.told_to(ready.request.person_id)
     if told is not None:
         await tx.notices.add(ready.thread.id, NewNotice(keys.context_cut(ready.request), told))

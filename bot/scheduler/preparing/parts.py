@@ -14,7 +14,7 @@ from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.preparing.slack_reading import NotToBeHadNow, if_told
+from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 
 # Replies of one Slack thread that may go out as one message: they wait for each other for a moment, and what was said
 # there is read once for all of them. All of it is a courtesy to Slack: a reply that finds nobody to share with reads
@@ -139,7 +139,7 @@ MAX_QUOTED_BYTES = 64 * 1024
 _AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
 """Parts under way, of one request and of all: they take connections and memory."""
 _Wanted = ThreadPart | SlackFile
-_Result = FetchedThread | FetchedFile | NotToBeHadNow
+_Result = FetchedThread | FetchedFile | LookupFailed
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Fetch:
 
     parts: FetchedParts
     whole: bool
-    failure: NotToBeHadNow | None = None
+    failure: LookupFailed | None = None
 
 
 class PartsFetcher:
@@ -196,7 +196,7 @@ class PartsFetcher:
                     parts = replace(parts, thread=result)
                 case FetchedFile():
                     parts = replace(parts, files=(*parts.files, result))
-                case NotToBeHadNow():
+                case LookupFailed():
                     failure = result
                     continue
             count -= 1
@@ -224,16 +224,16 @@ class PartsFetcher:
                 if isinstance(wanted, ThreadPart):
                     return await self._thread(channel_id, wanted, shared)
                 return FetchedFile(wanted, await self._file(wanted))
-        except NotToBeHadNow as error:
+        except LookupFailed as error:
             return error
         except TimeoutError:
-            return NotToBeHadNow("Slack: no answer in time")
+            return LookupFailed("Slack: no answer in time")
 
     async def _thread(self, channel_id: str, part: ThreadPart, shared: SharedThread) -> FetchedThread:
         async def read(wanted: ThreadPart, limit: int) -> Sequence[ThreadMessage] | None:
             bounds = {"after_ts": wanted.after_ts, "before_ts": wanted.before_ts}
             conversations = self._reading.conversations
-            return await if_told(conversations.thread(channel_id, wanted.thread_ts, **bounds, limit=limit))
+            return await answer_or_none(conversations.thread(channel_id, wanted.thread_ts, **bounds, limit=limit))
 
         messages = await shared.messages(part, LIMITS.messages + 1, read)
         return FetchedThread(part, None if messages is None else tuple(messages))
@@ -242,14 +242,14 @@ class PartsFetcher:
         """The file as it is, with its text where it is text and can be read."""
         if not file.id:
             return QuotedFile(file, problem=FileProblem.REFUSED)
-        known = await if_told(self._reading.files.look_up(file))
+        known = await answer_or_none(self._reading.files.look_up(file))
         if known is None:
             return QuotedFile(file, problem=FileProblem.REFUSED)
         if known.mode is FileMode.EXTERNAL:
             return QuotedFile(known, problem=FileProblem.ELSEWHERE)
         if not known.may_be_text:
             return QuotedFile(known)
-        content = await if_told(self._reading.files.read(known, max_bytes=MAX_QUOTED_BYTES))
+        content = await answer_or_none(self._reading.files.read(known, max_bytes=MAX_QUOTED_BYTES))
         return QuotedFile(known, problem=FileProblem.REFUSED) if content is None else quoted(known, content)
 
 

@@ -28,7 +28,7 @@ MAX_TRIES = 14
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 
 
-class NotToBeHadNow(Exception):
+class LookupFailed(Exception):
     """Slack, or a job API, could not be asked: it is tried again, not before `retry_after` seconds, where known."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -36,11 +36,11 @@ class NotToBeHadNow(Exception):
         super().__init__(reason)
 
 
-class NotAsked(NotToBeHadNow):
+class LookupDeferred(LookupFailed):
     """Slack allows no more at the moment: that is no failure, and no try."""
 
 
-def retry_delay(attempts: int, failure: NotToBeHadNow) -> float:
+def retry_delay(attempts: int, failure: LookupFailed) -> float:
     """Returns the seconds till it is tried again, after so many attempts."""
     jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
@@ -58,11 +58,11 @@ class PersonAndPlace:
 async def person_and_place(
     reading: SlackReading, rules: PermissionRules, person_id: str, channel_id: str
 ) -> PersonAndPlace:
-    """Asks Slack who somebody is, and what a channel is. Raises NotToBeHadNow."""
+    """Asks Slack who somebody is, and what a channel is. Raises LookupFailed."""
     member, channel, groups = await asyncio.gather(
-        if_told(reading.members.member(person_id)),
-        if_told(reading.channels.channel(channel_id)),
-        if_told(_members_of(reading.groups, rules.groups)),
+        answer_or_none(reading.members.member(person_id)),
+        answer_or_none(reading.channels.channel(channel_id)),
+        answer_or_none(_members_of(reading.groups, rules.groups)),
     )
     return PersonAndPlace(member, channel, in_groups=person_id in (groups or frozenset()))
 
@@ -71,22 +71,22 @@ async def _members_of(groups: Groups, group_ids: frozenset[str]) -> frozenset[st
     return await groups.members_of(group_ids) if group_ids else frozenset()
 
 
-async def if_told(asked: Awaitable[T]) -> T | None:
-    """What Slack answers; None where it will not tell, however often it is asked. Raises NotToBeHadNow."""
+async def answer_or_none(asked: Awaitable[T]) -> T | None:
+    """What Slack answers; None where it will not tell, however often it is asked. Raises LookupFailed."""
     try:
         return await asked
     except (ChatRejected, ChatNotInChannel):
         return None
     except ChatOverBudget as error:
-        raise NotAsked(f"Slack: {error}", error.retry_after) from None
+        raise LookupDeferred(f"Slack: {error}", error.retry_after) from None
     except ChatUnreachable as error:
-        raise NotToBeHadNow(f"Slack: {error}", error.retry_after) from None
+        raise LookupFailed(f"Slack: {error}", error.retry_after) from None
     except ChatError as error:
-        raise NotToBeHadNow(f"Slack: {error}") from None
+        raise LookupFailed(f"Slack: {error}") from None
 
 
 @dataclass(frozen=True)
-class FoundOut:
+class RequestFacts:
     """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
     `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before;
     others may follow within `wait` seconds that share that part's reading.

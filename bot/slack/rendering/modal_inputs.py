@@ -111,14 +111,14 @@ class Input(StrEnum):
     """In own words, in place of the choice of that number."""
 
 
-class Telling(StrEnum):
+class EndNotification(StrEnum):
     """How somebody is told of a job's end."""
 
     MENTION = "mention"
     QUIET = "quiet"
 
 
-_TELLING = {Telling.MENTION: forms.MENTION_ME, Telling.QUIET: forms.MENTION_NOBODY}
+_END_NOTIFICATIONS = {EndNotification.MENTION: forms.MENTION_ME, EndNotification.QUIET: forms.MENTION_NOBODY}
 
 
 def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
@@ -160,8 +160,8 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
 
 def telling_input(preference: Preference) -> Block:
     """Returns the choice of how one is told."""
-    options = {telling: option(label, telling) for telling, label in _TELLING.items()}
-    chosen = options[Telling.QUIET if preference.quiet else Telling.MENTION]
+    options = {value: option(label, value) for value, label in _END_NOTIFICATIONS.items()}
+    chosen = options[EndNotification.QUIET if preference.quiet else EndNotification.MENTION]
     element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
     return _input(Input.TELLING, forms.TELL_ME, element | {"initial_option": chosen})
 

@@ -21,6 +21,7 @@ from bot.domain.notices.messages import (
     ReplyEdited,
     StatusRequested,
 )
+from bot.domain.notices.notification import NotificationSettings, person_told
 from bot.domain.notices.posts import (
     AccessDenied,
     AgentAskedToStop,
@@ -56,7 +57,6 @@ from bot.domain.notices.questions import (
     RequestRefused,
     StopAsked,
 )
-from bot.domain.notices.telling import Telling, person_told
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.slack.rendering import job_notices, job_report, personal_notices, request_notices
 from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
@@ -72,7 +72,7 @@ class _Setting:
 
     thread: Thread
     message_context: MessageContext
-    telling: Telling
+    notification: NotificationSettings
     follow_ups: FollowUpCounts
 
 
@@ -82,12 +82,12 @@ def messages(
     message_context: MessageContext,
     *,
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
-    telling: Telling | None = None,
+    notification: NotificationSettings | None = None,
 ) -> list[Message]:
-    """What to say, in as many messages as it takes (one, but for a whole prompt). Without `telling` the channel has it
-    as any other.
+    """What to say, in as many messages as it takes (one, but for a whole prompt). Without `notification` the channel
+    has it as any other.
     """
-    setting = _Setting(thread, message_context, telling or Telling(), follow_ups)
+    setting = _Setting(thread, message_context, notification or NotificationSettings(), follow_ups)
     made = _messages(notice.message, setting)
     return [message.without_blocks() for message in made] if notice.without_blocks else made
 
@@ -167,7 +167,7 @@ def _end_news(news: JobEnd | JobStillStopping | AgentAskedToStop, setting: _Sett
         case AgentAskedToStop():
             return job_notices.agent_asked_to_stop(news)
         case _:
-            told = person_told(setting.thread, news, setting.telling)
+            told = person_told(setting.thread, news, setting.notification)
             return job_notices.ended(setting.thread, news, told, setting.message_context)
 
 
@@ -181,7 +181,7 @@ def _job_news(news: JobNews, setting: _Setting) -> Message:
         case JobSilent():
             made = job_notices.silent()
         case PullRequestFound():
-            made = job_notices.pull_request_found(news, person_told(thread, news, setting.telling))
+            made = job_notices.pull_request_found(news, person_told(thread, news, setting.notification))
         case JobArchived():
             made = job_notices.archived(message_context)
         case JobDisappeared():

@@ -12,8 +12,15 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.context.message_text import mentioned, with_names
 from bot.domain.notices.deliver import AddReaction, ReactionCall, RemoveReaction
 from bot.domain.notices.messages import Notice
+from bot.domain.notices.notification import (
+    Directly,
+    InConversation,
+    NotificationSettings,
+    PrivatePlace,
+    private_place,
+    shown_in_channel,
+)
 from bot.domain.notices.people import asked_on, map_texts, person_of, texts_of
-from bot.domain.notices.telling import Directly, InConversation, PrivatePlace, Telling, private_place, shown_in_channel
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports.slack import Chat, People
@@ -37,8 +44,8 @@ _PAGE_SIZE, _MOST_PAGES = 200, 25
 
 class SlackChat(Chat):
     """One for a process. `identity` is who we are there: only our own messages are taken for ours. `people` knows the
-    names of those whom a text mentions: shown as names, since a real mention would notify them. `telling` knows by a
-    channel's id how it wants to be told.
+    names of those whom a text mentions: shown as names, since a real mention would notify them. `notification` knows by
+    a channel's id how it wants to be told.
     """
 
     def __init__(
@@ -49,7 +56,7 @@ class SlackChat(Chat):
         ephemeral_sender: EphemeralSender,
         *,
         people: People | None = None,
-        telling: Callable[[str], Telling] = lambda _: Telling(),
+        notification: Callable[[str], NotificationSettings] = lambda _: NotificationSettings(),
         permalinks: Permalinks | None = None,
     ) -> None:
         self._client = client
@@ -57,7 +64,7 @@ class SlackChat(Chat):
         self._message_context = message_context
         self._ephemeral_sender = ephemeral_sender
         self._people = people
-        self._telling = telling
+        self._notification = notification
         self._permalinks = permalinks
 
     async def post_card(
@@ -83,7 +90,7 @@ class SlackChat(Chat):
         if thread.card_ts is None or thread.ts is None:
             raise ChatRejected("card_not_posted")  # without its thread it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
-        broadcast = shown_in_channel(thread, notice.message, self._telling(thread.channel_id))
+        broadcast = shown_in_channel(thread, notice.message, self._notification(thread.channel_id))
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
@@ -167,9 +174,9 @@ class SlackChat(Chat):
     ) -> list[Message]:
         names = await self._names(texts_of(notice.message))
         message = map_texts(notice.message, lambda text: with_names(text, names))
-        notice, telling = replace(notice, message=message), self._telling(thread.channel_id)
+        notice, notification = replace(notice, message=message), self._notification(thread.channel_id)
         named = await self._named(thread)
-        return messages(named, notice, self._message_context, follow_ups=follow_ups, telling=telling)
+        return messages(named, notice, self._message_context, follow_ups=follow_ups, notification=notification)
 
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await self._names([thread.prompt])))

@@ -22,8 +22,8 @@ from bot.domain.notices.messages import (
     Reaction,
     StatusRequested,
 )
+from bot.domain.notices.notification import NotificationSettings
 from bot.domain.notices.posts import JobFinished, JobStarted
-from bot.domain.notices.telling import Telling
 from bot.domain.threads.thread import FollowUpCounts, Surface, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatBusy,
@@ -250,17 +250,17 @@ async def test_a_job_in_a_direct_message_has_its_card_below_the_request(world: S
 # -- who is told ------------------------------------------------------------------------------------------------------
 
 
-def telling(world: SlackWorld, told: Telling) -> SlackChat:
+def notifying(world: SlackWorld, told: NotificationSettings) -> SlackChat:
     """The chat of an installation in which every channel has it like this."""
     chat = world.chat
     return SlackChat(
-        chat._client, chat._identity, chat._message_context, chat._ephemeral_sender, telling=lambda _: told
+        chat._client, chat._identity, chat._message_context, chat._ephemeral_sender, notification=lambda _: told
     )
 
 
 async def test_an_end_with_a_pull_request_is_shown_in_a_channel_that_wants_it(world: SlackWorld) -> None:
     """That and nothing else."""
-    thread, chat = await world.posted(), telling(world, Telling(broadcast=True))
+    thread, chat = await world.posted(), notifying(world, NotificationSettings(broadcast=True))
     await chat.post(thread, notice(STARTED))
     ts = await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
     await chat.post(thread, notice(JobFinished(), "th1/again"))
@@ -271,7 +271,7 @@ async def test_an_end_with_a_pull_request_is_shown_in_a_channel_that_wants_it(wo
 
 async def test_a_channel_that_wants_no_mention_gets_none(world: SlackWorld) -> None:
     """The words are the same."""
-    thread, chat = await world.posted(), telling(world, Telling(mention=False))
+    thread, chat = await world.posted(), notifying(world, NotificationSettings(mention=False))
     await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
     assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Done.")
 

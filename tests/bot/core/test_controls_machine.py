@@ -11,20 +11,20 @@ import pytest
 from support.hypothesis_settings import LONG
 from support.machine.controls import Controls
 from support.machine.databases import PostgresDatabase, SqliteDatabase
+from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
 from support.machine.machine import Machine
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
-from support.machine.surroundings import Surroundings, Traps
 from support.servers.postgres import NoPostgres, postgres_server
 
 pytestmark = AS_LONG_AS_IT_TAKES
 
 
-class Orders(Controls, Surroundings, Instances):
+class Orders(Controls, Environment, Instances):
     """Nothing goes wrong but what people do at the same time."""
 
 
-class OrdersAndFaults(Controls, Traps, Surroundings, Instances):
+class OrdersAndFaults(Controls, Traps, Environment, Instances):
     """Calls go wrong and processes die meanwhile."""
 
 

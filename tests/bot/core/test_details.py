@@ -108,27 +108,27 @@ async def test_a_plan_that_changes_fast_edits_the_card_seldom_and_polls_without_
 
 
 @pytest.fixture
-def telling(world: CoreWorld) -> CoreWorld:
+def with_requesters(world: CoreWorld) -> CoreWorld:
     """A world whose job API is told who asked."""
     world.idempotent, world.requesters = True, FakeRequesters()
     return world.assemble()
 
 
-async def test_who_asked_goes_with_each_request(telling: CoreWorld) -> None:
-    ts = await telling.started()
-    await telling.reply(ts, "shorter", "5.1", BEN)
-    await telling.pass_time(5)
-    assert [each.id for each in telling.job_api.requesters if each] == ["UANA", "UBEN"]
+async def test_who_asked_goes_with_each_request(with_requesters: CoreWorld) -> None:
+    ts = await with_requesters.started()
+    await with_requesters.reply(ts, "shorter", "5.1", BEN)
+    await with_requesters.pass_time(5)
+    assert [each.id for each in with_requesters.job_api.requesters if each] == ["UANA", "UBEN"]
 
 
-async def test_a_request_that_is_sent_again_says_the_same_about_who_asked(telling: CoreWorld) -> None:
-    telling.job_api.after = [JobApiUncertain("cut"), JobApiUncertain("cut")]
-    await telling.started()
-    await telling.pass_time(60)
-    assert len(telling.job_api.requesters) == 3
-    assert len(set(telling.job_api.requesters)) == 1
-    assert telling.requesters is not None
-    assert telling.requesters.asked == ["UANA"]
+async def test_a_request_that_is_sent_again_says_the_same_about_who_asked(with_requesters: CoreWorld) -> None:
+    with_requesters.job_api.after = [JobApiUncertain("cut"), JobApiUncertain("cut")]
+    await with_requesters.started()
+    await with_requesters.pass_time(60)
+    assert len(with_requesters.job_api.requesters) == 3
+    assert len(set(with_requesters.job_api.requesters)) == 1
+    assert with_requesters.requesters is not None
+    assert with_requesters.requesters.asked == ["UANA"]
 
 
 async def test_who_asked_is_told_to_no_job_api_that_was_not_said_to_take_it(world: CoreWorld) -> None:

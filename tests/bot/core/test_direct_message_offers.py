@@ -11,8 +11,8 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import Reaction
+from bot.domain.notices.notification import InConversation
 from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
-from bot.domain.notices.telling import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Action, Attachments, Reply, RequestKind

@@ -8,8 +8,8 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.notices.messages import Reaction, StatusRequested
+from bot.domain.notices.notification import InConversation
 from bot.domain.notices.questions import HelpRequested, ReplyHeld, RequestRefused, StopAsked
-from bot.domain.notices.telling import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from support.machine.databases import SqliteDatabase
+from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
 from support.machine.steering import Steering
-from support.machine.surroundings import Surroundings, Traps
 
 pytestmark = AS_LONG_AS_IT_TAKES
 
 
-class FaultWorld(Steering, Traps, Surroundings, Instances):
+class FaultWorld(Steering, Traps, Environment, Instances):
     """One project, a job by the command, everyone's replies: through whatever goes wrong."""
 
 

@@ -303,7 +303,7 @@ def test_a_link_of_a_job_that_was_archived_is_alone_without_an_end(seen: tuple[s
 
 
 def quietly(state: ThreadState, seen: Job, now: float) -> Decision:
-    return decide(state, JobObserved(seen), now, POLLING.telling(PostMode.ENDS))
+    return decide(state, JobObserved(seen), now, POLLING.for_posts(PostMode.ENDS))
 
 
 def test_where_ends_are_enough_beginnings_are_left_out() -> None:

@@ -76,7 +76,7 @@ class Reply:
 
 
 @dataclass
-class Deed:
+class PersonsAction:
     """Something that a person wants done about the job, by a button or a word: tried until it was acknowledged."""
 
     kind: RequestKind

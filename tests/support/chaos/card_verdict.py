@@ -13,7 +13,7 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     """Of a job that came to an end: of jobs that were asked for twice, the end of any is right."""
     if scenario.card is None or scenario.end is None:
         return
-    stopped = any(deed.kind is RequestKind.STOP for deed in scenario.deeds)
+    stopped = any(action.kind is RequestKind.STOP for action in scenario.actions)
     asked_to_stop = stopped or WayIn.SWITCH in scenario.followers.values()
     right: list[tuple[str, ...]] = []
     for job in (world.fake_job_api.jobs[job_id] for job_id in scenario.jobs):

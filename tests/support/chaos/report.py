@@ -15,8 +15,8 @@ def _not_acked(result: RoundResult) -> int:
     return asks + sum(reply.acked is not True for scenario in result.scenarios for reply in scenario.replies)
 
 
-def _deeds_acked(result: RoundResult) -> int:
-    return sum(deed.acked for scenario in result.scenarios for deed in scenario.deeds)
+def _actions_acked(result: RoundResult) -> int:
+    return sum(action.acked for scenario in result.scenarios for action in scenario.actions)
 
 
 _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
@@ -33,7 +33,7 @@ _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
         "replies acknowledged",
         lambda o: sum(bool(reply.acked) for scenario in o.scenarios for reply in scenario.replies),
     ),
-    ("stops, retries, choices and the like acknowledged", _deeds_acked),
+    ("stops, retries, choices and the like acknowledged", _actions_acked),
     ("not acknowledged", _not_acked),
     ("jobs created", lambda o: len(o.world.fake_job_api.created)),
     ("messages taken", lambda o: len(o.world.fake_job_api.messages)),

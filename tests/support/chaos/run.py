@@ -5,8 +5,8 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
-from support.chaos.deeds_verdict import ends_unseen, homes_broken
 from support.chaos.direct_scenario import DirectScenario, lines_broken
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from support.chaos import asides, deeds
-from support.chaos.asked import Ask, Cards, Deed, End, Reply, acked, deliveries_of
+from support.chaos import actions, asides
+from support.chaos.asked import Ask, Cards, End, PersonsAction, Reply, acked, deliveries_of
 from support.chaos.process_world import (
     AMONG_PARTICIPANTS,
     CHANNELS,
@@ -49,7 +49,7 @@ class UserScenario:
     rng: random.Random
     asks: list[Ask] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
-    deeds: list[Deed] = field(default_factory=list)
+    actions: list[PersonsAction] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     presses: Counter[str] = field(default_factory=Counter)
     """How often each request was asked to be sent again, by itself or with the one that it is part of."""
@@ -101,7 +101,7 @@ class UserScenario:
         await self._ask()
         self.where = "waits for the card"
         if self.needs_project:
-            await deeds.choose_project(self)
+            await actions.choose_project(self)
         await self.see(lambda: self.cards.by_prompt.get(self.prompt))
         self.card = self.cards.by_prompt[self.prompt][0]
         if not self.eager:
@@ -123,10 +123,10 @@ class UserScenario:
 
     async def _end(self, turn: int) -> None:
         if self.quick:
-            await deeds.finish(self, turn)
+            await actions.finish(self, turn)
         else:
             await asides.before_the_end(self)
-            await deeds.end(self, turn, is_last=turn == self.rounds)
+            await actions.end(self, turn, is_last=turn == self.rounds)
 
     @property
     def prompt(self) -> str:
@@ -203,7 +203,7 @@ class UserScenario:
     async def _steer(self) -> list[Reply]:
         self.where = "replies"
         before = len(self.replies)
-        if (pressed := await deeds.press_example(self)) is not None:
+        if (pressed := await actions.press_example(self)) is not None:
             self.replies.append(pressed)
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             by_other = (
@@ -217,10 +217,10 @@ class UserScenario:
             reply = Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other)
             self.replies.append(reply)
             if not forwards:
-                await deeds.change(self, reply)
+                await actions.change(self, reply)
             await self.dither(0.3)
         if self.rng.random() < IN_VAIN:
-            await deeds.ask_in_vain(self)
+            await actions.ask_in_vain(self)
         return self.replies[before:]
 
     async def _say(self, text: str, *, by_other: bool) -> Message:
@@ -258,7 +258,7 @@ class UserScenario:
             if reply.deleted and reply.gone_at is None and acked(reply.changes):
                 reply.gone_at = asyncio.get_running_loop().time()
             if reply.held and not (reply.answered or reply.deleted):
-                await deeds.answer_held(self, reply)
+                await actions.answer_held(self, reply)
 
     async def _consider(self, message: Message) -> None:
         """Presses the button of an unsure notice or leaves it, once and for all."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from support.chaos.actions_verdict import actions_broken
 from support.chaos.asides_verdict import asides_broken, wrongly_told
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
-from support.chaos.deeds_verdict import deeds_broken
 from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
@@ -85,7 +85,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     records = await Records.read(world)
     happened = history(world, scenarios, records)
     verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
-    verdict.broken += await deeds_broken(world, scenarios)
+    verdict.broken += await actions_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
             verdict.broken += [*_told(scenario), *wrongly_told(scenario)]

@@ -10,8 +10,8 @@ from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
+from bot.domain.notices.notification import PrivatePlace, private_place
 from bot.domain.notices.people import asked_on, person_of
-from bot.domain.notices.telling import PrivatePlace, private_place
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.app.settings.projects.tables import ChannelTable, ProjectsFile, ProjectTable, Surroundings
+from bot.app.settings.projects.tables import ChannelTable, FileContext, ProjectsFile, ProjectTable
 from bot.domain.projects import normal_words
 from bot.errors import ConfigError
 from bot.runtime.settings import read_variable
@@ -134,7 +134,7 @@ def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
     data = _parsed(path)
     faults = list(conflicts(data, environ))
     try:
-        found = ProjectsFile.model_validate(data, context=Surroundings(path.parent, environ))
+        found = ProjectsFile.model_validate(data, context=FileContext(path.parent, environ))
     except ValidationError as error:
         faults += [_sentence(fault) for fault in error.errors(include_input=False, include_url=False)]
         raise ConfigError(_told(faults)) from None

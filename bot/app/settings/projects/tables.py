@@ -1,6 +1,6 @@
 """What the projects' file may hold: its tables, each value checked by itself.
 
-They are validated in the context of a `Surroundings`: where the file is, and what keys the environment has.
+They are validated in the context of a `FileContext`: where the file is, and what keys the environment has.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONGEST_KEY = 10_000
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FileContext:
     """What a projects' file refers to: files, from its own directory on, and variables."""
 
     directory: Path
@@ -51,7 +51,7 @@ def _phrase(value: str) -> str:
 
 
 def _key_in_file(value: Any, info: ValidationInfo) -> Any:
-    if not isinstance(value, str) or not isinstance(info.context, Surroundings):
+    if not isinstance(value, str) or not isinstance(info.context, FileContext):
         return value
     try:
         path = info.context.directory / value
@@ -65,7 +65,7 @@ def _key_in_file(value: Any, info: ValidationInfo) -> Any:
 
 
 def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
-    if not isinstance(value, str) or not isinstance(info.context, Surroundings):
+    if not isinstance(value, str) or not isinstance(info.context, FileContext):
         return value
     if not _VARIABLE.fullmatch(value):
         raise ValueError("must be the name of an environment variable (not the key itself)")

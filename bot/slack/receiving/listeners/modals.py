@@ -33,7 +33,7 @@ from bot.slack.receiving.payloads.views import (
 )
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
-from bot.slack.rendering.modal_inputs import MAX_PROMPT, Input, Telling, decoded_fields
+from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input, decoded_fields
 from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ModalPlace, Scope, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
@@ -135,7 +135,7 @@ class ModalListeners:
         return answer if answer or all(known) else _errors({at: NO_RECORD})
 
     async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
-        quiet = choice_in(body, Input.TELLING) == Telling.QUIET
+        quiet = choice_in(body, Input.TELLING) == EndNotification.QUIET
         preference = Preference(choice_in(body, Input.PROJECT), quiet)
         outcome = await self.recorder.record_interaction(
             self.service.save_preference(person.id, preference), person, place.channel_id
@@ -214,7 +214,7 @@ async def _acknowledge(ack: AsyncAck) -> None:
 
 
 def _asked(body: dict[str, Any], person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
-    quiet = choice_in(body, Input.TELLING) == Telling.QUIET
+    quiet = choice_in(body, Input.TELLING) == EndNotification.QUIET
     project = choice_in(body, Input.PROJECT)
     return NewJob(person, channel_id, prompt, _source_key(body), way_in, project_said=project, quiet=quiet)
 

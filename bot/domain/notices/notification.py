@@ -1,4 +1,4 @@
-"""Who is told of a job's end, and how loudly. Pure."""
+"""Who is notified of a job's end, and where it is shown. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ PostModes = Callable[[str], PostMode]
 
 
 @dataclass(frozen=True)
-class Telling:
-    """How a channel wants to be told. `mention`: an end mentions people; `broadcast`: one with a pull request is shown
-    in the channel, too.
+class NotificationSettings:
+    """How a channel is notified of ends. `mention`: an end mentions people; `broadcast`: one with a pull request is
+    shown in the channel, too.
     """
 
     mention: bool = True
@@ -68,12 +68,12 @@ def everything(_channel_id: str) -> PostMode:
     return PostMode.ALL
 
 
-def person_told(thread: Thread, message: JobEnd | PullRequestFound, telling: Telling) -> str:
+def person_told(thread: Thread, message: JobEnd | PullRequestFound, notification: NotificationSettings) -> str:
     """Whom a message mentions, for others follow the thread by having written in it: whoever waits for this end.
 
     Empty: nobody. A link that comes before or after an end mentions nobody, since the end does.
     """
-    if not telling.mention or thread.options.quiet or thread.state.muted_by:
+    if not notification.mention or thread.options.quiet or thread.state.muted_by:
         return ""
     match message:
         case JobFinished() | JobFailed():
@@ -91,9 +91,9 @@ def overtakes_held(message: NoticeMessage) -> bool:
     return isinstance(message, JobEnd | JobArchived)
 
 
-def shown_in_channel(thread: Thread, message: NoticeMessage, telling: Telling) -> bool:
+def shown_in_channel(thread: Thread, message: NoticeMessage, notification: NotificationSettings) -> bool:
     """Whether a message in the thread is shown in its channel, too: an end, the first with its pull request."""
-    if not telling.broadcast or thread.options.quiet or thread.state.muted_by or _is_direct(thread):
+    if not notification.broadcast or thread.options.quiet or thread.state.muted_by or _is_direct(thread):
         return False
     return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
 

@@ -5,6 +5,15 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.notices.messages import NoticeMessage
+from bot.domain.notices.notification import (
+    Directly,
+    InConversation,
+    NotificationSettings,
+    person_told,
+    private_place,
+    shown_in_channel,
+    told_though_muted,
+)
 from bot.domain.notices.posts import (
     JobActiveAgain,
     JobFailed,
@@ -16,21 +25,12 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     QuestionAsked,
 )
-from bot.domain.notices.telling import (
-    Directly,
-    InConversation,
-    Telling,
-    person_told,
-    private_place,
-    shown_in_channel,
-    told_though_muted,
-)
 from bot.domain.threads.thread import Surface, Thread, ThreadOptions, ThreadState, home_key, surface_of
 
 LINK = "https://git.example/pull/7"
 END = JobFinished(LINK, new=True)
 THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "docs", 0.0, state=ThreadState(participants=("U0BEN", "U0CAI")))
-LOUD = Telling(broadcast=True)
+LOUD = NotificationSettings(broadcast=True)
 QUIET = replace(THREAD, options=ThreadOptions(quiet=True))
 MUTED = replace(THREAD, state=replace(THREAD.state, muted_by="U0BEN"))
 
@@ -60,16 +60,16 @@ def test_a_retry_is_asked_for_where_its_button_is() -> None:
 
 def test_an_end_mentions_whoever_waits_for_it() -> None:
     """One person: the others have written in the thread, so that Slack shows them what comes there."""
-    assert person_told(THREAD, END, Telling()) == "U0ANA"
-    assert person_told(THREAD, replace(END, person_id="U0BEN"), Telling()) == "U0BEN"
-    assert person_told(THREAD, JobFailed(link=LINK, person_id="U0BEN"), Telling()) == "U0BEN"
-    assert person_told(THREAD, JobStopped("U0BEN"), Telling()) == "U0ANA"
+    assert person_told(THREAD, END, NotificationSettings()) == "U0ANA"
+    assert person_told(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_told(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_told(THREAD, JobStopped("U0BEN"), NotificationSettings()) == "U0ANA"
 
 
 def test_a_link_beside_an_end_mentions_nobody() -> None:
     """The end does. A job that was archived without one has told nobody yet."""
-    assert person_told(THREAD, PullRequestFound(LINK), Telling()) == ""
-    assert person_told(THREAD, PullRequestFound(LINK, alone=True), Telling()) == "U0ANA"
+    assert person_told(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
+    assert person_told(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
 
 
 @pytest.mark.parametrize("thread", [QUIET, MUTED])
@@ -81,7 +81,7 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
 
 def test_a_channel_can_do_without_mentions() -> None:
     """Whoever asked."""
-    assert person_told(THREAD, END, Telling(mention=False)) == ""
+    assert person_told(THREAD, END, NotificationSettings(mention=False)) == ""
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_only_the_first_end_with_its_pull_request_is_shown_in_the_channel(
 ) -> None:
     """And only where the channel has it so."""
     assert shown_in_channel(THREAD, message, LOUD) is shown
-    assert not shown_in_channel(THREAD, message, Telling())
+    assert not shown_in_channel(THREAD, message, NotificationSettings())
     assert not shown_in_channel(replace(THREAD, channel_id="D1"), message, LOUD)
 
 

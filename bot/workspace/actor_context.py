@@ -11,7 +11,7 @@ from bot.workspace.wire.rendering import Renderer
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ActorContext:
     """The workspace, the app, and the ways to it.
 
     Args:

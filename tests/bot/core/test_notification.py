@@ -7,8 +7,8 @@ import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.notices.messages import CardChanged, PostNotDelivered
+from bot.domain.notices.notification import NotificationSettings, person_told
 from bot.domain.notices.posts import JobFinished
-from bot.domain.notices.telling import Telling, person_told
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
@@ -224,7 +224,12 @@ async def test_a_job_with_three_follow_ups_is_told_of_in_eight_posts_that_mentio
         await world.pass_time(60)
     thread = await world.thread(ts)
     told = [
-        (posted.kind, person_told(thread, posted.message, Telling()) if isinstance(posted.message, JobFinished) else "")
+        (
+            posted.kind,
+            person_told(thread, posted.message, NotificationSettings())
+            if isinstance(posted.message, JobFinished)
+            else "",
+        )
         for posted in world.chat.messages
         if not isinstance(posted.message, CardChanged)
     ]

@@ -38,7 +38,7 @@ class Row:
     person_id: str
 
 
-async def deeds_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> list[Broken]:
+async def actions_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> list[Broken]:
     """What of it broke a promise."""
     rows = [
         Row(request_id, thread_id, RequestKind(kind), RequestState(state), WayIn(way_in), person_id)
@@ -49,20 +49,20 @@ async def deeds_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -
     noted = Counter((row[0], AuditAction(row[1])) for row in await world.rows("SELECT thread_id, action FROM audit"))
     follows = {row[0]: row[1] for row in await world.rows("SELECT id, follows FROM threads")}
     return [
-        *_deeds(scenarios, rows),
+        *_actions(scenarios, rows),
         *_stops(world, scenarios, rows),
         *_discards(world, scenarios, rows),
         *_audit(rows, noted, follows),
     ]
 
 
-def _deeds(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
+def _actions(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
     """What was acknowledged was recorded, once for each try at most, and has come to an end."""
     recorded = Counter((row.thread_id, row.kind, row.person_id) for row in rows if row.way_in is not WayIn.SWITCH)
     for scenario in scenarios:
-        for kind in {deed.kind for deed in scenario.deeds if scenario.card}:
-            acked = sum(deed.acked for deed in scenario.deeds if deed.kind is kind)
-            tries = sum(deed.tries for deed in scenario.deeds if deed.kind is kind)
+        for kind in {action.kind for action in scenario.actions if scenario.card}:
+            acked = sum(action.acked for action in scenario.actions if action.kind is kind)
+            tries = sum(action.tries for action in scenario.actions if action.kind is kind)
             found = sum(
                 recorded[thread_id, kind, person.id]
                 for thread_id in (

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from support.chaos.asides import STOP_SAID, press_words
-from support.chaos.asked import Deed, End, Reply, acked, changes_of, deliveries_of
+from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of
 from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
@@ -274,14 +274,14 @@ async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action
 
 async def _do(scenario: "UserScenario", kind: RequestKind, word: str) -> None:
     """Says a word till that was acknowledged, and waits till it is done."""
-    deed = Deed(kind)
-    scenario.deeds.append(deed)
-    while not deed.acked:
-        deed.tries += 1
+    action = PersonsAction(kind)
+    scenario.actions.append(action)
+    while not action.acked:
+        action.tries += 1
         said = await scenario.person.say(scenario.channel, scenario.addressed(word), thread_ts=scenario.root_ts)
         deliveries = deliveries_of(scenario.world, said)
         await scenario.see(lambda arrived=deliveries: acked(arrived) is not None)  # type: ignore[misc]
-        deed.acked = acked(deliveries) is True
+        action.acked = acked(deliveries) is True
     await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{kind}'"))
 
 
@@ -295,12 +295,12 @@ async def _press(
     value: str | None = None,
 ) -> None:
     """Presses a button till that was acknowledged; one that is not there any more did what it was to do."""
-    deed = Deed(kind)
-    scenario.deeds.append(deed)
-    while not deed.acked:
-        deed.tries += 1
+    action = PersonsAction(kind)
+    scenario.actions.append(action)
+    while not action.acked:
+        action.tries += 1
         try:
-            deed.acked = (await person.press(scenario.channel, message.ts, action_id, value=value)).ok
+            action.acked = (await person.press(scenario.channel, message.ts, action_id, value=value)).ok
         except SlackError:
             return
         await scenario.dither(0.5)

@@ -31,7 +31,7 @@ class Traps(Machine):
             self.outside.traps.append(trap)
 
 
-class Surroundings(Machine):
+class Environment(Machine):
     """Jobs, channels and time go their ways."""
 
     @precondition(lambda self: self.outside.job_api.jobs)
