@@ -314,7 +314,7 @@ class RequestParts(Protocol):
         """Records that Slack does not give a claimed file; returns since when (on the store's clock)."""
 
     async def settle(self, claimed: ClaimedFile, outcome: FileOutcome) -> None:
-        """Records what became of a claimed file."""
+        """Records the outcome of a claimed file."""
 
     async def settled(self, request_id: str) -> Sequence[SettledFile] | None:
         """All files of a request, in their order; None while one is still to be uploaded."""

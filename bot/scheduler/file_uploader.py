@@ -52,7 +52,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
     """Uploads files that are due.
 
     Args:
-        store: Where files are claimed, and what became of them is recorded.
+        store: Where files are claimed, and outcomes are recorded.
         files: Slack's, which are read.
         job_api: Where they go.
         settings: On what terms it works; a call is reading one file and uploading it.

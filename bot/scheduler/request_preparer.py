@@ -1,5 +1,5 @@
 """The request preparer: finds out about each request whether its person may, for which project it is and what goes
-along, and records what becomes of it.
+along, and records the outcome.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
     """Prepares requests that were received.
 
     Args:
-        store: Where requests are claimed, and what becomes of them is recorded.
+        store: Where requests are claimed, and outcomes are recorded.
         settings: On what terms it works.
         prepared_by: Who may, which projects there are, how jobs are polled.
         reading: What it reads of Slack.
@@ -105,7 +105,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         )
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
-        """Finds out about one request, and records what becomes of it."""
+        """Prepares one request, and records the outcome."""
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 found = await self._find_out(item)
@@ -115,7 +115,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         except TimeoutError:
             await self._try_later(item, LookupFailed("no answer in time"))
             return
-        self.record_success()  # whatever becomes of its files
+        self.record_success()  # its files may still fail
         if found.part is None or item.request.kind is RequestKind.START:
             await self._go_on(item, found)
             return

@@ -39,7 +39,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
     """Sends requests that are due.
 
     Args:
-        store: Where requests are claimed, and what became of them is recorded.
+        store: Where requests are claimed, and outcomes are recorded.
         job_api: Where they go.
         settings: On what terms it works.
         polling: How soon a job is polled after a request.

@@ -35,7 +35,7 @@ PATIENCE = 240.0
 
 @dataclass(frozen=True)
 class Figures:
-    """What became of the calls, and how long people waited."""
+    """The outcomes of the calls, and how long people waited."""
 
     refused: int
     taken: int

@@ -68,7 +68,7 @@ class FetchedParts:
 
 @dataclass(frozen=True)
 class FileOutcome:
-    """What became of a file that was to be uploaded: the job API of `project` has it, or the agent does not get it."""
+    """The outcome of uploading a file: the job API of `project` has it, or the agent does not get it."""
 
     uploaded: UploadedFile | None = None
     problem: FileProblem | None = None
@@ -77,7 +77,7 @@ class FileOutcome:
 
 @dataclass(frozen=True)
 class SettledFile:
-    """A file, and what became of it."""
+    """A file, and the outcome of uploading it."""
 
     file: SlackFile
     outcome: FileOutcome
@@ -89,7 +89,7 @@ class SettledFile:
 
 
 def with_files(context: RequestContext | None, settled: Sequence[SettledFile], project: str) -> RequestContext | None:
-    """Returns what goes along with a request for a project once it is known of each of its files what became of it;
+    """Returns what goes along with a request for a project once the outcome of each of its files is known;
     None where another project's job API has one of them.
     """
     if any(each.outcome.project not in {"", project} for each in settled):

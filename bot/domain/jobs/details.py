@@ -28,7 +28,7 @@ class StepStatus(StrEnum):
 
 
 class ChangeKind(StrEnum):
-    """What became of a file."""
+    """How a file was changed."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -37,7 +37,7 @@ class ChangeKind(StrEnum):
 
 
 class PullRequestState(StrEnum):
-    """What became of a pull request; `pending`: the change is pushed, and the job API goes on trying to open it."""
+    """The state of a pull request; `pending`: the change is pushed, and the job API goes on trying to open it."""
 
     PENDING = "pending"
     OPEN = "open"

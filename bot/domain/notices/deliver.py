@@ -17,7 +17,7 @@ DOUBT_SECONDS = 60.0
 """How long words for one person are repeated when it is not known whether they arrived: they cannot be looked for."""
 MIN_RATE_LIMIT_DELAY = 1.0
 NOT_ALLOWED_DELAY = 10.0
-"""Seconds at least between attempts while our token is refused: till somebody has mended that."""
+"""Seconds at least between attempts while our token is refused: until somebody has fixed that."""
 BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
 
 

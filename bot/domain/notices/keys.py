@@ -121,7 +121,7 @@ def reply_taken_back(request: Request) -> NoticeKey:
 
 
 def reply_not_fully_sent(request: Request) -> NoticeKey:
-    """Told once for a reply, whatever becomes of it."""
+    """Told once for a reply, however it is handled."""
     return NoticeKey(f"{request.reply_id}/not_carried")
 
 

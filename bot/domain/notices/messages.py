@@ -24,7 +24,7 @@ class Reaction(StrEnum):
 
 
 class EarlierWords(StrEnum):
-    """What became of a reply's words before it was edited."""
+    """Whether a reply's words were sent before it was edited."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"

@@ -282,7 +282,7 @@ JobNews = (
 )
 """Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
 JobEnd = JobFinished | JobFailed | JobStopped
-"""What became of a round. Each has the pull request, where there is one."""
+"""How a round ended. Each has the pull request, where there is one."""
 Post = (
     JobNews
     | JobEnd

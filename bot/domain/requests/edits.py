@@ -1,4 +1,4 @@
-"""Decides, from what a reply says after an edit or a deletion, what becomes of its request. Pure.
+"""Decides, from what a reply says after an edit or a deletion, how its request is handled. Pure.
 
 Words that have certainly not been sent follow the reply. Words that were sent, or may have been, stay what they were:
 then the new ones are kept beside them, and offered to the person once it is known how the sending ended.
@@ -44,7 +44,7 @@ _EARLIER = {
     RequestState.REJECTED: EarlierWords.REJECTED,
     RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
 }
-"""What became of the words of a request that has ended."""
+"""Whether the words of a request that has ended were sent."""
 
 
 def revised(request: Request, reply: Reply) -> Request:

@@ -1,4 +1,4 @@
-"""Decides, from the job API's answer to a request, what becomes of the request and what people are told. Pure."""
+"""Decides, from the job API's answer to a request, how the request is settled and what people are told. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -81,7 +81,7 @@ SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | 
 
 @dataclass(frozen=True)
 class Settlement:
-    """What becomes of a request. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
+    """How a request is settled. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
 
     request_state: RequestState
     state: ThreadState

@@ -234,7 +234,7 @@ class HttpServer(Server):
     async def _connect(self, accepted: socket.socket) -> None:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._connection, accepted)
-        except Exception as error:  # noqa: BLE001 - whatever became of one connection, the next is taken
+        except Exception as error:  # noqa: BLE001 - one failed connection must not stop the next
             self.log.warning("a connection was lost as it was made (%s)", type(error).__name__)
             accepted.close()
 

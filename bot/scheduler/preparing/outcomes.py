@@ -1,4 +1,4 @@
-"""What becomes of a request once all is found out about it. Each function is part of one transaction, in which the
+"""How a request is handled once everything about it is known. Each function is part of one transaction, in which the
 thread is locked and the request is held.
 """
 

@@ -35,7 +35,7 @@ class Turns:
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     def ask(self, written_at: str) -> asyncio.Future[None]:
-        """Returns what is done when the turn has come; `end` is due whatever becomes of it."""
+        """Returns what is done when the turn has come; `end` is due in any case."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting[turn] = written_at
         self._give()

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class DeliveryRecord:
-    """What became of one payload.
+    """The outcome of delivering one payload.
 
     Args:
         envelope: The payload, as it was sent first.

@@ -23,7 +23,7 @@ _LATE_FAULTS = frozenset({"drop", "status"})
 
 @dataclass
 class CallRecord:
-    """What became of one call.
+    """The outcome of one call.
 
     Args:
         method: Such as ``chat.postMessage``.

@@ -240,7 +240,7 @@ async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, a
 
 
 async def test_a_secret_that_is_put_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    """The text stays, to be mended."""
+    """The text stays, to be corrected."""
     said = await ana.say("docs", "The port is wrong")
     await handed_over(world, ana, said.ts)
     await ana.views.enter("prompt", "Fix it")

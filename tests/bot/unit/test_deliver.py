@@ -1,4 +1,4 @@
-"""What becomes of a notice that could not be delivered."""
+"""How a notice is handled that could not be delivered."""
 
 from dataclasses import replace
 

@@ -352,7 +352,7 @@ async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: Ap
 
 
 async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
-    """Polls still find the job: the thread says what became of that reply, and goes on."""
+    """Polls still find the job: the thread says how that reply was handled, and goes on."""
     await world.start()
     (job,) = await world.begin("Found")
     world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=job)

@@ -1,4 +1,4 @@
-"""Processes that are found by a variable that they were started with, whatever became of their parents."""
+"""Processes that are found by a variable that they were started with, even if their parents are gone."""
 
 import os
 from collections.abc import Iterator

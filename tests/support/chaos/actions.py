@@ -74,7 +74,7 @@ async def choose_project(scenario: "UserScenario") -> None:
 
 
 async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
-    """Says what becomes of a reply about which its person is asked, once that question is there: it can come late, too,
+    """Answers for a reply about which its person is asked, once that question is there: it can come late, too,
     as what a process recorded that was stopped meanwhile.
     """
     asked = scenario.person if reply.is_answer else scenario.other

@@ -24,7 +24,7 @@ from bot.workspace.people import Actor
 
 DIRECT = "pagehand"
 AT_ONCE = (1, 1, 2, 1, 2)
-"""How many lines are written before what becomes of them is waited for."""
+"""How many lines are written before their outcome is waited for."""
 _ROWS = "SELECT id, kind, state, merged_into FROM requests WHERE id IN ({})"
 
 

@@ -19,7 +19,7 @@ _TEMPLATE = "pagehand_template"
 
 
 class NoPostgres(Exception):
-    """There is no server to be had on this machine; the message says why."""
+    """No server can be started on this machine; the message says why."""
 
 
 @dataclass(frozen=True)
